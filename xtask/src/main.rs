@@ -1,0 +1,2 @@
+//! Toolbay.
+fn main() {}
