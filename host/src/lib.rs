@@ -1,1 +1,27 @@
-//! Toolbay.
+//! An MCP server whose tools are WebAssembly components.
+//!
+//! The library behind the `toolbay` binary, in the order in which a call passes through it:
+//!
+//! - [`cli`] reads the command line, [`config`] merges what the operator says.
+//! - [`mcp`] speaks the protocol; it alone knows JSON-RPC and revisions.
+//! - [`service`] takes a call from its name to its checked result, by way of [`admission`].
+//! - [`catalog`] is what is offered at one moment: pure data.
+//! - [`plugin`] loads what is in the folder and publishes to the catalog.
+//! - [`sandbox`] runs guests; it alone knows wasmtime.
+//!
+//! [`limits`], [`definition`], [`content`] and [`schema`] are the words they share.
+
+pub mod admission;
+pub mod catalog;
+pub mod cli;
+pub mod config;
+pub mod content;
+pub mod definition;
+pub mod limits;
+pub mod mcp;
+pub mod plugin;
+pub mod sandbox;
+pub mod schema;
+pub mod service;
+pub mod telemetry;
+mod toml_file;

@@ -1,2 +1,9 @@
-//! Toolbay.
-fn main() {}
+//! The `toolbay` program: everything is in the library.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    toolbay::cli::Cli::parse().run()
+}

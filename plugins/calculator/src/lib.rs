@@ -1,1 +1,118 @@
-//! Sums.
+//! Arithmetic, as tools.
+
+mod expression;
+mod statistics;
+
+use serde::{Deserialize, Serialize};
+use statistics::Statistics;
+use toolbay_plugin::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Numbers {
+    /// The numbers, such as `[1, 2.5, -3]`.
+    #[schemars(length(min = 1, max = 100_000))]
+    numbers: Vec<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Sum {
+    /// The sum.
+    sum: f64,
+}
+
+/// Adds numbers.
+#[tool(title = "Sum", read_only, idempotent, open_world = false)]
+fn calculate_sum(args: Numbers) -> Result<Json<Sum>> {
+    let sum = finite(statistics::sum(&args.numbers))?;
+    Ok(Json(Sum { sum }))
+}
+
+/// Describes numbers: how many there are, their sum, mean, median, smallest,
+/// largest, and standard deviation (of the numbers as a whole population).
+#[tool(title = "Statistics", read_only, idempotent, open_world = false)]
+fn calculate_statistics(args: Numbers) -> Result<Json<Statistics>> {
+    let Some(statistics) = Statistics::of(args.numbers) else {
+        invalid!("`numbers` is empty: give at least one");
+    };
+    finite(statistics.sum)?;
+    finite(statistics.standard_deviation)?;
+    Ok(Json(statistics))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Expression {
+    /// The expression, such as `2 * (3 + sqrt(16)) ^ 2`.
+    #[schemars(length(min = 1, max = 10_000))]
+    expression: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Value {
+    /// The value.
+    value: f64,
+}
+
+/// Works out an arithmetic expression. It may have:
+///
+/// - numbers such as `12`, `0.5` or `1e-3`, and the constants `pi` and `e`
+/// - `+ - * / %` and `^` for powers, which binds tightest and from the right
+/// - parentheses
+/// - the functions `abs`, `sqrt`, `exp`, `ln`, `log10`, `sin`, `cos`, `tan` (of
+///   radians), `round`, `floor` and `ceil` of one number, and `min` and `max`
+///   of several, separated by commas
+#[tool(title = "Calculator", read_only, idempotent, open_world = false)]
+fn evaluate(args: Expression) -> Result<Json<Value>> {
+    let value = expression::evaluate(&args.expression).map_err(Error::invalid_arguments)?;
+    Ok(Json(Value { value: finite(value)? }))
+}
+
+/// JSON has no word for infinity or for no number at all.
+fn finite(value: f64) -> Result<f64> {
+    ensure!(
+        value.is_finite(),
+        "the result is not a number that JSON can say: it is too large, or does not exist, as \
+         the root of a negative number"
+    );
+    Ok(value)
+}
+
+export!(calculate_sum, calculate_statistics, evaluate);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolbay_plugin::{serde_json::json, test};
+
+    #[test]
+    fn adds() {
+        let Json(sum) = calculate_sum(Numbers { numbers: vec![1.0, 2.5] }).unwrap();
+        assert_eq!(sum.sum.to_string(), "3.5");
+    }
+
+    #[test]
+    fn an_overflow_is_an_error() {
+        let numbers = vec![f64::MAX, f64::MAX];
+        assert!(calculate_sum(Numbers { numbers }).is_err());
+    }
+
+    #[test]
+    fn evaluates_from_json_to_json() {
+        let arguments = json!({"expression": "2 * (3 + sqrt(16)) ^ 2"});
+        let output = test::call::<evaluate>(arguments, &Context::test()).unwrap();
+        assert_eq!(output.json(), Some(json!({"value": 98.0})));
+    }
+
+    #[test]
+    fn a_typing_mistake_is_an_invalid_argument() {
+        let arguments = json!({"expression": "2 +"});
+        let error = test::call::<evaluate>(arguments, &Context::test()).unwrap_err();
+        assert!(error.is_invalid_arguments());
+    }
+
+    #[test]
+    fn what_does_not_exist_is_a_failure() {
+        let arguments = json!({"expression": "sqrt(-1)"});
+        let error = test::call::<evaluate>(arguments, &Context::test()).unwrap_err();
+        assert!(!error.is_invalid_arguments());
+    }
+}

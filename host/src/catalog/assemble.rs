@@ -1,0 +1,119 @@
+//! Makes a snapshot of what was loaded: a pure function, so that equal folders give equal catalogs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::tool::is_name;
+use super::{Granted, PluginReport, Snapshot, Status, Tool};
+use crate::plugin::Plugin;
+
+/// A plugin file as the reloader knows it.
+#[derive(Clone, Debug, Default)]
+pub struct Entry {
+    /// The last version that loaded.
+    pub plugin: Option<Arc<Plugin>>,
+    /// Why the file as it is now did not load.
+    pub problem: Option<String>,
+    /// Remarks about the version that serves, such as clamped limits.
+    pub remarks: Vec<String>,
+}
+
+/// Puts the tools of all entries, by plugin id, into one snapshot.
+///
+/// Where two plugins have a tool of the same name, the first by id keeps it.
+pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
+    let mut snapshot = Snapshot { complete, ..Snapshot::default() };
+    for (id, entry) in entries {
+        let mut report = PluginReport {
+            status: match (&entry.plugin, &entry.problem) {
+                (Some(_), None) => Status::Ready,
+                (Some(_), Some(_)) => Status::Stale,
+                (None, Some(_)) => Status::Refused,
+                (None, None) => Status::Loading,
+            },
+            digest: entry.plugin.as_ref().map(|plugin| plugin.component.digest.to_string()),
+            problems: entry.problem.iter().cloned().collect(),
+            tools: Vec::new(),
+            grant: entry.plugin.as_ref().map(|plugin| Granted {
+                limits: plugin.environment.limits.clone(),
+                permissions: plugin.environment.permissions.clone(),
+            }),
+        };
+        if let Some(plugin) = &entry.plugin {
+            report.problems.extend(entry.remarks.iter().cloned());
+            add_tools(&mut snapshot.tools, plugin, &mut report);
+        }
+        snapshot.plugins.insert(id.clone(), report);
+    }
+    snapshot
+}
+
+fn add_tools(tools: &mut BTreeMap<String, Arc<Tool>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+    for definition in &plugin.component.tools {
+        let name = match &plugin.prefix {
+            Some(prefix) => format!("{prefix}.{}", definition.name),
+            None => definition.name.clone(),
+        };
+        if !is_name(&name) {
+            report.problems.push(format!("tool {name:?} is not offered: with its prefix the name is too long"));
+        } else if let Some(first) = tools.get(&name) {
+            report.problems.push(format!(
+                "tool {name:?} is not offered: plugin {:?} has one of the same name; write prefix = \"{}\" into {}.toml",
+                first.plugin.id, plugin.id, plugin.id,
+            ));
+        } else {
+            report.tools.push(name.clone());
+            let tool = Tool { name: name.clone(), definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
+            tools.insert(name, Arc::new(tool));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, Entry) {
+        let tools = tools.iter().map(|name| Arc::clone(&Tool::for_test(name).definition)).collect();
+        let plugin = Arc::new(Plugin::for_test(id, prefix, tools));
+        (id.into(), Entry { plugin: Some(plugin), ..Entry::default() })
+    }
+
+    fn names(snapshot: &Snapshot) -> Vec<&str> {
+        snapshot.tools.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn the_first_plugin_keeps_a_name_and_the_other_learns_the_cure() {
+        let entries = [entry("b", None, &["sum", "b"]), entry("a", None, &["sum"])].into();
+        let snapshot = assemble(&entries, true);
+        assert_eq!(names(&snapshot), ["b", "sum"]);
+        assert_eq!(snapshot.tools["sum"].plugin.id, "a");
+        assert_eq!(
+            snapshot.plugins["b"].problems,
+            ["tool \"sum\" is not offered: plugin \"a\" has one of the same name; write prefix = \"b\" into b.toml"]
+        );
+        assert_eq!(snapshot.plugins["b"].tools, ["b"]);
+    }
+
+    #[test]
+    fn a_prefix_resolves_it() {
+        let entries = [entry("a", None, &["sum"]), entry("b", Some("b"), &["sum"])].into();
+        assert_eq!(names(&assemble(&entries, true)), ["b.sum", "sum"]);
+    }
+
+    #[test]
+    fn the_status_says_what_serves() {
+        let mut entries: BTreeMap<_, _> = [entry("ready", None, &["a"]), entry("stale", None, &["b"])].into();
+        entries.get_mut("stale").unwrap().problem = Some("not valid".into());
+        entries.insert("refused".into(), Entry { problem: Some("not wasm".into()), ..Entry::default() });
+        entries.insert("loading".into(), Entry::default());
+        let snapshot = assemble(&entries, false);
+        let status = |id: &str| snapshot.plugins[id].status;
+        assert_eq!(
+            [status("ready"), status("stale"), status("refused"), status("loading")],
+            [Status::Ready, Status::Stale, Status::Refused, Status::Loading]
+        );
+        assert_eq!(names(&snapshot), ["a", "b"], "the stale version goes on serving");
+    }
+}

@@ -1,0 +1,149 @@
+//! The command line: what each word means, and which exit code says what.
+
+mod call;
+mod list;
+mod serve;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::{self, Snapshot};
+use crate::config::{Config, ConfigError, Flags};
+use crate::plugin::loader::Loader;
+use crate::plugin::reloader::Reloader;
+use crate::plugin::watcher::Watcher;
+use crate::sandbox::Sandbox;
+use crate::service::Service;
+use crate::telemetry;
+
+/// Configuration that cannot be used (`EX_USAGE` of sysexits.h).
+const BAD_CONFIGURATION: u8 = 64;
+
+/// Slots beyond the calls that admission lets in: for plugins that are being described.
+const SPARE_SLOTS: u32 = 16;
+
+/// An MCP server whose tools are WebAssembly components: drop a .wasm into a folder and it is a tool.
+#[derive(Debug, Parser)]
+#[command(name = "toolbay", version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the tools in a folder over MCP on standard input and output
+    Serve(Common),
+    /// Show what would be served: plugins, tools, grants, and why a file is refused
+    List {
+        #[command(flatten)]
+        common: Common,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call one tool, under the limits that serving would apply
+    Call {
+        /// The tool's name, as `list` shows it
+        tool: String,
+        /// The arguments: a JSON object, or - to read it from standard input
+        #[arg(default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        common: Common,
+        /// Print the whole result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+struct Common {
+    /// The plugin folder [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// The configuration file [default: ./toolbay.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// What to log to standard error: error, warn, info, debug, or directives
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+impl Cli {
+    /// Does what the command line says.
+    pub fn run(self) -> ExitCode {
+        let result = match self.command {
+            Command::Serve(common) => serve::run(&common),
+            Command::List { common, json } => list::run(&common, json),
+            Command::Call { tool, arguments, common, json } => call::run(&common, tool, &arguments, json),
+        };
+        result.unwrap_or_else(|error| {
+            complain(&format!("{error:#}"));
+            if error.is::<ConfigError>() { ExitCode::from(BAD_CONFIGURATION) } else { ExitCode::FAILURE }
+        })
+    }
+}
+
+impl Common {
+    /// The configuration, with logging begun. A command that prints for people
+    /// logs only what it is asked to.
+    fn configure(&self, quiet: bool) -> Result<Config, ConfigError> {
+        let flags = Flags { config: self.config.clone(), plugins: self.plugins.clone(), log: self.log.clone() };
+        // Names and values that are not UTF-8 are none of ours.
+        let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        let config = Config::load(&flags, variables)?;
+        let filter = if quiet && self.log.is_none() { "off" } else { config.log.as_str() };
+        telemetry::init(filter).map_err(ConfigError::new)?;
+        for clamp in config.clamps() {
+            tracing::warn!("{clamp}");
+        }
+        Ok(config)
+    }
+}
+
+/// Starts everything that serves: sandbox, reloader, catalog. Must be called on a runtime.
+fn start(config: Config, watch: bool, stop: &CancellationToken) -> anyhow::Result<Service> {
+    let rules = config.rules();
+    let slots = u32::try_from(config.server.calls)?.saturating_add(SPARE_SLOTS);
+    let sandbox = Sandbox::new(slots, config.server.stack, &rules.ceiling)?;
+    let watcher = if watch { watcher(&config) } else { None };
+    let loader = Loader::new(sandbox.clone(), rules, config.plugins.clone());
+    let (publisher, catalog) = catalog::channel();
+    tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
+    Ok(Service::new(catalog, sandbox, config))
+}
+
+/// A watcher, or none where the system refuses: the folder is looked at every two seconds then.
+fn watcher(config: &Config) -> Option<Watcher> {
+    Watcher::new(&config.plugins).inspect_err(|error| tracing::warn!("{error}; looking every two seconds instead")).ok()
+}
+
+/// Runs one command on a runtime, without waiting for threads that a read of standard input holds.
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
+}
+
+/// Loads the folder once, and returns what it came to.
+async fn loaded(config: Config) -> anyhow::Result<(Service, std::sync::Arc<Snapshot>)> {
+    let service = start(config, false, &CancellationToken::new())?;
+    let snapshot = service.catalog().wait_for(|snapshot| snapshot.complete).await;
+    Ok((service, snapshot))
+}
+
+/// Prints to standard output. A reader that went away, as `head` does, is no error.
+fn print(text: &str) {
+    drop(std::io::stdout().write_all(text.as_bytes()));
+}
+
+/// Prints one line to standard error.
+fn complain(text: &str) {
+    drop(writeln!(std::io::stderr(), "toolbay: {text}"));
+}

@@ -1,0 +1,118 @@
+//! `toolbay call`: one call, under the limits that serving would apply.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Map, Value};
+
+use super::{Common, block_on, complain, loaded, print};
+use crate::mcp::{result_json, revision::Revision};
+use crate::sandbox::{LogLevel, Observer, Progress, Usage, thousands};
+use crate::service::{Answer, Failure, Request, Service};
+use crate::toml_file::nearest;
+
+pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let arguments = read(arguments)?;
+    let config = common.configure(true)?;
+    block_on(async {
+        let (service, snapshot) = loaded(config).await?;
+        if !snapshot.tools.contains_key(&tool) {
+            let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
+            match nearest(&tool, &names) {
+                Some(near) => bail!("unknown tool {tool:?}; did you mean {near:?}?"),
+                None => bail!("unknown tool {tool:?}; `toolbay list` shows what there is"),
+            }
+        }
+        let answer = call(Arc::new(service), Request { tool, arguments }).await?;
+        Ok(show(answer, json))
+    })
+}
+
+/// The arguments as an object, from the command line or from standard input.
+fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
+    let mut text = arguments.to_owned();
+    if arguments == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).context("failed to read the arguments from standard input")?;
+    }
+    match serde_json::from_str(&text).context("the arguments are not JSON")? {
+        Value::Object(arguments) => Ok(arguments),
+        _ => bail!("the arguments must be a JSON object, such as '{{\"city\": \"Bern\"}}'"),
+    }
+}
+
+async fn call(service: Arc<Service>, request: Request) -> anyhow::Result<Answer> {
+    let calling = Arc::clone(&service);
+    let running = service.sandbox().spawn(async move {
+        let client = calling.admission().client();
+        calling.call(&client, request, Arc::new(Terminal)).await
+    });
+    running.await.context("the call failed unexpectedly")
+}
+
+fn show(answer: Answer, json: bool) -> ExitCode {
+    let usage = answer.usage;
+    let failed = answer.result.is_err();
+    if let Err(Failure::UnknownTool(name)) = &answer.result {
+        complain(&format!("unknown tool {name:?}"));
+        return ExitCode::FAILURE;
+    }
+    match result_json(answer, Revision::LATEST) {
+        Ok(result) if json => print(&format!("{result:#}\n")),
+        Ok(result) => {
+            print(&text(&result));
+            if let Some(usage) = usage {
+                complain(&used(usage));
+            }
+        }
+        Err(message) => complain(&message),
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// A result for a person: text as it is, everything else as one line that says what it is.
+fn text(result: &Value) -> String {
+    let mut out = String::new();
+    for block in result.get("content").and_then(Value::as_array).into_iter().flatten() {
+        let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
+        let _ = match member("type") {
+            "text" => writeln!(out, "{}", member("text")),
+            kind @ ("image" | "audio") => {
+                // Four characters of base64 are three bytes.
+                writeln!(
+                    out,
+                    "[{kind}, {}, {} bytes]",
+                    member("mimeType"),
+                    member("data").trim_end_matches('=').len() * 3 / 4
+                )
+            }
+            kind => writeln!(out, "[{kind}] {block}"),
+        };
+    }
+    out
+}
+
+fn used(usage: Usage) -> String {
+    let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
+    format!("{} fuel, {:.1} ms, {memory} of memory at most", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
+}
+
+/// Shows a tool's progress while it runs; its log lines are in the log.
+struct Terminal;
+
+impl Observer for Terminal {
+    fn log(&self, _level: LogLevel, _message: &str) {}
+
+    fn progress(&self, progress: Progress) {
+        let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
+        complain(&format!("{}{total}{message}", progress.progress));
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,363 @@
+//! The server's configuration: defaults, then `toolbay.toml`, then `TOOLBAY_*` variables, then flags.
+//!
+//! Merged once, before anything listens, and never changed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::limits::{Limits, LimitsPatch};
+use crate::plugin::loader::Rules;
+use crate::toml_file;
+
+/// The file that is read when `--config` names none and it exists.
+const FILE: &str = "toolbay.toml";
+
+/// What every variable of ours begins with.
+const PREFIX: &str = "TOOLBAY_";
+
+/// `TOOLBAY_CONFIG` names the file; it is not a key in it.
+const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
+
+/// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
+const TABLES: [&str; 4] = ["server", "limits", "ceilings", "describe"];
+
+/// Everything an operator can set for the server.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The plugin folder; a relative path starts at the configuration file.
+    pub plugins: PathBuf,
+    /// What is logged: a level, or `tracing` directives such as `toolbay=debug`.
+    pub log: String,
+    /// Tools in one page of `tools/list`.
+    pub page_size: usize,
+    /// Whether results carry `_meta["dev.toolbay/usage"]`.
+    pub usage: bool,
+    /// What the process as a whole may use.
+    pub server: Server,
+    /// The budget of a call where the plugin's grant says nothing.
+    pub limits: LimitsPatch,
+    /// What no grant goes beyond.
+    pub ceilings: LimitsPatch,
+    /// What a plugin may use to list its tools.
+    pub describe: Describe,
+}
+
+/// What the process as a whole may use.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Calls running at once.
+    pub calls: usize,
+    /// Calls of one client running at once.
+    pub client_calls: usize,
+    /// Calls of one client waiting for their turn.
+    pub queue: usize,
+    /// How long a call waits for its turn.
+    #[serde(with = "humantime_serde")]
+    pub queue_wait: Duration,
+    /// How long one message may be.
+    pub request: ByteSize,
+    /// How large a component file may be.
+    pub component: ByteSize,
+    /// The native stack of a guest.
+    pub stack: ByteSize,
+    /// How long calls may go on after the client or the operator ended the server.
+    #[serde(with = "humantime_serde")]
+    pub grace: Duration,
+}
+
+/// What a plugin may use to list its tools.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Describe {
+    /// Instructions, about.
+    pub fuel: u64,
+    /// Wall clock.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// Tools in one plugin.
+    pub tools: usize,
+    /// Bytes of all its schemas together.
+    pub schemas: ByteSize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            plugins: PathBuf::from("plugins"),
+            log: "info".to_owned(),
+            page_size: 500,
+            usage: true,
+            server: Server::default(),
+            limits: LimitsPatch::default(),
+            ceilings: LimitsPatch::default(),
+            describe: Describe::default(),
+        }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            calls: 64,
+            client_calls: 32,
+            queue: 1024,
+            queue_wait: Duration::from_secs(5),
+            request: ByteSize::mib(4),
+            component: ByteSize::mib(64),
+            stack: ByteSize::kib(512),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Default for Describe {
+    fn default() -> Self {
+        Self { fuel: 1_000_000_000, timeout: Duration::from_secs(5), tools: 4096, schemas: ByteSize::mib(1) }
+    }
+}
+
+/// Configuration that cannot be used: the program ends with exit code 64.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct ConfigError(String);
+
+impl ConfigError {
+    /// An error with this text: one line, with what would be right.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+}
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--plugins`.
+    pub plugins: Option<PathBuf>,
+    /// `--log`.
+    pub log: Option<String>,
+}
+
+impl Config {
+    /// Merges all layers; `variables` are the process's environment.
+    ///
+    /// # Errors
+    ///
+    /// One line that says which file or variable is wrong, and what would be right.
+    pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        let named = variables.iter().find(|(name, _)| name == CONFIG_VARIABLE).map(|(_, path)| PathBuf::from(path));
+        let (mut table, folder) = read_file(flags.config.clone().or(named))?;
+        for (name, value) in &variables {
+            if name != CONFIG_VARIABLE {
+                apply_variable(&mut table, name, value)?;
+            }
+        }
+        let mut config: Self = table.try_into().map_err(|error: toml::de::Error| {
+            ConfigError(format!("the configuration cannot be used: {}", error.message()))
+        })?;
+        let from_variable = variables.iter().any(|(name, _)| name == "TOOLBAY_PLUGINS");
+        if !from_variable {
+            config.plugins = folder.join(&config.plugins);
+        }
+        if let Some(plugins) = &flags.plugins {
+            config.plugins.clone_from(plugins);
+        }
+        if let Some(log) = &flags.log {
+            config.log.clone_from(log);
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The rules for loading plugins.
+    pub fn rules(&self) -> Rules {
+        let (ceiling, _) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
+        let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
+        let describe = LimitsPatch {
+            fuel: Some(self.describe.fuel),
+            timeout: Some(self.describe.timeout),
+            ..LimitsPatch::default()
+        };
+        let (describe, _) = Limits::DEFAULT.with(&describe, &ceiling);
+        Rules {
+            limits,
+            ceiling,
+            describe,
+            component: self.server.component,
+            tools: self.describe.tools,
+            schemas: self.describe.schemas,
+        }
+    }
+
+    /// Remarks about limits of the server's own that its ceilings lowered.
+    pub fn clamps(&self) -> Vec<String> {
+        let (ceiling, above) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
+        let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
+        above.iter().map(|clamp| format!("ceilings: {clamp}")).chain(clamps.iter().map(ToString::to_string)).collect()
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let server = &self.server;
+        let at_least_one = [
+            ("page_size", self.page_size),
+            ("server.calls", server.calls),
+            ("server.client_calls", server.client_calls),
+            ("describe.tools", self.describe.tools),
+        ];
+        for (key, value) in at_least_one {
+            if value == 0 {
+                return Err(ConfigError(format!("{key} is 0; it must be at least 1")));
+            }
+        }
+        let ranges = [
+            ("server.request", server.request, ByteSize::kib(1), ByteSize::mib(64)),
+            ("server.component", server.component, ByteSize::kib(1), ByteSize::mib(256)),
+            ("server.stack", server.stack, ByteSize::kib(64), ByteSize::mib(8)),
+        ];
+        for (key, value, least, most) in ranges {
+            if value < least || value > most {
+                return Err(ConfigError(format!(
+                    "{key} is {}; it must be from {} to {}",
+                    value.display().iec(),
+                    least.display().iec(),
+                    most.display().iec()
+                )));
+            }
+        }
+        if server.calls > 4096 {
+            return Err(ConfigError(format!("server.calls is {}; it must be at most 4096", server.calls)));
+        }
+        if !self.plugins.is_dir() {
+            return Err(ConfigError(format!(
+                "the plugin folder {} is not there; create it, or name another with --plugins",
+                self.plugins.display()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The file's table, checked, and the folder that its relative paths start from.
+fn read_file(named: Option<PathBuf>) -> Result<(toml::Table, PathBuf), ConfigError> {
+    let path = match named {
+        Some(path) => path,
+        None if Path::new(FILE).exists() => PathBuf::from(FILE),
+        None => return Ok((toml::Table::new(), PathBuf::new())),
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| ConfigError(format!("{name} cannot be read: {}", error.kind())))?;
+    // Once as what it means, for errors that name the line; once as what is merged.
+    toml_file::parse::<Config>(&name, &text).map_err(ConfigError)?;
+    let table = toml_file::parse(&name, &text).map_err(ConfigError)?;
+    Ok((table, path.parent().map(Path::to_owned).unwrap_or_default()))
+}
+
+/// Puts `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` into the table.
+fn apply_variable(table: &mut toml::Table, name: &str, value: &str) -> Result<(), ConfigError> {
+    let key = name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
+    let (section, key) = TABLES
+        .into_iter()
+        .find_map(|section| Some((section, key.strip_prefix(section)?.strip_prefix('_')?)))
+        .map_or((None, key.as_str()), |(section, key)| (Some(section), key));
+    // `10` and `true` are themselves; anything else is text.
+    let literal = value.parse::<toml::Value>().ok().filter(|value| value.is_integer() || value.is_bool());
+    let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let mut alone = toml::Table::new();
+    alone.insert(key.to_owned(), value.clone());
+    if let Some(section) = section {
+        alone = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(alone))]);
+    }
+    let text = toml::to_string(&alone).map_err(|error| ConfigError(format!("{name}: {error}")))?;
+    toml_file::parse::<Config>(name, &text).map_err(|error| {
+        // The place is the variable; a line and a column in it mean nothing.
+        let message = error.splitn(4, ':').nth(3).unwrap_or(&error);
+        ConfigError(format!("{name}:{message}"))
+    })?;
+    let target = match section {
+        None => table,
+        Some(section) => {
+            let entry = table.entry(section).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            match entry {
+                toml::Value::Table(table) => table,
+                _ => return Err(ConfigError(format!("{name}: {section} is not a table in the configuration file"))),
+            }
+        }
+    };
+    target.insert(key.to_owned(), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with `plugins/` and a configuration file of this text in it.
+    fn load(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Config, String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("plugins")).unwrap();
+        let file = dir.path().join(FILE);
+        std::fs::write(&file, text).unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::load(&Flags { config: Some(file), ..flags }, variables)
+            .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+    }
+
+    #[test]
+    fn each_layer_wins_over_the_one_below() {
+        let text = "log = \"warn\"\npage_size = 7\n[limits]\nfuel = 1\ntimeout = \"1s\"";
+        let variables =
+            [("TOOLBAY_PAGE_SIZE", "8"), ("TOOLBAY_LIMITS_FUEL", "2"), ("TOOLBAY_LOG", "error"), ("PATH", "x")];
+        let flags = Flags { log: Some("debug".into()), ..Flags::default() };
+        let config = load(text, &variables, flags).unwrap();
+        assert_eq!((config.page_size, config.log.as_str()), (8, "debug"));
+        assert_eq!((config.limits.fuel, config.limits.timeout), (Some(2), Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn mistakes_name_their_place_and_what_would_be_right() {
+        let variable = |name, value| load("", &[(name, value)], Flags::default()).unwrap_err();
+        let file = |text| load(text, &[], Flags::default()).unwrap_err();
+        let said = [
+            file("page_sise = 1"),
+            file("[limits]\nfuel = \"a lot\""),
+            file("page_size = 0"),
+            file("[server]\nstack = \"1KiB\""),
+            file("plugins = \"nowhere\""),
+            variable("TOOLBAY_PAGE_SISE", "1"),
+            variable("TOOLBAY_LIMITS_FUEL", "a lot"),
+            variable("TOOLBAY_LIMITS_MEMORY", "lots"),
+        ];
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        toolbay.toml:1:1: unknown key `page_sise`; did you mean `page_size`?
+        toolbay.toml:2:8: invalid type: string "a lot", expected u64
+        page_size is 0; it must be at least 1
+        server.stack is 1.0 KiB; it must be from 64.0 KiB to 8.0 MiB
+        the plugin folder nowhere is not there; create it, or name another with --plugins
+        TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
+        TOOLBAY_LIMITS_FUEL: invalid type: string "a lot", expected u64
+        TOOLBAY_LIMITS_MEMORY: invalid value: string "lots", expected a size such as "64MiB"
+        "#);
+    }
+
+    #[test]
+    fn ceilings_can_be_raised_and_lowered() {
+        let config =
+            load("[ceilings]\nmemory = \"2GiB\"\nfuel = 5\n[limits]\nmemory = \"9GiB\"", &[], Flags::default());
+        let config = config.unwrap();
+        let rules = config.rules();
+        assert_eq!(
+            (rules.ceiling.memory, rules.limits.memory, rules.limits.fuel),
+            (ByteSize::gib(2), ByteSize::gib(2), 5)
+        );
+        assert_eq!(config.clamps(), ["limits.memory = 9.0 GiB is above the server's ceiling; 2.0 GiB applies"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Tools and results as JSON, shaped for the peer's revision: the one place that does so.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+
+use super::revision::Revision;
+use crate::catalog::Tool;
+use crate::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
+
+/// A tool as an item of `tools/list`.
+pub(super) fn tool(tool: &Tool, revision: Revision) -> Value {
+    let definition = &tool.definition;
+    let mut item = Map::new();
+    item.insert("name".into(), tool.name.clone().into());
+    if revision.structured() {
+        insert(&mut item, "title", definition.title.clone());
+    }
+    insert(&mut item, "description", definition.description.clone());
+    item.insert("inputSchema".into(), definition.input.value().clone());
+    if revision.structured() {
+        // These revisions allow an object at the root and nothing else.
+        let output = definition.output.as_ref().filter(|schema| schema.is_object());
+        insert(&mut item, "outputSchema", output.map(|schema| schema.value().clone()));
+    }
+    if revision.annotations() {
+        insert(&mut item, "annotations", definition.annotations.map(|hints| json!(hints)));
+    }
+    if revision.icons() && !definition.icons.is_empty() {
+        item.insert("icons".into(), json!(definition.icons));
+    }
+    if revision.structured() && !definition.meta.is_empty() {
+        item.insert("_meta".into(), definition.meta.clone().into());
+    }
+    item.into()
+}
+
+/// An output as the result of `tools/call`, without `_meta` of ours.
+pub(super) fn output(output: Output, revision: Revision) -> Map<String, Value> {
+    let has_text = output.content.iter().any(|block| matches!(block.body, Body::Text(_)));
+    let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
+    let mut result = Map::new();
+    if let Some(structured) = output.structured {
+        // For clients and models that read text alone (MCP, "Structured Content").
+        if !has_text {
+            content.push(text(structured.to_string()));
+        }
+        if revision.structured() && structured.is_object() {
+            result.insert("structuredContent".into(), structured);
+        }
+    }
+    result.insert("content".into(), content.into());
+    if !output.meta.is_empty() {
+        result.insert("_meta".into(), output.meta.into());
+    }
+    result
+}
+
+/// A text block.
+pub(super) fn text(text: String) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn content(block: Content, revision: Revision) -> Value {
+    let mut value = match block.body {
+        Body::Text(words) => text(words),
+        Body::Image(image) => media("image", &image),
+        Body::Audio(audio) if revision.annotations() => media("audio", &audio),
+        Body::Audio(audio) => text(format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
+        Body::ResourceLink(link) if revision.structured() => resource_link(link),
+        Body::ResourceLink(link) => text(format!("[{}]({})", link.name, link.uri)),
+        Body::Resource(resource) => self::resource(resource),
+    };
+    let mut annotations = Map::new();
+    if !block.audience.is_empty() {
+        annotations.insert("audience".into(), json!(block.audience));
+    }
+    insert(&mut annotations, "priority", block.priority.map(Value::from));
+    if !annotations.is_empty()
+        && let Some(members) = value.as_object_mut()
+    {
+        members.insert("annotations".into(), annotations.into());
+    }
+    value
+}
+
+fn media(kind: &str, media: &Media) -> Value {
+    json!({"type": kind, "data": BASE64.encode(&media.data), "mimeType": media.mime_type})
+}
+
+fn resource_link(link: ResourceLink) -> Value {
+    let mut value = Map::new();
+    value.insert("type".into(), "resource_link".into());
+    value.insert("uri".into(), link.uri.into());
+    value.insert("name".into(), link.name.into());
+    insert(&mut value, "title", link.title);
+    insert(&mut value, "description", link.description);
+    insert(&mut value, "mimeType", link.mime_type);
+    insert(&mut value, "size", link.size);
+    value.into()
+}
+
+fn resource(resource: Resource) -> Value {
+    let mut inner = Map::new();
+    inner.insert("uri".into(), resource.uri.into());
+    insert(&mut inner, "mimeType", resource.mime_type);
+    match resource.content {
+        ResourceContent::Text(text) => inner.insert("text".into(), text.into()),
+        ResourceContent::Blob(data) => inner.insert("blob".into(), BASE64.encode(data).into()),
+    };
+    json!({"type": "resource", "resource": inner})
+}
+
+fn insert(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        map.insert(key.into(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn block(body: Body) -> Content {
+        Content { body, audience: Vec::new(), priority: None }
+    }
+
+    fn everything() -> Output {
+        let media = |mime: &str| Media { data: Bytes::from_static(b"abc"), mime_type: mime.into() };
+        let link = ResourceLink {
+            uri: "https://example.com/a".into(),
+            name: "a".into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: Some(3),
+        };
+        let resource = Resource {
+            uri: "mem:b".into(),
+            mime_type: Some("text/plain".into()),
+            content: ResourceContent::Text("b".into()),
+        };
+        Output {
+            content: vec![
+                Content { audience: vec!["user"], priority: Some(0.5), ..block(Body::Image(media("image/png"))) },
+                block(Body::Audio(media("audio/wav"))),
+                block(Body::ResourceLink(link)),
+                block(Body::Resource(resource)),
+            ],
+            structured: Some(json!({"n": 1})),
+            meta: Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_result_in_every_revision() {
+        let shaped: Vec<String> = Revision::ALL
+            .into_iter()
+            .map(|revision| format!("{revision}\n{:#}", Value::Object(output(everything(), revision))))
+            .collect();
+        insta::assert_snapshot!(shaped.join("\n"));
+    }
+
+    #[test]
+    fn structured_content_that_is_no_object_is_text_alone() {
+        let list = Output { structured: Some(json!([1, 2])), ..Output::default() };
+        let shaped = Value::Object(output(list, Revision::V2025_11_25));
+        assert_eq!(shaped, json!({"content": [{"type": "text", "text": "[1,2]"}]}));
+    }
+}

@@ -1,0 +1,243 @@
+//! Turns a file into a plugin: read once, digest, compile, link, describe, validate.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::available_parallelism;
+
+use bytesize::ByteSize;
+use tokio::sync::Semaphore;
+
+use super::folder::{component_path, grant_path};
+use super::grant::Grant;
+use super::{Component, Digest, Plugin};
+use crate::catalog::check;
+use crate::limits::Limits;
+use crate::sandbox::{CallError, Environment, PrepareError, Prepared, Sandbox, thousands};
+
+/// How large a grant file may be: more is a mistake, such as a wrong file.
+const GRANT_SIZE: u64 = 1 << 20;
+
+/// How many component files are held in memory at once.
+const READING: usize = 8;
+
+/// What a load may use, and what it gives.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// What applies when a grant is silent.
+    pub limits: Limits,
+    /// What no grant goes beyond.
+    pub ceiling: Limits,
+    /// The budget of `list-tools`.
+    pub describe: Limits,
+    /// How large a component file may be.
+    pub component: ByteSize,
+    /// How many tools a plugin may have.
+    pub tools: usize,
+    /// How many bytes its schemas may have together.
+    pub schemas: ByteSize,
+}
+
+/// A plugin and what the operator should know about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The plugin.
+    pub plugin: Arc<Plugin>,
+    /// Limits that were clamped.
+    pub remarks: Vec<String>,
+}
+
+/// Why a file is not a plugin now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// It is not there any more.
+    Gone,
+    /// It ends in the middle: most likely still being written.
+    Incomplete,
+    /// It cannot serve; the text says why, in one line.
+    Refused(String),
+}
+
+/// Loads plugins, several at once.
+pub struct Loader {
+    sandbox: Sandbox,
+    rules: Rules,
+    folder: PathBuf,
+    /// Files in memory at once: a thousand may change together.
+    reading: Semaphore,
+    /// Compiling takes every core it gets: leave one for the calls.
+    compiling: Semaphore,
+    /// Components in use, so that equal files are compiled once.
+    components: Mutex<HashMap<Digest, Weak<Component>>>,
+}
+
+impl Loader {
+    /// A loader for the plugins in `folder`.
+    pub fn new(sandbox: Sandbox, rules: Rules, folder: PathBuf) -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self {
+            sandbox,
+            rules,
+            folder,
+            reading: Semaphore::new(READING),
+            compiling: Semaphore::new(cores.saturating_sub(1).max(1)),
+            components: Mutex::default(),
+        }
+    }
+
+    /// Where the plugins are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Loads the plugin `id` from its files as they are now.
+    ///
+    /// # Errors
+    ///
+    /// See [`LoadError`].
+    pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
+        let (component, grant) = self.component(&id).await?;
+        let grant_name = format!("{id}.toml");
+        let (limits, clamps) = self.rules.limits.with(&grant.limits, &self.rules.ceiling);
+        let remarks = clamps.iter().map(|clamp| format!("{grant_name}: {clamp}")).collect();
+        let config = Arc::new(grant.config_values());
+        let environment = Environment { limits, permissions: grant.permissions, config };
+        let plugin = Arc::new(Plugin::new(id, component, environment, grant.prefix));
+        Ok(Loaded { plugin, remarks })
+    }
+
+    /// Both files, read off the runtime.
+    async fn read(&self, id: &str) -> Result<(Vec<u8>, Grant), LoadError> {
+        let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = read_bounded(&component_path(&folder, &id), limit)?;
+            let name = format!("{id}.toml");
+            let grant = match read_bounded(&grant_path(&folder, &id), GRANT_SIZE) {
+                Ok(text) => {
+                    let text = String::from_utf8(text).map_err(|_| format!("{name} is not UTF-8 text"));
+                    text.and_then(|text| Grant::parse(&name, &text, &folder)).map_err(LoadError::Refused)?
+                }
+                Err(LoadError::Gone) => Grant::default(),
+                Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{name}: {why}"))),
+                Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
+            };
+            Ok((bytes, grant))
+        });
+        read.await.unwrap_or_else(|error| Err(LoadError::Refused(format!("reading it failed: {error}"))))
+    }
+
+    /// The component in the file: one in use already, or compiled and described now; and the grant.
+    async fn component(&self, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
+        let (digest, prepared, grant) = {
+            // The semaphores are never closed.
+            let _reading = self.reading.acquire().await;
+            let (bytes, grant) = self.read(id).await?;
+            let digest = Digest::of(&bytes);
+            if let Some(component) = self.known(digest) {
+                return Ok((component, grant));
+            }
+            let _compiling = self.compiling.acquire().await;
+            // Compiled by another load while this one waited?
+            if let Some(component) = self.known(digest) {
+                return Ok((component, grant));
+            }
+            (digest, self.compile(bytes).await?, grant)
+        };
+        let component = Arc::new(self.describe(digest, prepared).await?);
+        let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
+        components.retain(|_, component| component.strong_count() > 0);
+        components.insert(digest, Arc::downgrade(&component));
+        Ok((component, grant))
+    }
+
+    async fn compile(&self, bytes: Vec<u8>) -> Result<Prepared, LoadError> {
+        let sandbox = self.sandbox.clone();
+        tokio::task::spawn_blocking(move || sandbox.prepare(&bytes))
+            .await
+            .map_err(|error| LoadError::Refused(format!("compiling it failed: {error}")))?
+            .map_err(|error| match error {
+                PrepareError::Incomplete => LoadError::Incomplete,
+                error => LoadError::Refused(error.to_string()),
+            })
+    }
+
+    /// Asks the plugin for its tools, and checks them, on the guests' runtime: neither may hold up the protocol.
+    async fn describe(&self, digest: Digest, prepared: Prepared) -> Result<Component, LoadError> {
+        let (sandbox, rules) = (self.sandbox.clone(), self.rules.clone());
+        let described = self.sandbox.spawn(async move {
+            let finished = sandbox.describe(&prepared, &rules.describe).await;
+            let definitions = finished.result.map_err(|error| describe_failed(&error))?;
+            if definitions.len() > rules.tools {
+                return Err(format!(
+                    "offers {} tools; {} are allowed",
+                    definitions.len(),
+                    thousands(rules.tools as u64)
+                ));
+            }
+            let schemas: usize = definitions
+                .iter()
+                .map(|tool| tool.input_schema.len() + tool.output_schema.as_ref().map_or(0, String::len))
+                .sum();
+            if schemas as u64 > rules.schemas.as_u64() {
+                return Err(format!("its schemas are larger than {} together", rules.schemas.display().iec()));
+            }
+            Ok(Component { digest, tools: check(definitions)?, prepared })
+        });
+        described
+            .await
+            .map_err(|error| LoadError::Refused(format!("asking for its tools failed: {error}")))?
+            .map_err(LoadError::Refused)
+    }
+
+    fn known(&self, digest: Digest) -> Option<Arc<Component>> {
+        self.components.lock().unwrap_or_else(PoisonError::into_inner).get(&digest)?.upgrade()
+    }
+}
+
+/// Reads a regular file of at most `limit` bytes.
+fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
+    let refused = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => LoadError::Gone,
+        kind => LoadError::Refused(format!("cannot be read: {kind}")),
+    };
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        // A FIFO without a writer would hold the thread for ever.
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    }
+    let file = options.open(path).map_err(refused)?;
+    let metadata = file.metadata().map_err(refused)?;
+    if !metadata.is_file() {
+        return Err(LoadError::Refused("not a regular file".into()));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
+    if bytes.len() as u64 > limit {
+        let limit = ByteSize::b(limit).display().iec();
+        return Err(LoadError::Refused(format!("the file is larger than {limit} (server.component raises it)")));
+    }
+    Ok(bytes)
+}
+
+/// What to say when `list-tools` did not answer.
+fn describe_failed(error: &CallError) -> String {
+    let why = match error {
+        CallError::Limit(limit) => {
+            // The keys that raise a call's limits do not raise this one's.
+            let message = limit.message();
+            message.split(" (limits.").next().unwrap_or_default().replace("The tool", "it")
+        }
+        CallError::Trap { what, stderr: Some(stderr) } => format!("it crashed: {what}; it wrote: {stderr}"),
+        CallError::Trap { what, stderr: None } => format!("it crashed: {what}"),
+        CallError::InvalidArguments(text)
+        | CallError::Failed(text)
+        | CallError::InvalidOutput(text)
+        | CallError::Internal(text) => text.clone(),
+        CallError::Cancelled => "the load was cancelled".to_owned(),
+    };
+    format!("did not list its tools: {}", why.replace('\n', "; "))
+}

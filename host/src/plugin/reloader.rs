@@ -1,0 +1,267 @@
+//! The one task that loads: looks what changed, loads it, and publishes new snapshots.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::folder::{self, Files};
+use super::loader::{LoadError, Loaded, Loader};
+use super::watcher::{Changes, Watcher};
+use crate::catalog::{Entry, Publisher, assemble};
+use crate::sandbox::PrepareError;
+
+/// How long the folder must be quiet before a change is published: a burst of
+/// files becomes one change.
+const SETTLE: Duration = Duration::from_millis(40);
+
+/// While other plugins are still loading: how long to wait for the next one to
+/// be ready before publishing those that are.
+const LINGER: Duration = Duration::from_millis(150);
+
+/// How long a ready change waits at most, however busy the folder is.
+const HOLD: Duration = Duration::from_secs(2);
+
+/// How often the folder is looked at without an event: for file systems that
+/// send none, and for links whose targets change elsewhere.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How long an incomplete file may stay as it is before that is a problem to report.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Owns everything that loading changes; nobody else writes to it.
+pub struct Reloader {
+    loader: Arc<Loader>,
+    publisher: Publisher,
+    slots: BTreeMap<String, Slot>,
+    loads: JoinSet<(String, u64, Result<Loaded, LoadError>)>,
+    tickets: u64,
+    /// The first look at the folder has been taken.
+    looked: bool,
+    /// When the oldest change that is not published yet came about.
+    changed: Option<Instant>,
+    /// When something last happened in the folder.
+    busy: Instant,
+    /// When a load last ended.
+    ready: Instant,
+}
+
+/// What is known of one plugin file.
+#[derive(Default)]
+struct Slot {
+    /// The files as they were when the last load began.
+    files: Option<Files>,
+    /// What is published of it.
+    entry: Entry,
+    /// The load in flight: its ticket, and how to stop it.
+    load: Option<(u64, AbortHandle)>,
+    /// Since when the file has been incomplete.
+    incomplete: Option<Instant>,
+    /// The file is gone; the entry stays until that is published, in case it comes back at once.
+    gone: bool,
+    /// Found by the first look, and not tried yet.
+    initial: bool,
+}
+
+impl Reloader {
+    /// A reloader that has not looked yet.
+    pub fn new(loader: Loader, publisher: Publisher) -> Self {
+        let now = Instant::now();
+        Self {
+            loader: Arc::new(loader),
+            publisher,
+            slots: BTreeMap::new(),
+            loads: JoinSet::new(),
+            tickets: 0,
+            looked: false,
+            changed: None,
+            busy: now.checked_sub(SETTLE).unwrap_or(now),
+            ready: now,
+        }
+    }
+
+    /// Loads what is there, then what changes, until `stop`.
+    pub async fn run(mut self, mut watcher: Option<Watcher>, stop: CancellationToken) {
+        self.look(&Changes::default()).await;
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        looks.reset();
+        loop {
+            self.publish_if_due();
+            let due = self.due();
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changes = next_changes(&mut watcher) => {
+                    self.busy = Instant::now();
+                    self.look(&changes).await;
+                }
+                Some(load) = self.loads.join_next() => match load {
+                    Ok((id, ticket, result)) => self.finish(id, ticket, result),
+                    Err(error) if error.is_cancelled() => {}
+                    Err(error) => tracing::error!(%error, "a load failed unexpectedly"),
+                },
+                () = until(due) => {}
+                _ = looks.tick() => self.look(&Changes::default()).await,
+            }
+        }
+    }
+
+    /// Looks at the folder and begins to load what changed.
+    async fn look(&mut self, changes: &Changes) {
+        let loader = Arc::clone(&self.loader);
+        let found = match tokio::task::spawn_blocking(move || folder::scan(loader.folder())).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the plugin folder cannot be read; what was loaded goes on serving");
+                return;
+            }
+            Err(error) => {
+                tracing::error!(%error, "looking at the plugin folder failed");
+                return;
+            }
+        };
+        for (id, slot) in &mut self.slots {
+            if !found.contains_key(id) && !slot.gone {
+                slot.gone = true;
+                slot.stop();
+                self.changed.get_or_insert_with(Instant::now);
+            }
+        }
+        let named: Vec<&str> = changes.names.iter().filter_map(|name| folder::owner(name)).collect();
+        for (id, files) in found {
+            let slot = self.slots.entry(id.clone()).or_default();
+            slot.gone = false;
+            slot.initial |= !self.looked;
+            if slot.files.as_ref() == Some(&files) && !named.contains(&id.as_str()) {
+                slot.complain_if_still_incomplete(&id);
+                continue;
+            }
+            slot.files = Some(files);
+            slot.stop();
+            self.tickets += 1;
+            let (ticket, load) = (self.tickets, Arc::clone(&self.loader).load(id.clone()));
+            let task = self.loads.spawn(async move { (id, ticket, load.await) });
+            slot.load = Some((ticket, task));
+        }
+        if !self.looked {
+            self.looked = true;
+            // Even an empty folder is a first snapshot: whoever waits for one learns that it is complete.
+            self.changed.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Takes in how a load ended, unless a newer one has begun.
+    fn finish(&mut self, id: String, ticket: u64, result: Result<Loaded, LoadError>) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        if slot.load.as_ref().is_none_or(|(current, _)| *current != ticket) {
+            return;
+        }
+        slot.load = None;
+        let initial = std::mem::take(&mut slot.initial);
+        if slot.take_in(&id, result) || initial {
+            self.ready = Instant::now();
+            self.changed.get_or_insert(self.ready);
+        }
+    }
+
+    /// When the changes so far should be published; `None` if there are none.
+    fn due(&self) -> Option<Instant> {
+        let changed = self.changed?;
+        let quiet = self.busy + SETTLE;
+        let due = if self.loads.is_empty() { quiet } else { quiet.max(self.ready + LINGER) };
+        Some(due.min(changed + HOLD))
+    }
+
+    fn publish_if_due(&mut self) {
+        if self.due().is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        self.changed = None;
+        self.slots.retain(|id, slot| {
+            if slot.gone {
+                tracing::info!(plugin = id, "removed");
+            }
+            !slot.gone
+        });
+        let complete = self.slots.values().all(|slot| !slot.initial);
+        let entries = self.slots.iter().map(|(id, slot)| (id.clone(), slot.entry.clone())).collect();
+        if self.publisher.publish(assemble(&entries, complete)) {
+            tracing::debug!("the list of tools changed");
+        }
+    }
+}
+
+impl Slot {
+    fn stop(&mut self) {
+        if let Some((_, load)) = self.load.take() {
+            load.abort();
+        }
+    }
+
+    /// Takes in how a load ended; false if there is nothing to tell anybody.
+    fn take_in(&mut self, id: &str, result: Result<Loaded, LoadError>) -> bool {
+        match result {
+            Ok(Loaded { plugin, remarks }) => {
+                self.incomplete = None;
+                let same = self.entry.plugin.as_ref().is_some_and(|old| old.same_as(&plugin));
+                if same && self.entry.problem.is_none() {
+                    return false;
+                }
+                for remark in &remarks {
+                    tracing::warn!(plugin = id, "{remark}");
+                }
+                let component = &plugin.component;
+                tracing::info!(plugin = id, tools = component.tools.len(), digest = %component.digest, "loaded");
+                self.entry = Entry { plugin: Some(plugin), problem: None, remarks };
+            }
+            // The next look finds it gone, or changed.
+            Err(LoadError::Gone) => return false,
+            Err(LoadError::Incomplete) => {
+                tracing::debug!(plugin = id, "incomplete, most likely still being written");
+                self.incomplete.get_or_insert_with(Instant::now);
+                self.entry.problem = Some(PrepareError::Incomplete.to_string());
+            }
+            Err(LoadError::Refused(why)) => {
+                self.incomplete = None;
+                self.complain(id, &why);
+                self.entry.problem = Some(why);
+            }
+        }
+        true
+    }
+
+    /// A file that is being written is no reason to shout; one that stays as it is, is.
+    fn complain_if_still_incomplete(&mut self, id: &str) {
+        if self.incomplete.is_some_and(|since| since.elapsed() >= PATIENCE) {
+            self.incomplete = None;
+            self.complain(id, &PrepareError::Incomplete.to_string());
+        }
+    }
+
+    fn complain(&self, id: &str, why: &str) {
+        if self.entry.plugin.is_some() {
+            tracing::warn!(plugin = id, "refused, the version before it goes on serving: {why}");
+        } else {
+            tracing::warn!(plugin = id, "refused: {why}");
+        }
+    }
+}
+
+/// The watcher's next changes; for ever nothing without one.
+async fn next_changes(watcher: &mut Option<Watcher>) -> Changes {
+    match watcher {
+        Some(watcher) => watcher.changes().await,
+        None => pending().await,
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}

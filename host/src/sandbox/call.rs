@@ -1,0 +1,231 @@
+//! One entry into a guest, start to finish: the only place that makes a store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytesize::ByteSize;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+use wasmtime::{Store, UpdateDeadline};
+
+use super::bindings::toolbay::plugin::types;
+use super::coop::coop;
+use super::engine::Running;
+use super::error::{CallError, Evidence, Limit, classify};
+use super::output;
+use super::state::State;
+use super::{Prepared, Sandbox};
+use crate::content::Output;
+use crate::definition::ToolDefinition;
+use crate::limits::Limits;
+use crate::plugin::grant::Permissions;
+
+/// A guest gives way after this much fuel: 40 to 250 µs of compute. A tenth of
+/// it doubles the run time of tight loops, ten times as much lets others wait.
+const YIELD_EVERY: u64 = 1_000_000;
+
+/// How much of a crashed guest's standard error goes into the error.
+const STDERR_SHOWN: usize = 1_000;
+
+/// What a guest is given for one call: the same for every call of a plugin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Environment {
+    /// The budget.
+    pub limits: Limits,
+    /// What it may reach.
+    pub permissions: Permissions,
+    /// What `host.config` answers.
+    pub config: Arc<BTreeMap<String, String>>,
+}
+
+/// Where a guest's log lines and progress go while it runs.
+///
+/// Called from the guest's thread: an implementation must not block.
+pub trait Observer: Send + Sync {
+    /// The guest logs a line.
+    fn log(&self, level: LogLevel, message: &str);
+    /// The guest got further; `progress` is greater than the last one.
+    fn progress(&self, progress: Progress);
+    /// Whether nobody waits for the answer any more.
+    fn cancelled(&self) -> bool;
+}
+
+/// How far a call is (MCP `notifications/progress`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// How much is done.
+    pub progress: f64,
+    /// How much there is, in the same unit.
+    pub total: Option<f64>,
+    /// What is going on.
+    pub message: Option<String>,
+}
+
+/// The severity of a log line (RFC 5424, as in MCP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// For developers.
+    Debug,
+    /// Normal work.
+    Info,
+    /// Normal but worth a look.
+    Notice,
+    /// Something may be wrong.
+    Warning,
+    /// Something is wrong.
+    Error,
+    /// Critical.
+    Critical,
+    /// Act now.
+    Alert,
+    /// Unusable.
+    Emergency,
+}
+
+/// What a call used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Fuel: instructions, about. After a deadline or a cancellation, what was
+    /// used up to the last yield.
+    pub fuel: u64,
+    /// Wall clock, from instantiation to the answer.
+    pub wall: Duration,
+    /// The most bytes of linear memory at once.
+    pub memory: u64,
+}
+
+/// How a call ended, and what it used.
+#[derive(Debug)]
+pub struct Finished<T> {
+    /// The answer, or why there is none.
+    pub result: Result<T, CallError>,
+    /// What it used.
+    pub usage: Usage,
+    /// The beginning of what it wrote to standard output.
+    pub stdout: String,
+    /// The beginning of what it wrote to standard error.
+    pub stderr: String,
+}
+
+impl Sandbox {
+    /// Asks a plugin for its tools, with no permissions and the small budget `limits`.
+    pub async fn describe(&self, prepared: &Prepared, limits: &Limits) -> Finished<Vec<ToolDefinition>> {
+        let environment = Environment { limits: limits.clone(), ..Environment::default() };
+        match self.enter(&environment, Arc::new(Nobody)) {
+            Ok(mut entry) => {
+                let answer = timeout(limits.timeout, coop(prepared.describe(&mut entry.store))).await;
+                entry.finish(answer, |tools| Ok(tools.into_iter().map(output::definition).collect()))
+            }
+            Err(error) => Finished::without_entering(error),
+        }
+    }
+
+    /// Calls a tool by its name within the plugin; `arguments` is a JSON object as text.
+    ///
+    /// The future must run on the guests' runtime, see [`Sandbox::spawn`]. To
+    /// cancel the call, drop it: the store goes with it.
+    pub async fn call(
+        &self,
+        prepared: &Prepared,
+        environment: &Environment,
+        observer: Arc<dyn Observer>,
+        tool: &str,
+        arguments: &str,
+    ) -> Finished<Output> {
+        match self.enter(environment, observer) {
+            Ok(mut entry) => {
+                let call = coop(prepared.call(&mut entry.store, tool, arguments));
+                let answer = timeout(environment.limits.timeout, call).await;
+                entry.finish(answer, |answer| match answer {
+                    Ok(output) => output::check(output, &environment.limits),
+                    Err(types::Failure::InvalidArguments(message)) => Err(CallError::InvalidArguments(message)),
+                    Err(types::Failure::Failed(message)) => Err(CallError::Failed(message)),
+                })
+            }
+            Err(error) => Finished::without_entering(error),
+        }
+    }
+
+    /// Makes the store of one call. Nothing else does.
+    fn enter<'a>(&self, environment: &'a Environment, observer: Arc<dyn Observer>) -> Result<Entry<'a>, CallError> {
+        let limits = &environment.limits;
+        let state = State::new(limits, &environment.permissions, Arc::clone(&environment.config), observer)
+            .map_err(CallError::Failed)?;
+        let mut store = Store::new(self.engine(), state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|_| Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))));
+        let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
+        metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
+        Ok(Entry { store, limits, stack: self.stack(), started: Instant::now(), _running: self.ticker().run() })
+    }
+}
+
+/// A guest's store while the call runs, and what is needed to judge its end.
+struct Entry<'a> {
+    store: Store<State>,
+    limits: &'a Limits,
+    stack: ByteSize,
+    started: Instant,
+    _running: Running,
+}
+
+impl Entry<'_> {
+    /// Judges how the call ended; the store is dropped on return, whatever came of it.
+    fn finish<A, T>(
+        self,
+        answer: Result<wasmtime::Result<A>, Elapsed>,
+        check: impl FnOnce(A) -> Result<T, CallError>,
+    ) -> Finished<T> {
+        let wall = self.started.elapsed();
+        let state = self.store.data();
+        let (stdout, stderr, _) = state.stdio.captured();
+        let usage = Usage {
+            fuel: self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default()),
+            wall,
+            memory: state.limiter.peak as u64,
+        };
+        let result = match answer {
+            Err(_elapsed) => Err(CallError::Limit(Limit::Deadline(self.limits.timeout))),
+            Ok(Ok(answer)) => check(answer),
+            Ok(Err(error)) => {
+                let evidence = Evidence {
+                    memory_refused: state.limiter.memory_refused,
+                    table_refused: state.limiter.table_refused,
+                    stdio_exceeded: state.stdio.exceeded(),
+                    stderr: tail(&stderr),
+                };
+                Err(classify(&error, evidence, self.limits, self.stack))
+            }
+        };
+        Finished { result, usage, stdout, stderr }
+    }
+}
+
+impl<T> Finished<T> {
+    fn without_entering(error: CallError) -> Self {
+        Self { result: Err(error), usage: Usage::default(), stdout: String::new(), stderr: String::new() }
+    }
+}
+
+/// The observer of a guest that nobody watches.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn log(&self, _level: LogLevel, _message: &str) {}
+
+    fn progress(&self, _progress: Progress) {}
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// The end of `text`, at most [`STDERR_SHOWN`] bytes; nothing if it is blank.
+fn tail(text: &str) -> Option<String> {
+    let text = text.trim();
+    let start = text.ceil_char_boundary(text.len().saturating_sub(STDERR_SHOWN));
+    text.get(start..).filter(|tail| !tail.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,205 @@
+//! Why a call ended without an output, and the one place that says what a limit's message is.
+
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
+
+use crate::limits::Limits;
+
+/// Why a call ended without an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// The plugin says that the arguments make no sense.
+    InvalidArguments(String),
+    /// The plugin says that the work could not be done.
+    Failed(String),
+    /// The call met a limit.
+    Limit(Limit),
+    /// The guest crashed: what happened, and the last thing it wrote to standard error.
+    Trap {
+        /// What happened, in wasmtime's words.
+        what: String,
+        /// The last lines of standard error, if any.
+        stderr: Option<String>,
+    },
+    /// The output breaks the contract or the tool's output schema.
+    InvalidOutput(String),
+    /// Nobody waits for the answer any more.
+    Cancelled,
+    /// A fault of ours; the text is for the log alone.
+    Internal(String),
+}
+
+/// A limit that a call met, with the value that it met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::fuel`].
+    Fuel(u64),
+    /// [`Limits::timeout`].
+    Deadline(Duration),
+    /// [`Limits::memory`].
+    Memory(ByteSize),
+    /// The native stack, in bytes.
+    Stack(ByteSize),
+    /// [`Limits::output`].
+    Output(ByteSize),
+    /// [`Limits::output_items`].
+    OutputItems(usize),
+    /// [`Limits::transfer`].
+    Transfer(ByteSize),
+    /// [`Limits::stdio`].
+    Stdio(ByteSize),
+    /// [`Limits::handles`].
+    Handles(usize),
+    /// [`Limits::random`].
+    Random(ByteSize),
+    /// [`Limits::table_elements`].
+    TableElements(usize),
+}
+
+impl Limit {
+    /// The word for `_meta["dev.toolbay/error"]`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Fuel(_) => "fuel",
+            Self::Deadline(_) => "deadline",
+            Self::Memory(_) => "memory",
+            Self::Stack(_) => "stack",
+            Self::Output(_) | Self::OutputItems(_) | Self::Transfer(_) | Self::Stdio(_) => "output",
+            Self::Handles(_) | Self::Random(_) | Self::TableElements(_) => "trap",
+        }
+    }
+
+    /// One sentence: which limit, its value, and the key that raises it.
+    pub fn message(self) -> String {
+        match self {
+            Self::Fuel(n) => {
+                format!("The tool used up its fuel of {} instructions (limits.fuel raises it).", thousands(n))
+            }
+            Self::Deadline(t) => {
+                format!("The tool did not finish within {} (limits.timeout raises it).", humantime::format_duration(t))
+            }
+            Self::Memory(n) => format!("The tool needed more memory than its {} (limits.memory raises it).", bytes(n)),
+            Self::Stack(n) => format!(
+                "The tool recursed deeper than its stack of {} allows (server.stack raises it for all plugins).",
+                bytes(n)
+            ),
+            Self::Output(n) => {
+                format!("The tool's result is larger than {} (limits.output raises it).", bytes(n))
+            }
+            Self::OutputItems(n) => format!(
+                "The tool's result has more than {} content blocks (limits.output_items raises it).",
+                thousands(n as u64)
+            ),
+            Self::Transfer(n) => {
+                format!("The tool passed more than {} to the host at once (limits.transfer raises it).", bytes(n))
+            }
+            Self::Stdio(n) => {
+                format!("The tool wrote more than {} to standard output and error (limits.stdio raises it).", bytes(n))
+            }
+            Self::Handles(n) => format!(
+                "The tool held more than {} host resources open (limits.handles raises it).",
+                thousands(n as u64)
+            ),
+            Self::Random(n) => {
+                format!("The tool asked for more than {} of randomness at once (limits.random raises it).", bytes(n))
+            }
+            Self::TableElements(n) => format!(
+                "The tool needed a table of more than {} elements (limits.table_elements raises it).",
+                thousands(n as u64)
+            ),
+        }
+    }
+}
+
+/// What the store saw while the guest ran, by which a trap can be told apart from its cause.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    /// A memory was refused its growth.
+    pub(super) memory_refused: bool,
+    /// A table was refused its growth.
+    pub(super) table_refused: bool,
+    /// Standard output and error went over their bound.
+    pub(super) stdio_exceeded: bool,
+    /// The last lines of standard error.
+    pub(super) stderr: Option<String>,
+}
+
+/// Decides what an error of wasmtime means for the caller.
+pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Limits, stack: ByteSize) -> CallError {
+    if evidence.stdio_exceeded {
+        return CallError::Limit(Limit::Stdio(limits.stdio));
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => return CallError::Limit(Limit::Fuel(limits.fuel)),
+        Some(Trap::StackOverflow) => return CallError::Limit(Limit::Stack(stack)),
+        _ => {}
+    }
+    // A guest whose allocation failed aborts: the trap is `unreachable`, the cause is the limit.
+    if evidence.memory_refused {
+        return CallError::Limit(Limit::Memory(limits.memory));
+    }
+    if evidence.table_refused {
+        return CallError::Limit(Limit::TableElements(limits.table_elements));
+    }
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return CallError::Limit(Limit::Handles(limits.handles));
+    }
+    // wasmtime has no types for these two; their words are pinned by tests with a guest each.
+    let root = error.root_cause().to_string();
+    if root.contains("fuel allocated for hostcalls") {
+        return CallError::Limit(Limit::Transfer(limits.transfer));
+    }
+    if root.starts_with("requested len ") && root.contains("exceeds limit") {
+        return CallError::Limit(Limit::Random(limits.random));
+    }
+    if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
+        return CallError::Trap { what: format!("it exited with code {}", exit.0), stderr: evidence.stderr };
+    }
+    CallError::Trap { what: root, stderr: evidence.stderr }
+}
+
+/// `10_000` as `10,000`.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn bytes(n: ByteSize) -> String {
+    n.display().iec().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_names_its_value_and_its_key() {
+        let limits = [
+            (Limit::Fuel(10_000_000_000), "10,000,000,000", "limits.fuel"),
+            (Limit::Deadline(Duration::from_secs(90)), "1m 30s", "limits.timeout"),
+            (Limit::Memory(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
+            (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack"),
+            (Limit::Output(ByteSize::mib(1)), "1.0 MiB", "limits.output"),
+            (Limit::OutputItems(1000), "1,000", "limits.output_items"),
+            (Limit::Transfer(ByteSize::mib(16)), "16.0 MiB", "limits.transfer"),
+            (Limit::Stdio(ByteSize::mib(8)), "8.0 MiB", "limits.stdio"),
+            (Limit::Handles(1000), "1,000", "limits.handles"),
+            (Limit::Random(ByteSize::kib(64)), "64.0 KiB", "limits.random"),
+            (Limit::TableElements(20_000), "20,000", "limits.table_elements"),
+        ];
+        for (limit, value, key) in limits {
+            let message = limit.message();
+            assert!(message.contains(value) && message.contains(key), "{message}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Turns what a guest returned into ours, and refuses what breaks the contract or a bound.
+
+use bytesize::ByteSize;
+use serde_json::{Map, Value};
+
+use super::bindings::toolbay::plugin::types;
+use super::error::{CallError, Limit};
+use crate::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
+use crate::definition::{Annotations, Icon, ToolDefinition};
+use crate::limits::Limits;
+
+/// Takes over a tool definition as it is; the loader checks it.
+pub(super) fn definition(tool: types::ToolDefinition) -> ToolDefinition {
+    ToolDefinition {
+        name: tool.name,
+        title: tool.title,
+        description: tool.description,
+        input_schema: tool.input_schema,
+        output_schema: tool.output_schema,
+        annotations: tool.annotations.map(|hints| Annotations {
+            read_only: hints.read_only,
+            destructive: hints.destructive,
+            idempotent: hints.idempotent,
+            open_world: hints.open_world,
+        }),
+        icons: tool.icons.into_iter().map(icon).collect(),
+        meta: tool.meta,
+    }
+}
+
+fn icon(icon: types::Icon) -> Icon {
+    let theme = icon.theme.map(|theme| match theme {
+        types::Theme::Light => "light",
+        types::Theme::Dark => "dark",
+    });
+    Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
+}
+
+/// Checks a result against its bounds and the contract.
+pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, CallError> {
+    if output.content.len() > limits.output_items {
+        return Err(CallError::Limit(Limit::OutputItems(limits.output_items)));
+    }
+    let size: usize = output.content.iter().map(size).sum::<usize>()
+        + output.structured.as_ref().map_or(0, String::len)
+        + output.meta.as_ref().map_or(0, String::len);
+    if size as u64 > limits.output.as_u64() {
+        return Err(CallError::Limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
+    }
+    let content = output
+        .content
+        .into_iter()
+        .enumerate()
+        .map(|(index, block)| {
+            content(block).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
+        })
+        .collect::<Result<_, _>>()?;
+    let structured = output.structured.map(|text| json("structured", &text)).transpose()?;
+    let meta = match output.meta.map(|text| json("meta", &text)).transpose()? {
+        None => Map::new(),
+        Some(Value::Object(members)) => members,
+        Some(_) => return Err(CallError::InvalidOutput("meta is not a JSON object".into())),
+    };
+    Ok(Output { content, structured, meta })
+}
+
+/// Bytes that a block brings along.
+fn size(block: &types::Content) -> usize {
+    let texts = [&block.text, &block.mime_type, &block.uri, &block.name, &block.title, &block.description];
+    texts.into_iter().flatten().map(String::len).sum::<usize>() + block.data.as_ref().map_or(0, Vec::len)
+}
+
+fn json(member: &str, text: &str) -> Result<Value, CallError> {
+    serde_json::from_str(text).map_err(|error| CallError::InvalidOutput(format!("{member} is not JSON: {error}")))
+}
+
+/// Reads a block by its kind: a member that is missing, or one too many, is the author's mistake.
+fn content(block: types::Content) -> Result<Content, String> {
+    let mut members = Members { block };
+    let body = match members.block.kind {
+        types::ContentKind::Text => Body::Text(members.need("text", |b| &mut b.text)?),
+        types::ContentKind::Image => Body::Image(members.media()?),
+        types::ContentKind::Audio => Body::Audio(members.media()?),
+        types::ContentKind::ResourceLink => Body::ResourceLink(ResourceLink {
+            uri: members.need("uri", |b| &mut b.uri)?,
+            name: members.need("name", |b| &mut b.name)?,
+            title: members.block.title.take(),
+            description: members.block.description.take(),
+            mime_type: members.block.mime_type.take(),
+            size: members.block.size.take(),
+        }),
+        types::ContentKind::EmbeddedResource => Body::Resource(Resource {
+            uri: members.need("uri", |b| &mut b.uri)?,
+            mime_type: members.block.mime_type.take(),
+            content: match (members.block.text.take(), members.block.data.take()) {
+                (Some(text), None) => ResourceContent::Text(text),
+                (None, Some(data)) => ResourceContent::Blob(data.into()),
+                (None, None) => return Err("is a resource without `text` or `data`".into()),
+                (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
+            },
+        }),
+    };
+    members.nothing_left()?;
+    let block = members.block;
+    if let Some(priority) = block.priority
+        && !(0.0..=1.0).contains(&priority)
+    {
+        return Err(format!("has a priority of {priority}, which is not between 0.0 and 1.0"));
+    }
+    let audience = block
+        .audience
+        .iter()
+        .map(|who| match who {
+            types::Audience::User => "user",
+            types::Audience::Assistant => "assistant",
+        })
+        .collect();
+    Ok(Content { body, audience, priority: block.priority })
+}
+
+/// The members of a block that are not used up yet.
+struct Members {
+    block: types::Content,
+}
+
+impl Members {
+    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut types::Content) -> &mut Option<T>) -> Result<T, String> {
+        let kind = kind(self.block.kind);
+        member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
+    }
+
+    fn media(&mut self) -> Result<Media, String> {
+        Ok(Media {
+            data: self.need("data", |b| &mut b.data)?.into(),
+            mime_type: self.need("mime-type", |b| &mut b.mime_type)?,
+        })
+    }
+
+    fn nothing_left(&self) -> Result<(), String> {
+        let block = &self.block;
+        let left = [
+            ("text", block.text.is_some()),
+            ("data", block.data.is_some()),
+            ("mime-type", block.mime_type.is_some()),
+            ("uri", block.uri.is_some()),
+            ("name", block.name.is_some()),
+            ("title", block.title.is_some()),
+            ("description", block.description.is_some()),
+            ("size", block.size.is_some()),
+        ];
+        match left.into_iter().find(|(_, present)| *present) {
+            Some((name, _)) => Err(format!("is {} with `{name}`, which it cannot have", kind(block.kind))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn kind(kind: types::ContentKind) -> &'static str {
+    match kind {
+        types::ContentKind::Text => "text",
+        types::ContentKind::Image => "an image",
+        types::ContentKind::Audio => "audio",
+        types::ContentKind::ResourceLink => "a resource link",
+        types::ContentKind::EmbeddedResource => "a resource",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(kind: types::ContentKind) -> types::Content {
+        types::Content {
+            kind,
+            text: None,
+            data: None,
+            mime_type: None,
+            uri: None,
+            name: None,
+            title: None,
+            description: None,
+            size: None,
+            audience: Vec::new(),
+            priority: None,
+        }
+    }
+
+    fn text(text: &str) -> types::Content {
+        types::Content { text: Some(text.into()), ..block(types::ContentKind::Text) }
+    }
+
+    fn output(content: Vec<types::Content>) -> types::Output {
+        types::Output { content, structured: None, meta: None }
+    }
+
+    fn refused(block: types::Content) -> String {
+        match check(output(vec![text("fine"), block]), &Limits::DEFAULT) {
+            Err(CallError::InvalidOutput(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn blocks_with_wrong_members_are_refused() {
+        use types::ContentKind::{EmbeddedResource, Image, ResourceLink, Text};
+        assert_eq!(refused(block(Text)), "content[1] is text without `text`");
+        assert_eq!(
+            refused(types::Content { data: Some(vec![1]), ..text("a") }),
+            "content[1] is text with `data`, which it cannot have"
+        );
+        assert_eq!(
+            refused(types::Content { data: Some(vec![1]), ..block(Image) }),
+            "content[1] is an image without `mime-type`"
+        );
+        assert_eq!(
+            refused(types::Content { uri: Some("a:b".into()), ..block(ResourceLink) }),
+            "content[1] is a resource link without `name`"
+        );
+        assert_eq!(
+            refused(types::Content { uri: Some("a:b".into()), ..block(EmbeddedResource) }),
+            "content[1] is a resource without `text` or `data`"
+        );
+        assert_eq!(
+            refused(types::Content { priority: Some(f64::NAN), ..text("a") }),
+            "content[1] has a priority of NaN, which is not between 0.0 and 1.0"
+        );
+    }
+
+    #[test]
+    fn structured_content_and_meta_must_be_json() {
+        let broken = types::Output { structured: Some("{".into()), ..output(vec![]) };
+        assert!(matches!(check(broken, &Limits::DEFAULT), Err(CallError::InvalidOutput(what))
+            if what.starts_with("structured is not JSON: ")));
+        let list = types::Output { meta: Some("[]".into()), ..output(vec![]) };
+        assert_eq!(check(list, &Limits::DEFAULT), Err(CallError::InvalidOutput("meta is not a JSON object".into())));
+    }
+
+    #[test]
+    fn too_large_and_too_many_are_limits() {
+        let limits = Limits { output: ByteSize::b(4), output_items: 2, ..Limits::DEFAULT };
+        assert!(check(output(vec![text("ab"), text("cd")]), &limits).is_ok());
+        assert_eq!(check(output(vec![text("abcde")]), &limits), Err(CallError::Limit(Limit::Output(ByteSize::b(4)))));
+        assert_eq!(
+            check(output(vec![text(""), text(""), text("")]), &limits),
+            Err(CallError::Limit(Limit::OutputItems(2)))
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! What a store holds: the guest's WASI context, its limits, and where its logs and progress go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::FsPerms;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::call::Observer;
+use super::http::NoNetwork;
+use super::limiter::Limiter;
+use super::stdio::Stdio;
+use crate::limits::Limits;
+use crate::plugin::grant::{Access, Permissions};
+
+/// The data of one store. It lives as long as one call.
+pub(super) struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    http: WasiHttpCtx,
+    no_network: NoNetwork,
+    pub(super) limiter: Limiter,
+    pub(super) stdio: Stdio,
+    pub(super) config: Arc<BTreeMap<String, String>>,
+    pub(super) observer: Arc<dyn Observer>,
+    /// Bytes of log lines that may still be kept.
+    pub(super) log_room: usize,
+    /// The last progress that was reported; the next must be greater.
+    pub(super) progress: f64,
+}
+
+impl State {
+    /// # Errors
+    ///
+    /// A mounted folder that cannot be opened, in words for the operator.
+    pub(super) fn new(
+        limits: &Limits,
+        permissions: &Permissions,
+        config: Arc<BTreeMap<String, String>>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, String> {
+        let stdio = Stdio::new(limits.stdio.as_u64());
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
+        for name in &permissions.environment {
+            if let Ok(value) = std::env::var(name) {
+                wasi.env(name, value);
+            }
+        }
+        for mount in &permissions.mounts {
+            let access = match mount.access {
+                Access::Read => FsPerms::ReadOnly,
+                Access::ReadWrite => FsPerms::ReadWrite,
+            };
+            wasi.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
+                format!("the folder mounted at {} cannot be opened: {}", mount.guest, error.root_cause())
+            })?;
+        }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
+        Ok(Self {
+            wasi: wasi.build(),
+            table,
+            http: WasiHttpCtx::new(),
+            no_network: NoNetwork,
+            limiter: Limiter::new(limits),
+            stdio,
+            config,
+            observer,
+            log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
+            progress: f64::NEG_INFINITY,
+        })
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.no_network }
+    }
+}

@@ -1,0 +1,205 @@
+//! JSON Schemas of tools: compiled once at load, then used to check arguments and results.
+
+use std::fmt;
+
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+/// How deep a schema may nest. Hand-written ones stay below ten.
+const DEPTH: usize = 64;
+
+/// How many JSON values a schema may hold. The largest of real tools have hundreds.
+const VALUES: usize = 10_000;
+
+/// Steps that one `pattern` may backtrack. Enough for any honest pattern on a
+/// text of kilobytes; a catastrophic one stops after milliseconds.
+const BACKTRACKS: usize = 100_000;
+
+/// How many violations are reported: a model can mend so many at once.
+const VIOLATIONS: usize = 10;
+
+/// How long a violation's text may be before the value it quotes is left out.
+const MESSAGE: usize = 300;
+
+/// A compiled schema, with the text of it for `tools/list`.
+#[derive(Debug)]
+pub struct Schema {
+    value: Value,
+    validator: Validator,
+}
+
+/// One way in which a value does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON pointer to the value; empty means the whole.
+    pub pointer: String,
+    /// What was expected and what came.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pointer = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
+        write!(f, "{pointer}: {}", self.message)
+    }
+}
+
+impl Schema {
+    /// Compiles the schema in `text`.
+    ///
+    /// The default dialect is 2020-12; `$schema` may name 2019-09 or drafts 4,
+    /// 6 and 7. Nothing is fetched: an external `$ref` is an error.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the schema, in one line.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        if !value.is_object() {
+            return Err("must be a JSON object".into());
+        }
+        measure(&value)?;
+        let validator = jsonschema::options()
+            .offline()
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
+            .build(&value)
+            .map_err(|error| describe(&error))?;
+        Ok(Self { value, validator })
+    }
+
+    /// Compiles a schema of arguments: its root must say `"type": "object"`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::compile`].
+    pub fn compile_input(text: &str) -> Result<Self, String> {
+        let schema = Self::compile(text)?;
+        if schema.is_object() { Ok(schema) } else { Err("the root must have \"type\": \"object\"".into()) }
+    }
+
+    /// The schema as the plugin wrote it.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Whether the root says `"type": "object"`, as clients before 2026 need.
+    pub fn is_object(&self) -> bool {
+        self.value.get("type").and_then(Value::as_str) == Some("object")
+    }
+
+    /// Every way in which `instance` does not fit, up to ten; empty when it fits.
+    pub fn violations(&self, instance: &Value) -> Vec<Violation> {
+        if self.validator.is_valid(instance) {
+            return Vec::new();
+        }
+        self.validator
+            .iter_errors(instance)
+            .take(VIOLATIONS)
+            .map(|error| Violation { pointer: error.instance_path().to_string(), message: describe(&error) })
+            .collect()
+    }
+}
+
+/// Refuses schemas whose size alone makes them costly.
+fn measure(schema: &Value) -> Result<(), String> {
+    let mut values = 0;
+    let mut open = vec![(schema, 1)];
+    while let Some((value, depth)) = open.pop() {
+        values += 1;
+        if values > VALUES {
+            return Err(format!("holds more than {VALUES} values"));
+        }
+        if depth > DEPTH {
+            return Err(format!("nests deeper than {DEPTH}"));
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The error in words, without the value where that is long.
+fn describe(error: &ValidationError<'_>) -> String {
+    let message = error.to_string();
+    if message.len() <= MESSAGE {
+        return message;
+    }
+    let mut masked = error.masked().to_string();
+    masked.truncate(masked.floor_char_boundary(MESSAGE));
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::compile_input(
+            r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
+                "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
+                "at":{"type":"object","properties":{"lat":{"type":"number"}}}}}"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn every_violation_has_its_pointer() {
+        let violations = schema().violations(&json!({"unit": "K", "days": 0, "at": {"lat": "north"}}));
+        let mut said: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        said.sort();
+        assert_eq!(
+            said,
+            [
+                "/at/lat: \"north\" is not of type \"number\"",
+                "/days: 0 is less than the minimum of 1",
+                "/unit: \"K\" is not one of \"C\" or \"F\"",
+            ]
+        );
+        assert!(schema().violations(&json!({"unit": "C"})).is_empty());
+    }
+
+    #[test]
+    fn at_most_ten_violations_and_none_quotes_a_long_value() {
+        let list = Schema::compile(r#"{"items":{"type":"integer"}}"#).unwrap();
+        let long = "x".repeat(100_000);
+        let violations = list.violations(&json!(vec![long; 50]));
+        assert_eq!(violations.len(), VIOLATIONS);
+        assert!(violations.iter().all(|v| v.message.len() <= MESSAGE), "{violations:?}");
+    }
+
+    #[test]
+    fn bad_schemas_are_refused_with_a_reason() {
+        let cases = [
+            ("{", "not JSON"),
+            ("[]", "must be a JSON object"),
+            (r#"{"type":"strin"}"#, "strin"),
+            (r#"{"type":"string"}"#, "the root must have \"type\": \"object\""),
+            (r#"{"type":"object","$ref":"https://example.com/x.json"}"#, "example.com"),
+            (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
+        ];
+        for (text, expected) in cases {
+            let error = Schema::compile_input(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn huge_and_deep_schemas_are_refused() {
+        let wide = json!({"enum": vec![0; VALUES + 1]}).to_string();
+        assert_eq!(Schema::compile(&wide).unwrap_err(), "holds more than 10000 values");
+        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(DEPTH), "}".repeat(DEPTH));
+        assert_eq!(Schema::compile(&deep).unwrap_err(), "nests deeper than 64");
+    }
+
+    #[test]
+    fn a_catastrophic_pattern_ends() {
+        let schema = Schema::compile(r#"{"pattern":"^(?=a)(a+)+\\1$"}"#).unwrap();
+        let violations = schema.violations(&json!("a".repeat(60) + "!"));
+        assert_eq!(violations.len(), 1);
+    }
+}

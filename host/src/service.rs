@@ -1,0 +1,191 @@
+//! A tool call from its name to its checked result: look up, validate, admit, run, validate.
+//!
+//! Knows neither JSON-RPC nor wasmtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::admission::{Admission, Busy, Client};
+use crate::catalog::{Catalog, Snapshot, Tool};
+use crate::config::Config;
+use crate::content::Output;
+use crate::sandbox::{CallError, Finished, LogLevel, Observer, Progress, Sandbox, Usage};
+use crate::schema::Violation;
+
+/// How long a question about tools waits for the plugins that were there at
+/// start. Clients that list once and never again would otherwise see none; a
+/// plugin that hangs delays the first list by no more than this.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+
+/// How long a call of an unknown tool waits for them: it would fail otherwise.
+const FIRST_CALL: Duration = Duration::from_secs(10);
+
+/// Everything a session needs to serve requests.
+pub struct Service {
+    catalog: Catalog,
+    sandbox: Sandbox,
+    admission: Admission,
+    config: Config,
+}
+
+/// A call as it came from a client.
+pub struct Request {
+    /// The tool's name, with its prefix.
+    pub tool: String,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+}
+
+/// Why a call has no output.
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no such tool.
+    UnknownTool(String),
+    /// The arguments do not fit the tool's input schema.
+    BadArguments(Vec<Violation>),
+    /// There was no room for it in time.
+    Busy(Busy),
+    /// It was run and failed.
+    Call(CallError),
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct Answer {
+    /// The output, or why there is none.
+    pub result: Result<Output, Failure>,
+    /// What it used, if a guest was entered.
+    pub usage: Option<Usage>,
+}
+
+impl Service {
+    /// Puts the parts together.
+    pub fn new(catalog: Catalog, sandbox: Sandbox, config: Config) -> Self {
+        Self { catalog, sandbox, admission: Admission::new(&config.server), config }
+    }
+
+    /// What is offered.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Where calls run.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Who may run them now.
+    pub fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// The configuration that is in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The snapshot to list: while the server starts, it waits a little for the plugins that are there.
+    pub async fn listing(&self) -> Arc<Snapshot> {
+        self.snapshot_within(FIRST_LOOK, |snapshot| snapshot.complete).await
+    }
+
+    /// Calls a tool. The future must run on the guests' runtime; dropping it cancels the call.
+    pub async fn call(&self, client: &Client, request: Request, observer: Arc<dyn Observer>) -> Answer {
+        let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&request.tool);
+        let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
+        let Some(tool) = snapshot.tools.get(&request.tool).map(Arc::clone) else {
+            return Answer { result: Err(Failure::UnknownTool(request.tool)), usage: None };
+        };
+        // Nothing of the snapshot but this tool is needed from here on.
+        drop(snapshot);
+        let arguments = Value::Object(request.arguments);
+        let violations = tool.definition.input.violations(&arguments);
+        if !violations.is_empty() {
+            return Answer { result: Err(Failure::BadArguments(violations)), usage: None };
+        }
+        let permit = match self.admission.admit(client, &tool.plugin).await {
+            Ok(permit) => permit,
+            Err(busy) => return Answer { result: Err(Failure::Busy(busy)), usage: None },
+        };
+        let plugin = &tool.plugin;
+        // Written anew and not passed on as it came: what the guest reads is
+        // what was checked, even where keys were doubled.
+        let arguments = arguments.to_string();
+        let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, tool: Arc::clone(&tool) });
+        let finished = self
+            .sandbox
+            .call(&plugin.component.prepared, &plugin.environment, observer, &tool.definition.name, &arguments)
+            .await;
+        drop(permit);
+        log_end(&tool, &finished);
+        let result = finished.result.and_then(|output| check_output(&tool, output)).map_err(Failure::Call);
+        Answer { result, usage: Some(finished.usage) }
+    }
+
+    async fn snapshot_within(&self, wait: Duration, ready: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let now = self.catalog.snapshot();
+        if ready(&now) {
+            return now;
+        }
+        let waited = tokio::time::timeout(wait, self.catalog.wait_for(ready)).await;
+        waited.unwrap_or_else(|_| self.catalog.snapshot())
+    }
+}
+
+/// A tool with an output schema must return structured content that fits it.
+fn check_output(tool: &Tool, output: Output) -> Result<Output, CallError> {
+    let Some(schema) = &tool.definition.output else { return Ok(output) };
+    let Some(structured) = &output.structured else {
+        return Err(CallError::InvalidOutput("no structured content, which the tool's output schema asks for".into()));
+    };
+    let violations: Vec<String> = schema.violations(structured).iter().map(ToString::to_string).collect();
+    if violations.is_empty() { Ok(output) } else { Err(CallError::InvalidOutput(violations.join("; "))) }
+}
+
+/// What the operator should know of a call that ended.
+fn log_end(tool: &Tool, finished: &Finished<Output>) {
+    let (plugin, tool, usage) = (&tool.plugin.id, &tool.name, finished.usage);
+    for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
+        if !text.is_empty() {
+            tracing::debug!(plugin, tool, stream, text);
+        }
+    }
+    let wall_ms = usage.wall.as_secs_f64() * 1000.0;
+    match &finished.result {
+        Err(CallError::Limit(limit)) => tracing::warn!(plugin, tool, wall_ms, "{}", limit.message()),
+        Err(CallError::Trap { what, .. }) => tracing::warn!(plugin, tool, wall_ms, "crashed: {what}"),
+        Err(error) => tracing::info!(plugin, tool, wall_ms, ?error, "failed"),
+        Ok(_) => tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "done"),
+    }
+}
+
+/// Puts a guest's log lines into the host's log as well.
+struct Logged {
+    inner: Arc<dyn Observer>,
+    tool: Arc<Tool>,
+}
+
+impl Observer for Logged {
+    fn log(&self, level: LogLevel, message: &str) {
+        let (plugin, tool) = (&self.tool.plugin.id, &self.tool.name);
+        match level {
+            LogLevel::Debug => tracing::debug!(plugin, tool, "{message}"),
+            LogLevel::Info | LogLevel::Notice => tracing::info!(plugin, tool, "{message}"),
+            LogLevel::Warning => tracing::warn!(plugin, tool, "{message}"),
+            LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
+                tracing::error!(plugin, tool, "{message}");
+            }
+        }
+        self.inner.log(level, message);
+    }
+
+    fn progress(&self, progress: Progress) {
+        self.inner.progress(progress);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.inner.cancelled()
+    }
+}

@@ -1,0 +1,31 @@
+//! Several mistakes, reported together.
+
+use proc_macro2::Span;
+
+/// The mistakes found so far.
+#[derive(Default)]
+pub(crate) struct Errors(Option<syn::Error>);
+
+impl Errors {
+    pub(crate) fn push(&mut self, error: syn::Error) {
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// The value of a success; the mistake of a failure is kept.
+    pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.push(error)).ok()
+    }
+
+    /// `value`, unless there was a mistake.
+    pub(crate) fn or<T>(self, value: T) -> syn::Result<T> {
+        self.0.map_or(Ok(value), Err)
+    }
+
+    /// All mistakes as one error, for a caller that knows of at least one.
+    pub(crate) fn combined(self) -> syn::Error {
+        self.0.unwrap_or_else(|| syn::Error::new(Span::call_site(), "this is not a tool"))
+    }
+}

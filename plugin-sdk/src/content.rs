@@ -1,0 +1,149 @@
+//! One block of a tool's answer.
+
+use crate::bindings::toolbay::plugin::types;
+use crate::{Audio, Image, Resource, ResourceLink};
+
+/// One block of a tool's answer: text, a picture, a sound, or a resource.
+///
+/// ```
+/// use toolbay_plugin::Content;
+///
+/// let for_people = Content::text("Here is your chart.").for_user();
+/// let aside = Content::text("Drawn from 12 points.").for_model().priority(0.2);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Content(pub(crate) types::Content);
+
+impl Content {
+    /// Text.
+    pub fn text(text: impl Into<String>) -> Self {
+        let mut content = Self::empty(types::ContentKind::Text);
+        content.0.text = Some(text.into());
+        content
+    }
+
+    /// A picture: its bytes, not base64, and their MIME type.
+    pub fn image(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
+        Image::new(bytes, mime_type).into()
+    }
+
+    /// A sound: its bytes, not base64, and their MIME type.
+    pub fn audio(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
+        Audio::new(bytes, mime_type).into()
+    }
+
+    /// Something that the client can fetch. [`ResourceLink`] can say more.
+    pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        ResourceLink::new(uri, name).into()
+    }
+
+    /// A resource whose text is here. [`Resource`] can say more.
+    pub fn resource_text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Resource::text(uri, text).into()
+    }
+
+    /// A resource whose bytes are here. [`Resource`] can say more.
+    pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Resource::bytes(uri, bytes).into()
+    }
+
+    pub(crate) fn empty(kind: types::ContentKind) -> Self {
+        Self(types::Content {
+            kind,
+            text: None,
+            data: None,
+            mime_type: None,
+            uri: None,
+            name: None,
+            title: None,
+            description: None,
+            size: None,
+            audience: Vec::new(),
+            priority: None,
+        })
+    }
+
+    /// Says that the block is meant for the person. A block that says nothing
+    /// is for everyone, and so is one that names both.
+    #[must_use]
+    pub fn for_user(self) -> Self {
+        self.audience(types::Audience::User)
+    }
+
+    /// Says that the block is meant for the model.
+    #[must_use]
+    pub fn for_model(self) -> Self {
+        self.audience(types::Audience::Assistant)
+    }
+
+    fn audience(mut self, audience: types::Audience) -> Self {
+        if !self.0.audience.contains(&audience) {
+            self.0.audience.push(audience);
+        }
+        self
+    }
+
+    /// Says how much the block matters, from 0.0 (optional) to 1.0 (required).
+    #[must_use]
+    pub fn priority(mut self, priority: f64) -> Self {
+        self.0.priority = Some(priority.clamp(0.0, 1.0));
+        self
+    }
+
+    /// The text of a text block or of a textual resource.
+    pub fn as_text(&self) -> Option<&str> {
+        self.0.text.as_deref()
+    }
+
+    /// The bytes of a picture, a sound or a binary resource.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        self.0.data.as_deref()
+    }
+
+    /// The MIME type, where the block has one.
+    pub fn mime_type(&self) -> Option<&str> {
+        self.0.mime_type.as_deref()
+    }
+
+    /// The address of a resource.
+    pub fn uri(&self) -> Option<&str> {
+        self.0.uri.as_deref()
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audience_is_named_once() {
+        let content = Content::text("a").for_user().for_model().for_user();
+        assert_eq!(content.0.audience, [types::Audience::User, types::Audience::Assistant]);
+    }
+
+    #[test]
+    fn a_priority_stays_in_range() {
+        assert_eq!(Content::text("a").priority(7.0).0.priority, Some(1.0));
+        assert_eq!(Content::text("a").priority(-7.0).0.priority, Some(0.0));
+    }
+
+    #[test]
+    fn text_has_no_other_member() {
+        let mut content = Content::text("a");
+        assert_eq!(content.as_text(), Some("a"));
+        content.0.text = None;
+        assert_eq!(content, Content::empty(types::ContentKind::Text));
+    }
+}

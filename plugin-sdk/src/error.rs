@@ -1,0 +1,186 @@
+//! Why a call did not succeed.
+
+use crate::bindings::toolbay::plugin::types::Failure;
+use std::fmt::{self, Debug, Display, Formatter};
+
+/// What a tool returns: `Result<Json<Count>>` is `Result<Json<Count>, Error>`.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call did not succeed. The model reads it and may try again, so say
+/// what was wrong and what would be right.
+///
+/// Every `std::error::Error` becomes one by `?`, with its sources:
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+///
+/// fn port(text: &str) -> Result<u16> {
+///     Ok(text.parse()?)
+/// }
+///
+/// assert_eq!(
+///     port("http").unwrap_err().message(),
+///     "invalid digit found in string",
+/// );
+/// ```
+///
+/// [`bail!`](crate::bail), [`ensure!`](crate::ensure) and
+/// [`invalid!`](crate::invalid) return one of your own.
+//
+// It is no `std::error::Error` itself, or `From` below would overlap with the
+// `From<T> for T` of the standard library.
+#[derive(Clone)]
+pub struct Error(pub(crate) Failure);
+
+impl Error {
+    /// The work could not be done.
+    pub fn msg(message: impl Display) -> Self {
+        Self(Failure::Failed(message.to_string()))
+    }
+
+    /// The arguments fit the schema but make no sense.
+    ///
+    /// It takes an error as well, so that `map_err` can name it:
+    ///
+    /// ```
+    /// # use toolbay_plugin::prelude::*;
+    /// # fn host(text: &str) -> Result<std::net::IpAddr> {
+    /// let host = text.parse().map_err(Error::invalid_arguments)?;
+    /// # Ok(host) }
+    /// # assert!(host("a").unwrap_err().is_invalid_arguments());
+    /// ```
+    pub fn invalid_arguments(message: impl Display) -> Self {
+        Self(Failure::InvalidArguments(message.to_string()))
+    }
+
+    /// Whether the arguments are to blame.
+    pub fn is_invalid_arguments(&self) -> bool {
+        matches!(self.0, Failure::InvalidArguments(_))
+    }
+
+    /// What the model reads.
+    pub fn message(&self) -> &str {
+        match &self.0 {
+            Failure::InvalidArguments(message) | Failure::Failed(message) => message,
+        }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Error {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            source = error.source();
+        }
+        Self::msg(message)
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.message())
+    }
+}
+
+/// As [`Display`], because `unwrap` in a test prints this one.
+impl Debug for Error {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, formatter)
+    }
+}
+
+/// Returns [`Error::msg`] with a formatted message.
+///
+/// ```
+/// # use toolbay_plugin::prelude::*;
+/// fn answer(status: u16) -> Result<()> {
+///     if status != 200 {
+///         bail!("the server answered {status}");
+///     }
+///     Ok(())
+/// }
+/// assert_eq!(answer(404).unwrap_err().message(), "the server answered 404");
+/// ```
+#[macro_export]
+macro_rules! bail {
+    ($($message:tt)+) => {
+        return ::core::result::Result::Err($crate::Error::msg(::core::format_args!($($message)+)))
+    };
+}
+
+/// Returns [`Error::msg`] with a formatted message unless the condition holds.
+///
+/// ```
+/// # use toolbay_plugin::prelude::*;
+/// fn answer(status: u16) -> Result<()> {
+///     ensure!(status == 200, "the server answered {status}");
+///     Ok(())
+/// }
+/// assert!(answer(200).is_ok());
+/// assert_eq!(answer(404).unwrap_err().message(), "the server answered 404");
+/// ```
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            $crate::bail!($($message)+);
+        }
+    };
+}
+
+/// Returns [`Error::invalid_arguments`] with a formatted message.
+///
+/// ```
+/// # use toolbay_plugin::prelude::*;
+/// fn half(number: u32) -> Result<u32> {
+///     if number % 2 == 1 {
+///         invalid!("`number` is even, not {number}");
+///     }
+///     Ok(number / 2)
+/// }
+/// assert!(half(3).unwrap_err().is_invalid_arguments());
+/// ```
+#[macro_export]
+macro_rules! invalid {
+    ($($message:tt)+) => {
+        return ::core::result::Result::Err($crate::Error::invalid_arguments(
+            ::core::format_args!($($message)+),
+        ))
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Layer(&'static str, Option<Box<Layer>>);
+
+    impl Display for Layer {
+        fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+            formatter.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Layer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            self.1.as_deref().map(|source| source as _)
+        }
+    }
+
+    #[test]
+    fn a_chain_becomes_one_line() {
+        let error = Layer("a", Some(Box::new(Layer("b", Some(Box::new(Layer("c", None)))))));
+        assert_eq!(Error::from(error).message(), "a: b: c");
+    }
+
+    #[test]
+    fn the_two_kinds_stay_apart() {
+        assert!(Error::invalid_arguments("a").is_invalid_arguments());
+        assert!(!Error::msg("a").is_invalid_arguments());
+        assert_eq!(format!("{:?}", Error::msg("a")), "a");
+    }
+}

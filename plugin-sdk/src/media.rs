@@ -1,0 +1,100 @@
+//! Pictures and sounds.
+
+use crate::Content;
+use crate::bindings::toolbay::plugin::types::ContentKind;
+
+/// A picture, as the answer of a tool.
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+///
+/// /// Draws nothing, in very few bytes.
+/// #[tool(read_only)]
+/// fn dot() -> Image {
+///     Image::new("<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image(Media);
+
+/// A sound, as the answer of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audio(Media);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Media {
+    bytes: Vec<u8>,
+    mime_type: String,
+}
+
+impl Media {
+    fn into_content(self, kind: ContentKind) -> Content {
+        let mut content = Content::empty(kind);
+        content.0.data = Some(self.bytes);
+        content.0.mime_type = Some(self.mime_type);
+        content
+    }
+}
+
+impl Image {
+    /// A picture of any type: its bytes, not base64, and their MIME type.
+    pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
+        Self(Media { bytes: bytes.into(), mime_type: mime_type.into() })
+    }
+
+    /// A PNG file.
+    pub fn png(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(bytes, "image/png")
+    }
+
+    /// A JPEG file.
+    pub fn jpeg(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(bytes, "image/jpeg")
+    }
+}
+
+impl Audio {
+    /// A sound of any type: its bytes, not base64, and their MIME type.
+    pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
+        Self(Media { bytes: bytes.into(), mime_type: mime_type.into() })
+    }
+
+    /// A WAV file.
+    pub fn wav(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(bytes, "audio/wav")
+    }
+
+    /// An MP3 file.
+    pub fn mp3(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(bytes, "audio/mpeg")
+    }
+}
+
+impl From<Image> for Content {
+    fn from(image: Image) -> Self {
+        image.0.into_content(ContentKind::Image)
+    }
+}
+
+impl From<Audio> for Content {
+    fn from(audio: Audio) -> Self {
+        audio.0.into_content(ContentKind::Audio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_type_arrive() {
+        let image = Content::from(Image::png([1, 2]));
+        assert_eq!(image.0.kind, ContentKind::Image);
+        assert_eq!(image.as_bytes(), Some(&[1, 2][..]));
+        assert_eq!(image.mime_type(), Some("image/png"));
+
+        let audio = Content::from(Audio::wav([3]));
+        assert_eq!(audio.0.kind, ContentKind::Audio);
+        assert_eq!(audio.mime_type(), Some("audio/wav"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Things with an address: linked to, or here.
+
+use crate::Content;
+use crate::bindings::toolbay::plugin::types::ContentKind;
+
+/// Something that the client can fetch.
+///
+/// ```
+/// use toolbay_plugin::ResourceLink;
+///
+/// let report = ResourceLink::new("https://example.com/2026.pdf", "2026.pdf")
+///     .title("The report of 2026")
+///     .mime_type("application/pdf")
+///     .size(120_000);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceLink(Content);
+
+impl ResourceLink {
+    /// A link to `uri`, by a short name such as that of the file.
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        let mut content = Content::empty(ContentKind::ResourceLink);
+        content.0.uri = Some(uri.into());
+        content.0.name = Some(name.into());
+        Self(content)
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.0.0.title = Some(title.into());
+        self
+    }
+
+    /// Says what is there.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.0.0.description = Some(description.into());
+        self
+    }
+
+    /// Says what type it has.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.0.0.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Says how many bytes it has.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.0.0.size = Some(bytes);
+        self
+    }
+}
+
+/// A resource that comes with the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource(Content);
+
+impl Resource {
+    /// A resource that is text.
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        let mut resource = Self::empty(uri.into());
+        resource.0.0.text = Some(text.into());
+        resource
+    }
+
+    /// A resource that is bytes.
+    pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        let mut resource = Self::empty(uri.into());
+        resource.0.0.data = Some(bytes.into());
+        resource
+    }
+
+    fn empty(uri: String) -> Self {
+        let mut content = Content::empty(ContentKind::EmbeddedResource);
+        content.0.uri = Some(uri);
+        Self(content)
+    }
+
+    /// Says what type it has.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.0.0.mime_type = Some(mime_type.into());
+        self
+    }
+}
+
+impl From<ResourceLink> for Content {
+    fn from(link: ResourceLink) -> Self {
+        link.0
+    }
+}
+
+impl From<Resource> for Content {
+    fn from(resource: Resource) -> Self {
+        resource.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_carries_what_is_known() {
+        let link = ResourceLink::new("https://a/b.txt", "b.txt")
+            .title("B")
+            .description("The letter")
+            .mime_type("text/plain")
+            .size(1);
+        let content = Content::from(link);
+        assert_eq!(content.uri(), Some("https://a/b.txt"));
+        assert_eq!(content.mime_type(), Some("text/plain"));
+        assert_eq!(content.0.name.as_deref(), Some("b.txt"));
+        assert_eq!(content.0.title.as_deref(), Some("B"));
+        assert_eq!(content.0.description.as_deref(), Some("The letter"));
+        assert_eq!(content.0.size, Some(1));
+        assert_eq!(content.as_text(), None);
+    }
+
+    #[test]
+    fn a_resource_is_text_or_bytes() {
+        let text = Content::from(Resource::text("note:1", "hello").mime_type("text/plain"));
+        assert_eq!((text.as_text(), text.as_bytes()), (Some("hello"), None));
+
+        let bytes = Content::from(Resource::bytes("note:2", [1]));
+        assert_eq!((bytes.as_text(), bytes.as_bytes()), (None, Some(&[1][..])));
+    }
+}

@@ -1,0 +1,7 @@
+use toolbay_plugin::prelude::*;
+
+/// Greets.
+#[tool]
+fn greet(name: String) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbay_plugin::prelude::*;
+
+/// Answers.
+#[tool]
+async fn ping() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbay_plugin::prelude::*;
+
+/// Answers.
+#[tool]
+fn ping<T>() {}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use toolbay_plugin::prelude::*;
+
+#[tool]
+fn ping() {}
+
+fn main() {}

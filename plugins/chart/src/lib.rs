@@ -1,0 +1,144 @@
+//! Pictures of numbers, as tools.
+
+mod axis;
+mod canvas;
+mod font;
+mod plot;
+mod series;
+
+use plot::Style;
+use serde::{Deserialize, Serialize};
+use series::{Series, Summary};
+use toolbay_plugin::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Bars {
+    /// What to write above the chart.
+    #[serde(default)]
+    #[schemars(length(max = 200))]
+    title: String,
+    /// What to write below each bar, in the order of `values`.
+    #[schemars(length(min = 1, max = 1000))]
+    labels: Vec<String>,
+    /// How high each bar is; below zero it hangs down.
+    #[schemars(length(min = 1, max = 1000))]
+    values: Vec<f64>,
+    #[serde(default)]
+    size: Size,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Line {
+    /// What to write above the chart.
+    #[serde(default)]
+    #[schemars(length(max = 200))]
+    title: String,
+    /// What to write below each point, in the order of `values`, such as dates;
+    /// left out, the points are numbered from 1.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    labels: Vec<String>,
+    /// How high each point is, from left to right.
+    #[schemars(length(min = 1, max = 1000))]
+    values: Vec<f64>,
+    #[serde(default)]
+    size: Size,
+}
+
+/// How large the picture is.
+#[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Size {
+    /// 480 by 300 pixels.
+    Small,
+    /// 800 by 450 pixels.
+    #[default]
+    Medium,
+    /// 1280 by 720 pixels.
+    Large,
+}
+
+impl Size {
+    fn pixels(self) -> (usize, usize) {
+        match self {
+            Self::Small => (480, 300),
+            Self::Medium => (800, 450),
+            Self::Large => (1280, 720),
+        }
+    }
+}
+
+/// Draws a bar chart: compares values that have names, such as sales by region.
+#[tool(title = "Bar chart", read_only, idempotent, open_world = false)]
+fn bar_chart(args: Bars) -> Result<(Json<Summary>, Image)> {
+    let series = Series::new(args.labels, args.values)?;
+    draw(&args.title, &series, Style::Bars, args.size)
+}
+
+/// Draws a line chart: shows how a value changes along an axis, such as
+/// temperature over time.
+#[tool(title = "Line chart", read_only, idempotent, open_world = false)]
+fn line_chart(args: Line) -> Result<(Json<Summary>, Image)> {
+    let series =
+        if args.labels.is_empty() { Series::numbered(args.values)? } else { Series::new(args.labels, args.values)? };
+    draw(&args.title, &series, Style::Line, args.size)
+}
+
+fn draw(title: &str, series: &Series, style: Style, size: Size) -> Result<(Json<Summary>, Image)> {
+    let canvas = plot::draw(title, series, style, size.pixels());
+    Ok((Json(series.summary()), Image::png(canvas.png()?)))
+}
+
+export!(bar_chart, line_chart);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolbay_plugin::serde_json::{Value, json};
+    use toolbay_plugin::{Tool, test};
+
+    fn call<T: Tool>(arguments: Value) -> Result<Output> {
+        test::call::<T>(arguments, &Context::test())
+    }
+
+    #[test]
+    fn a_chart_is_a_picture_and_a_summary() {
+        let arguments = json!({"title": "T", "labels": ["a", "b"], "values": [1, -3]});
+        let output = call::<bar_chart>(arguments).unwrap();
+        assert_eq!(
+            output.json().unwrap(),
+            json!({
+                "count": 2,
+                "min": {"label": "b", "value": -3.0},
+                "max": {"label": "a", "value": 1.0},
+                "mean": -1.0
+            })
+        );
+        let [picture] = output.contents() else {
+            panic!("{output:?}");
+        };
+        assert_eq!(picture.mime_type(), Some("image/png"));
+    }
+
+    #[test]
+    fn points_are_numbered_without_labels() {
+        let output = call::<line_chart>(json!({"values": [2, 5, 3]})).unwrap();
+        assert_eq!(output.json().unwrap()["max"]["label"], "2");
+    }
+
+    #[test]
+    fn labels_and_values_must_match() {
+        let error = call::<bar_chart>(json!({"labels": ["a"], "values": [1, 2]})).unwrap_err();
+        assert_eq!(error.message(), "2 `values` need as many `labels`, not 1");
+    }
+
+    #[test]
+    fn every_size_is_what_it_says() {
+        for (size, width, height) in [("small", 480, 300), ("large", 1280, 720)] {
+            let output = call::<line_chart>(json!({"values": [1, 2], "size": size})).unwrap();
+            let file = output.contents()[0].as_bytes().unwrap().to_vec();
+            let reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
+            assert_eq!((reader.info().width, reader.info().height), (width, height));
+        }
+    }
+}

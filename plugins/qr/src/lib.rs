@@ -1,0 +1,95 @@
+//! QR codes, as tools.
+
+mod code;
+
+use code::{Code, Level};
+use serde::Deserialize;
+use toolbay_plugin::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Picture {
+    /// What the code says, such as an address.
+    #[schemars(length(min = 1, max = 7089))]
+    text: String,
+    /// How many pixels wide a module (one of the small squares) is.
+    #[serde(default = "default_scale")]
+    #[schemars(range(min = 1, max = 20))]
+    scale: u32,
+    /// How many modules wide the white margin is; readers want 4.
+    #[serde(default = "default_margin")]
+    #[schemars(range(max = 16))]
+    margin: u32,
+    /// How much of the code may be unreadable.
+    #[serde(default)]
+    error_correction: Level,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Drawing {
+    /// What the code says, such as an address.
+    #[schemars(length(min = 1, max = 7089))]
+    text: String,
+    /// How many modules wide the white margin is; readers want 4.
+    #[serde(default = "default_margin")]
+    #[schemars(range(max = 16))]
+    margin: u32,
+    /// How much of the code may be unreadable.
+    #[serde(default)]
+    error_correction: Level,
+}
+
+fn default_scale() -> u32 {
+    8
+}
+
+fn default_margin() -> u32 {
+    4
+}
+
+/// Makes a QR code of a text and shows it as a PNG picture.
+#[tool(title = "QR code", read_only, idempotent, open_world = false)]
+fn qr_png(args: Picture) -> Result<Image> {
+    let code = Code::of(&args.text, args.error_correction, args.margin)?;
+    Ok(Image::png(code.png(args.scale)?))
+}
+
+/// Makes a QR code of a text and returns it as SVG text, to put into a page or
+/// a document. It has no size of its own: it fills what it is put into.
+#[tool(title = "QR code as SVG", read_only, idempotent, open_world = false)]
+fn qr_svg(args: Drawing) -> Result<String> {
+    let code = Code::of(&args.text, args.error_correction, args.margin)?;
+    Ok(code.svg())
+}
+
+export!(qr_png, qr_svg);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolbay_plugin::{serde_json::json, test};
+
+    #[test]
+    fn a_picture_is_an_image_block() {
+        let arguments = json!({"text": "https://example.com", "scale": 2, "margin": 1});
+        let output = test::call::<qr_png>(arguments, &Context::test()).unwrap();
+        let [content] = output.contents() else {
+            panic!("{output:?}");
+        };
+        assert_eq!(content.mime_type(), Some("image/png"));
+        assert!(content.as_bytes().unwrap().starts_with(b"\x89PNG"));
+    }
+
+    #[test]
+    fn a_drawing_is_text() {
+        let output = test::call::<qr_svg>(json!({"text": "a"}), &Context::test()).unwrap();
+        assert!(output.text().starts_with("<svg "));
+    }
+
+    #[test]
+    fn too_much_text_is_the_callers_mistake() {
+        let arguments = json!({"text": "ä".repeat(4000), "error_correction": "high"});
+        let error = test::call::<qr_svg>(arguments, &Context::test()).unwrap_err();
+        assert!(error.is_invalid_arguments());
+        assert!(error.message().contains("does not fit"), "{error}");
+    }
+}
