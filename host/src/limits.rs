@@ -69,7 +69,7 @@ impl Limits {
     /// The most that a grant may ask for unless the operator says otherwise.
     pub const CEILING: Self = Self {
         fuel: 1_000_000_000_000,
-        timeout: Duration::from_secs(600),
+        timeout: Duration::from_mins(10),
         memory: ByteSize::gib(1),
         table_elements: 20_000,
         instances: 40,
@@ -88,7 +88,7 @@ impl Limits {
     /// and the pool is built for so many instances and memories.
     pub const UTMOST: Self = Self {
         fuel: u64::MAX,
-        timeout: Duration::from_secs(24 * 60 * 60),
+        timeout: Duration::from_hours(24),
         memory: ByteSize::gib(4),
         table_elements: 10_000_000,
         instances: 1_000,
@@ -264,7 +264,7 @@ mod tests {
         let patch: LimitsPatch = toml::from_str("memory = \"8GiB\"\ntimeout = \"1h\"").unwrap();
         let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
         assert_eq!(limits.memory, ByteSize::gib(1));
-        assert_eq!(limits.timeout, Duration::from_secs(600));
+        assert_eq!(limits.timeout, Duration::from_mins(10));
         let said: Vec<String> = clamps.iter().map(ToString::to_string).collect();
         assert_eq!(
             said,

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 ///
 /// One line: `name:line:column: what was wrong`, with the nearest valid key
 /// when a key is unknown.
-pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
+pub(crate) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error| {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
         format!("{name}:{line}:{column}: {}", explain(error.message()))
@@ -40,7 +40,7 @@ fn explain(message: &str) -> String {
 }
 
 /// The known word that `word` was most likely meant to be.
-pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))

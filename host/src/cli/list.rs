@@ -60,8 +60,7 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
     }
     for name in &report.tools {
         let description = snapshot.tools.get(name).and_then(|tool| tool.definition.description.as_deref());
-        let summary = description.and_then(|text| text.lines().next()).unwrap_or_default();
-        let _ = writeln!(out, "{}", format!("    {name}  {summary}").trim_end());
+        let _ = writeln!(out, "{}", format!("    {name}  {}", summary(description.unwrap_or_default())).trim_end());
     }
     if let Some(granted) = &report.grant {
         for line in grants(granted) {
@@ -69,6 +68,16 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
         }
     }
     out.push('\n');
+}
+
+/// The first sentence of a description, on one line.
+fn summary(description: &str) -> String {
+    let paragraph = description.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.find(". ") {
+        Some(end) => line.get(..=end).unwrap_or(&line).to_owned(),
+        None => line,
+    }
 }
 
 /// What was granted beyond nothing.

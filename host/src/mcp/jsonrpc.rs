@@ -10,16 +10,25 @@ use serde_json::{Number, Value};
 /// The id of a request: a string or an integer (MCP allows no `null`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(untagged)]
-pub enum Id {
+pub(super) enum Id {
     /// A number.
     Number(Number),
     /// A string.
     Text(String),
 }
 
+impl From<Id> for Value {
+    fn from(id: Id) -> Self {
+        match id {
+            Id::Number(number) => Self::Number(number),
+            Id::Text(text) => Self::String(text),
+        }
+    }
+}
+
 /// What one line or one body holds.
 #[derive(Debug)]
-pub enum Incoming<'a> {
+pub(super) enum Incoming<'a> {
     /// One message.
     Single(Message<'a>),
     /// An array of them.
@@ -28,7 +37,7 @@ pub enum Incoming<'a> {
 
 /// One message.
 #[derive(Debug)]
-pub enum Message<'a> {
+pub(super) enum Message<'a> {
     /// Expects an answer.
     Request(Request<'a>),
     /// Expects none.
@@ -44,7 +53,7 @@ pub enum Message<'a> {
 
 /// A message that expects an answer.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub(super) struct Request<'a> {
     /// What the answer is marked with.
     pub id: Id,
     /// What is asked.
@@ -55,7 +64,7 @@ pub struct Request<'a> {
 
 /// An error object, with the id of the request if there was one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Error {
+pub(super) struct Error {
     /// The request's id.
     pub id: Option<Id>,
     /// One of the codes of this module.
@@ -63,23 +72,23 @@ pub struct Error {
     /// For people and models.
     pub message: String,
     /// For programs.
-    pub data: Option<Value>,
+    pub data: Option<Box<Value>>,
 }
 
 /// The text is not JSON.
-pub const PARSE_ERROR: i32 = -32700;
+pub(super) const PARSE_ERROR: i32 = -32700;
 /// The JSON is not a request.
-pub const INVALID_REQUEST: i32 = -32600;
+pub(super) const INVALID_REQUEST: i32 = -32600;
 /// There is no such method.
-pub const METHOD_NOT_FOUND: i32 = -32601;
+pub(super) const METHOD_NOT_FOUND: i32 = -32601;
 /// The parameters do not fit the method.
-pub const INVALID_PARAMS: i32 = -32602;
+pub(super) const INVALID_PARAMS: i32 = -32602;
 /// A fault of ours.
-pub const INTERNAL_ERROR: i32 = -32603;
+pub(super) const INTERNAL_ERROR: i32 = -32603;
 
 impl Error {
     /// An error without an id.
-    pub fn new(code: i32, message: impl Into<String>) -> Self {
+    pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
         Self { id: None, code, message: message.into(), data: None }
     }
 }
@@ -115,7 +124,7 @@ fn present_ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 /// # Errors
 ///
 /// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
-pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not UTF-8"))?;
     let raw: &RawValue = serde_json::from_str(text)
         .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not JSON: {error}")))?;
@@ -159,7 +168,7 @@ fn shorten(text: &str) -> &str {
 }
 
 /// Writes the answer to a request.
-pub fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
+pub(super) fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Answer<'a, T> {
         jsonrpc: &'static str,
@@ -170,7 +179,7 @@ pub fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
 }
 
 /// Writes an error. An error about no request in particular has `null` for an id, or none.
-pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
+pub(super) fn error(error: &Error, null_id: bool) -> Vec<u8> {
     #[derive(Serialize)]
     struct Body<'a> {
         code: i32,
@@ -182,16 +191,16 @@ pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     struct Answer<'a> {
         jsonrpc: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<Option<&'a Id>>,
+        id: Option<Value>,
         error: Body<'a>,
     }
-    let id = error.id.as_ref().map(Some).or(null_id.then_some(None));
-    let body = Body { code: error.code, message: &error.message, data: error.data.as_ref() };
+    let id = error.id.clone().map(Value::from).or(null_id.then_some(Value::Null));
+    let body = Body { code: error.code, message: &error.message, data: error.data.as_deref() };
     encode(&Answer { jsonrpc: "2.0", id, error: body })
 }
 
 /// Writes a notification.
-pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
+pub(super) fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Notification<'a, T> {
         jsonrpc: &'static str,

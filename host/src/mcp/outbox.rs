@@ -8,32 +8,32 @@ const CAPACITY: usize = 256;
 
 /// The sending end. Clones share the queue.
 #[derive(Clone, Debug)]
-pub struct Outbox {
+pub(super) struct Outbox {
     messages: mpsc::Sender<Vec<u8>>,
 }
 
 /// The end that a transport reads.
-pub type Messages = mpsc::Receiver<Vec<u8>>;
+pub(super) type Messages = mpsc::Receiver<Vec<u8>>;
 
 /// An empty queue.
-pub fn channel() -> (Outbox, Messages) {
+pub(super) fn channel() -> (Outbox, Messages) {
     let (sender, receiver) = mpsc::channel(CAPACITY);
     (Outbox { messages: sender }, receiver)
 }
 
 impl Outbox {
     /// Sends, waiting for room. A peer that is gone loses the message.
-    pub async fn send(&self, message: Vec<u8>) {
+    pub(super) async fn send(&self, message: Vec<u8>) {
         drop(self.messages.send(message).await);
     }
 
     /// Sends if there is room: for what may be lost, such as progress.
-    pub fn offer(&self, message: Vec<u8>) {
+    pub(super) fn offer(&self, message: Vec<u8>) {
         drop(self.messages.try_send(message));
     }
 
     /// Waits until the peer is gone.
-    pub async fn closed(&self) {
+    pub(super) async fn closed(&self) {
         self.messages.closed().await;
     }
 }

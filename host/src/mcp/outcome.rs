@@ -23,7 +23,7 @@ const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
 /// when nobody waits for one.
 pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> Option<Result<Value, Error>> {
     let usage = answer.usage.filter(|_| with_usage);
-    let failed = |text: String, kind: Option<&str>| Some(Ok(failure(text, kind, usage)));
+    let failed = |text: &str, kind: Option<&str>| Some(Ok(failure(text, kind, usage)));
     match answer.result {
         Ok(output) => {
             let mut result = shape::output(output, revision);
@@ -35,30 +35,30 @@ pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> O
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let text = format!("The arguments do not fit the tool's input schema:\n{}", lines.join("\n"));
             if revision.bad_arguments_are_results() {
-                return failed(text, Some("invalid-arguments"));
+                return failed(&text, Some("invalid-arguments"));
             }
-            let data = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
-            Some(Err(Error { data: Some(data), ..Error::new(INVALID_PARAMS, text) }))
+            let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
+            Some(Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) }))
         }
         Err(Failure::Busy(busy)) => {
             let wait = u64::try_from(busy.retry_after.as_millis()).unwrap_or(u64::MAX);
             let text = format!("The server is busy. Try again in {wait} ms.");
-            let mut result = failure(text, Some("busy"), usage);
+            let mut result = failure(&text, Some("busy"), usage);
             if let Some(result) = result.as_object_mut() {
                 add_meta(result, Some((RETRY_AFTER, wait.into())));
             }
             Some(Ok(result))
         }
         Err(Failure::Call(error)) => match error {
-            CallError::InvalidArguments(text) => failed(text, Some("invalid-arguments")),
-            CallError::Failed(text) => failed(text, None),
-            CallError::Limit(limit) => failed(limit.message(), Some(limit.kind())),
+            CallError::InvalidArguments(text) => failed(&text, Some("invalid-arguments")),
+            CallError::Failed(text) => failed(&text, None),
+            CallError::Limit(limit) => failed(&limit.message(), Some(limit.kind())),
             CallError::Trap { what, stderr: Some(stderr) } => {
-                failed(format!("The tool crashed: {what}. It wrote: {stderr}"), Some("trap"))
+                failed(&format!("The tool crashed: {what}. It wrote: {stderr}"), Some("trap"))
             }
-            CallError::Trap { what, stderr: None } => failed(format!("The tool crashed: {what}."), Some("trap")),
+            CallError::Trap { what, stderr: None } => failed(&format!("The tool crashed: {what}."), Some("trap")),
             CallError::InvalidOutput(what) => {
-                failed(format!("The tool's output is not valid: {what}."), Some("invalid-output"))
+                failed(&format!("The tool's output is not valid: {what}."), Some("invalid-output"))
             }
             CallError::Cancelled => None,
             CallError::Internal(what) => Some(Err(internal(&what))),
@@ -74,7 +74,7 @@ pub(super) fn internal(what: &str) -> Error {
     Error::new(INTERNAL_ERROR, format!("Internal error {id}; the server's log has the details."))
 }
 
-fn failure(text: String, kind: Option<&str>, usage: Option<Usage>) -> Value {
+fn failure(text: &str, kind: Option<&str>, usage: Option<Usage>) -> Value {
     let mut result = Map::new();
     result.insert("content".into(), vec![shape::text(text)].into());
     result.insert("isError".into(), true.into());

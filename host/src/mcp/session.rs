@@ -31,7 +31,7 @@ const UNSUPPORTED_VERSION: i32 = -32022;
 const BATCH: usize = 100;
 
 /// A conversation with one client.
-pub struct Session {
+pub(super) struct Session {
     pub(super) service: Arc<Service>,
     pub(super) outbox: Outbox,
     pub(super) client: Client,
@@ -94,7 +94,7 @@ struct Envelope {
 
 impl Session {
     /// A session that answers through `outbox`.
-    pub fn new(service: Arc<Service>, outbox: Outbox) -> Arc<Self> {
+    pub(super) fn new(service: Arc<Service>, outbox: Outbox) -> Arc<Self> {
         Arc::new(Self {
             client: service.admission().client(),
             service,
@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// Takes in one line or body. Returns when the next may be read: calls go on in the background.
-    pub async fn receive(self: &Arc<Self>, bytes: &[u8]) {
+    pub(super) async fn receive(self: &Arc<Self>, bytes: &[u8]) {
         match jsonrpc::decode(bytes) {
             Ok(Incoming::Single(message)) => self.single(message).await,
             Ok(Incoming::Batch(messages)) => self.batch(messages).await,
@@ -117,12 +117,12 @@ impl Session {
     }
 
     /// Answers a message that could not be read.
-    pub async fn refuse(&self, error: Error) {
+    pub(super) async fn refuse(&self, error: Error) {
         self.outbox.send(self.encode_error(&error)).await;
     }
 
     /// Waits for the calls in flight, for at most `grace`, then drops them.
-    pub async fn end(&self, grace: Duration) {
+    pub(super) async fn end(&self, grace: Duration) {
         self.tasks.close();
         if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
             tracing::warn!("calls were still running at the end of the session and were stopped");
@@ -377,7 +377,7 @@ pub(super) fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, 
 pub(super) fn unsupported(version: &str) -> Error {
     let supported: Vec<&str> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
     Error {
-        data: Some(json!({"supported": supported, "requested": version})),
+        data: Some(Box::new(json!({"supported": supported, "requested": version}))),
         ..Error::new(UNSUPPORTED_VERSION, format!("Unsupported protocol version: {version}"))
     }
 }

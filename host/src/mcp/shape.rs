@@ -39,17 +39,19 @@ pub(super) fn tool(tool: &Tool, revision: Revision) -> Value {
 pub(super) fn output(output: Output, revision: Revision) -> Map<String, Value> {
     let has_text = output.content.iter().any(|block| matches!(block.body, Body::Text(_)));
     let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
-    let mut result = Map::new();
+    let mut structured_content = None;
     if let Some(structured) = output.structured {
         // For clients and models that read text alone (MCP, "Structured Content").
         if !has_text {
-            content.push(text(structured.to_string()));
+            content.push(text(&structured.to_string()));
         }
         if revision.structured() && structured.is_object() {
-            result.insert("structuredContent".into(), structured);
+            structured_content = Some(structured);
         }
     }
+    let mut result = Map::new();
     result.insert("content".into(), content.into());
+    insert(&mut result, "structuredContent", structured_content);
     if !output.meta.is_empty() {
         result.insert("_meta".into(), output.meta.into());
     }
@@ -57,18 +59,18 @@ pub(super) fn output(output: Output, revision: Revision) -> Map<String, Value> {
 }
 
 /// A text block.
-pub(super) fn text(text: String) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
 fn content(block: Content, revision: Revision) -> Value {
     let mut value = match block.body {
-        Body::Text(words) => text(words),
+        Body::Text(words) => text(&words),
         Body::Image(image) => media("image", &image),
         Body::Audio(audio) if revision.annotations() => media("audio", &audio),
-        Body::Audio(audio) => text(format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
+        Body::Audio(audio) => text(&format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
         Body::ResourceLink(link) if revision.structured() => resource_link(link),
-        Body::ResourceLink(link) => text(format!("[{}]({})", link.name, link.uri)),
+        Body::ResourceLink(link) => text(&format!("[{}]({})", link.name, link.uri)),
         Body::Resource(resource) => self::resource(resource),
     };
     let mut annotations = Map::new();

@@ -100,7 +100,7 @@ impl Reloader {
                     self.look(&changes).await;
                 }
                 Some(load) = self.loads.join_next() => match load {
-                    Ok((id, ticket, result)) => self.finish(id, ticket, result),
+                    Ok((id, ticket, result)) => self.finish(&id, ticket, result),
                     Err(error) if error.is_cancelled() => {}
                     Err(error) => tracing::error!(%error, "a load failed unexpectedly"),
                 },
@@ -155,14 +155,14 @@ impl Reloader {
     }
 
     /// Takes in how a load ended, unless a newer one has begun.
-    fn finish(&mut self, id: String, ticket: u64, result: Result<Loaded, LoadError>) {
-        let Some(slot) = self.slots.get_mut(&id) else { return };
+    fn finish(&mut self, id: &str, ticket: u64, result: Result<Loaded, LoadError>) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
         if slot.load.as_ref().is_none_or(|(current, _)| *current != ticket) {
             return;
         }
         slot.load = None;
         let initial = std::mem::take(&mut slot.initial);
-        if slot.take_in(&id, result) || initial {
+        if slot.take_in(id, result) || initial {
             self.ready = Instant::now();
             self.changed.get_or_insert(self.ready);
         }

@@ -9,7 +9,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 
 use crate::limits::Limits;
 
-/// Tables per component. No toolchain makes more than a handful; QuickJS and
+/// Tables per component. No toolchain makes more than a handful; `QuickJS` and
 /// composed components have one for each core module.
 pub(super) const TABLES: usize = 16;
 

@@ -156,11 +156,10 @@ fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         });
     }
     match bytes.get(4..8) {
-        None => Err(PrepareError::Incomplete),
         // Version 1, layer 0: a core module. Version 13, layer 1: a component.
         Some([_, _, 0, 0]) => Err(PrepareError::CoreModule),
         Some(_) if sections_are_complete(bytes.get(8..).unwrap_or_default()) => Ok(()),
-        Some(_) => Err(PrepareError::Incomplete),
+        _ => Err(PrepareError::Incomplete),
     }
 }
 

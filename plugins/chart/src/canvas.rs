@@ -44,18 +44,13 @@ impl Canvas {
         }
     }
 
-    /// Draws a line with round ends from each place to the next; one place is
-    /// a dot.
-    pub(crate) fn stroke(&mut self, places: &[Place], width: f64, color: Color) {
-        let segments = places.windows(2).map(|pair| (pair.first(), pair.last()));
-        let dot = (places.len() == 1).then(|| (places.first(), places.first()));
-        // Where segments meet, a pixel is covered once, by the one that covers
+    /// Draws lines with round ends. One that ends where it begins is a dot.
+    pub(crate) fn stroke(&mut self, lines: impl Iterator<Item = (Place, Place)>, width: f64, color: Color) {
+        // Where lines meet, a pixel is covered once, by the one that covers
         // more of it.
         let mut mask = vec![0.0_f64; self.pixels.len()];
-        for segment in segments.chain(dot) {
-            if let (Some(&from), Some(&to)) = segment {
-                self.cover(&mut mask, from, to, width / 2.0);
-            }
+        for (from, to) in lines {
+            self.cover(&mut mask, from, to, width / 2.0);
         }
         for (number, coverage) in mask.into_iter().enumerate() {
             if coverage > 0.0 {
@@ -146,14 +141,14 @@ mod tests {
 
     #[test]
     fn a_line_covers_what_it_crosses() {
-        let pixels = drawn(|canvas| canvas.stroke(&[(0.0, 1.5), (4.0, 1.5)], 1.0, BLACK));
+        let pixels = drawn(|canvas| canvas.stroke([((0.0, 1.5), (4.0, 1.5))].into_iter(), 1.0, BLACK));
         assert_eq!(pixels[4..8], [0; 4]);
         assert_eq!(pixels[..4], [255; 4]);
     }
 
     #[test]
-    fn one_place_is_a_dot() {
-        let pixels = drawn(|canvas| canvas.stroke(&[(1.5, 1.5)], 1.0, BLACK));
+    fn a_line_to_where_it_begins_is_a_dot() {
+        let pixels = drawn(|canvas| canvas.stroke([((1.5, 1.5), (1.5, 1.5))].into_iter(), 1.0, BLACK));
         let mut expected = [255; 12];
         expected[5] = 0;
         assert_eq!(pixels, expected);
@@ -163,7 +158,7 @@ mod tests {
     fn what_is_outside_is_left_out() {
         let pixels = drawn(|canvas| {
             canvas.fill((-5.0, -5.0), (50.0, 50.0), BLACK);
-            canvas.stroke(&[(-9.0, -9.0), (99.0, 99.0)], 3.0, BLACK);
+            canvas.stroke([((-9.0, -9.0), (99.0, 99.0))].into_iter(), 3.0, BLACK);
             canvas.blend(4, 0, WHITE, 1.0);
             canvas.blend(0, 3, WHITE, 1.0);
         });

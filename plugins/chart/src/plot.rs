@@ -118,11 +118,10 @@ impl Plot<'_> {
     fn line(&mut self) {
         let points = self.series.points().iter().enumerate();
         let places: Vec<_> = points.map(|(number, point)| (self.x(number), self.y(point.value))).collect();
-        self.canvas.stroke(&places, 2.0, DATA);
+        let lines = places.iter().zip(places.iter().skip(1));
+        self.canvas.stroke(lines.map(|(from, to)| (*from, *to)), 2.0, DATA);
         if places.len() <= MAX_DOTS {
-            for place in places {
-                self.canvas.stroke(&[place], 7.0, DATA);
-            }
+            self.canvas.stroke(places.iter().map(|place| (*place, *place)), 7.0, DATA);
         }
     }
 
