@@ -10,7 +10,7 @@
 //!
 //! [dependencies]
 //! serde = { version = "1", features = ["derive"] }
-//! toolbay-plugin = "0.1"
+//! toolbay-plugin = { path = "../toolbay/plugin-sdk" }
 //!
 //! [profile.release]
 //! opt-level = "s"

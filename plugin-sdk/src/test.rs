@@ -51,5 +51,6 @@ pub fn definition<T: Tool>() -> Definition {
 }
 
 #[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
 #[doc = include_str!("../README.md")]
 struct Readme;
