@@ -1,6 +1,7 @@
 //! The command line: what each word means, and which exit code says what.
 
 mod call;
+mod compile;
 mod list;
 mod serve;
 
@@ -8,6 +9,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand};
 use tokio_util::sync::CancellationToken;
 
@@ -16,15 +18,12 @@ use crate::config::{Config, ConfigError, Flags};
 use crate::plugin::loader::Loader;
 use crate::plugin::reloader::Reloader;
 use crate::plugin::watcher::Watcher;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, worker};
 use crate::service::Service;
 use crate::telemetry;
 
 /// Configuration that cannot be used (`EX_USAGE` of sysexits.h).
 const BAD_CONFIGURATION: u8 = 64;
-
-/// Slots beyond the calls that admission lets in: for plugins that are being described.
-const SPARE_SLOTS: u32 = 16;
 
 /// An MCP server whose tools are WebAssembly components: drop a .wasm into a folder and it is a tool.
 #[derive(Debug, Parser)]
@@ -45,6 +44,18 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Compile every plugin in the folder into the store, so that a server starts at once
+    Compile(Common),
+    /// Compile standard input to standard output; toolbay starts this itself
+    #[command(hide = true)]
+    CompileWorker {
+        /// Bytes of a guest's native stack
+        stack: u64,
+        /// Bytes of address space
+        memory: u64,
+        /// Seconds of processor time
+        cpu: u64,
     },
     /// Call one tool, under the limits that serving would apply
     Call {
@@ -79,6 +90,10 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Serve(common) => serve::run(&common),
+            Command::Compile(common) => compile::run(&common),
+            Command::CompileWorker { stack, memory, cpu } => {
+                return worker::run(ByteSize::b(stack), memory, cpu);
+            }
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json } => call::run(&common, tool, &arguments, json),
         };
@@ -108,11 +123,9 @@ impl Common {
 
 /// Starts everything that serves: sandbox, reloader, catalog. Must be called on a runtime.
 fn start(config: Config, watch: bool, stop: &CancellationToken) -> anyhow::Result<Service> {
-    let rules = config.rules();
-    let slots = u32::try_from(config.server.calls)?.saturating_add(SPARE_SLOTS);
-    let sandbox = Sandbox::new(slots, config.server.stack, &rules.ceiling)?;
+    let sandbox = Sandbox::new(config.sandbox()?)?;
     let watcher = if watch { watcher(&config) } else { None };
-    let loader = Loader::new(sandbox.clone(), rules, config.plugins.clone());
+    let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
     let (publisher, catalog) = catalog::channel();
     tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
     Ok(Service::new(catalog, sandbox, config))

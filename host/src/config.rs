@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::limits::{Limits, LimitsPatch};
 use crate::plugin::loader::Rules;
+use crate::sandbox::{Compile, Settings};
 use crate::toml_file;
 
 /// The file that is read when `--config` names none and it exists.
@@ -23,7 +24,10 @@ const PREFIX: &str = "TOOLBAY_";
 const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
-const TABLES: [&str; 4] = ["server", "limits", "ceilings", "describe"];
+const TABLES: [&str; 5] = ["server", "limits", "ceilings", "describe", "compile"];
+
+/// Slots beyond the calls that admission lets in: for plugins that are being described.
+const SPARE_SLOTS: u32 = 16;
 
 /// Everything an operator can set for the server.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -45,6 +49,8 @@ pub struct Config {
     pub ceilings: LimitsPatch,
     /// What a plugin may use to list its tools.
     pub describe: Describe,
+    /// What compiling a plugin may use, and where the result is kept.
+    pub compile: CompileConfig,
 }
 
 /// What the process as a whole may use.
@@ -86,6 +92,52 @@ pub struct Describe {
     pub schemas: ByteSize,
 }
 
+/// What compiling a plugin may use, and where the result is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompileConfig {
+    /// Address space of the compiling child.
+    pub memory: ByteSize,
+    /// Its processor time.
+    #[serde(with = "humantime_serde")]
+    pub cpu: Duration,
+    /// Its wall clock.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// Where compiled components are kept: a private folder. Empty keeps none;
+    /// absent means `toolbay/compiled` in the user's cache folder.
+    pub store: Option<PathBuf>,
+    /// How large that may get.
+    pub store_size: ByteSize,
+}
+
+impl Default for CompileConfig {
+    fn default() -> Self {
+        Self {
+            memory: ByteSize::gib(2),
+            cpu: Duration::from_mins(2),
+            timeout: Duration::from_mins(5),
+            store: None,
+            store_size: ByteSize::gib(2),
+        }
+    }
+}
+
+impl CompileConfig {
+    /// Where compiled components are kept, and how large that may get.
+    fn store(&self) -> Option<(PathBuf, ByteSize)> {
+        let folder = match &self.store {
+            Some(folder) if folder.as_os_str().is_empty() => return None,
+            Some(folder) => folder.clone(),
+            None => {
+                let cache = std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
+                cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("toolbay").join("compiled")
+            }
+        };
+        Some((folder, self.store_size))
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -97,6 +149,7 @@ impl Default for Config {
             limits: LimitsPatch::default(),
             ceilings: LimitsPatch::default(),
             describe: Describe::default(),
+            compile: CompileConfig::default(),
         }
     }
 }
@@ -197,6 +250,28 @@ impl Config {
         }
     }
 
+    /// What the sandbox is made by.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot find itself, to compile with.
+    pub fn sandbox(&self) -> std::io::Result<Settings> {
+        // On Linux this name is the running program even after it was replaced on disk.
+        let running = PathBuf::from("/proc/self/exe");
+        let compiler = if running.exists() { running } else { std::env::current_exe()? };
+        let slots = u32::try_from(self.server.calls).unwrap_or(u32::MAX).saturating_add(SPARE_SLOTS);
+        let (ceiling, _) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
+        let CompileConfig { memory, cpu, timeout, .. } = self.compile;
+        Ok(Settings {
+            slots,
+            stack: self.server.stack,
+            ceiling,
+            compiler: Some(compiler),
+            compile: Compile { memory, cpu, timeout },
+            store: self.compile.store(),
+        })
+    }
+
     /// Remarks about limits of the server's own that its ceilings lowered.
     pub fn clamps(&self) -> Vec<String> {
         let (ceiling, above) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
@@ -221,6 +296,7 @@ impl Config {
             ("server.request", server.request, ByteSize::kib(1), ByteSize::mib(64)),
             ("server.component", server.component, ByteSize::kib(1), ByteSize::mib(256)),
             ("server.stack", server.stack, ByteSize::kib(64), ByteSize::mib(8)),
+            ("compile.memory", self.compile.memory, ByteSize::mib(256), ByteSize::tib(1)),
         ];
         for (key, value, least, most) in ranges {
             if value < least || value > most {

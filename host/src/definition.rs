@@ -1,9 +1,9 @@
 //! What a plugin says a tool is, as it came out of `list-tools`: not yet checked.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One tool of a plugin, in its own words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ToolDefinition {
     /// The name within the plugin.
     pub name: String,
@@ -24,8 +24,7 @@ pub struct ToolDefinition {
 }
 
 /// Hints about what a tool does to the world (MCP `ToolAnnotations`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Annotations {
     /// It changes nothing.
     #[serde(rename = "readOnlyHint", skip_serializing_if = "Option::is_none")]
@@ -42,7 +41,7 @@ pub struct Annotations {
 }
 
 /// A picture of a tool (MCP `Icon`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     /// An `https:` or `data:` URI.
@@ -51,9 +50,19 @@ pub struct Icon {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The sizes it is for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// `light` or `dark`; absent means both.
+    /// The background it is for; absent means both.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub theme: Option<&'static str>,
+    pub theme: Option<Theme>,
+}
+
+/// The background an icon is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    /// A light one.
+    Light,
+    /// A dark one.
+    Dark,
 }

@@ -42,7 +42,7 @@ pub struct Component {
     /// Of the bytes that were compiled.
     pub digest: Digest,
     /// The compiled code.
-    pub prepared: Prepared,
+    pub prepared: Arc<Prepared>,
     /// Its tools, by name.
     pub tools: Vec<Arc<CheckedDefinition>>,
 }
@@ -64,7 +64,7 @@ impl Plugin {
     /// A plugin with these tools, which cannot be called.
     #[cfg(test)]
     pub(crate) fn for_test(id: &str, prefix: Option<&str>, tools: Vec<Arc<CheckedDefinition>>) -> Self {
-        let component = Component { digest: Digest::of(b""), prepared: Prepared::for_test(), tools };
+        let component = Component { digest: Digest::of(b""), prepared: Arc::new(Prepared::for_test()), tools };
         Self::new(id.into(), Arc::new(component), Environment::default(), prefix.map(str::to_owned))
     }
 }

@@ -6,6 +6,7 @@
 
 mod bindings;
 mod call;
+mod compile;
 mod coop;
 mod engine;
 mod error;
@@ -16,27 +17,55 @@ mod output;
 mod prepared;
 mod state;
 mod stdio;
+mod store;
+pub(crate) mod worker;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
+use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use wasmtime::Engine;
-use wasmtime::component::Linker;
+use wasmtime::component::{Component, Linker};
 
 pub use self::call::{Environment, Finished, LogLevel, Observer, Progress, Usage};
+pub use self::compile::Compile;
+use self::compile::Compiler;
 use self::engine::Ticker;
 pub(crate) use self::error::thousands;
 pub use self::error::{CallError, Limit};
 pub use self::prepared::{PrepareError, Prepared};
 use self::state::State;
+use self::store::Store;
+use crate::definition::ToolDefinition;
 use crate::limits::Limits;
+use crate::plugin::Digest;
 
 /// Threads for guests' blocking host calls (files, name look-ups). A guest can
 /// hold one for good, by opening a FIFO for instance, so they are bounded.
 const BLOCKING_THREADS: usize = 64;
+
+/// What a sandbox is made by.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many guests may live at once. An exhausted pool fails calls at
+    /// once, so this must be above what admission lets in.
+    pub slots: u32,
+    /// The native stack of a guest.
+    pub stack: ByteSize,
+    /// Shapes the pool: no guest can be given more.
+    pub ceiling: Limits,
+    /// The `toolbay` that compiles, as a child; `None` compiles in this
+    /// process, where nothing can interrupt it: for benchmarks.
+    pub compiler: Option<PathBuf>,
+    /// What a compile may use.
+    pub compile: Compile,
+    /// Where compiled components are kept, and how large that may get.
+    pub store: Option<(PathBuf, ByteSize)>,
+}
 
 /// The engine, the linker and the guests' own runtime. Cheap to clone.
 #[derive(Clone)]
@@ -49,25 +78,32 @@ struct Inner {
     linker: Linker<State>,
     ticker: Ticker,
     stack: ByteSize,
+    compiler: Option<Compiler>,
+    store: Option<Store>,
     /// Guests run on threads of their own: whatever they do, the operating
     /// system keeps scheduling the protocol's. `None` only while dropping.
     runtime: Option<Runtime>,
 }
 
+/// Compiled code that may be kept once the component has described itself.
+pub struct Scratch(Option<NamedTempFile>);
+
 impl Sandbox {
-    /// Starts the engine and the guests' runtime.
-    ///
-    /// `slots` is how many guests may live at once; an exhausted pool fails
-    /// calls at once, so it must be above what admission lets in. `ceiling`
-    /// shapes the pool: no guest can be given more.
+    /// Starts the engine and the guests' runtime. A store that cannot be used
+    /// is one line in the log.
     ///
     /// # Errors
     ///
     /// The machine refuses threads or memory.
-    pub fn new(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<Self> {
-        let engine = engine::build(slots, stack, ceiling)?;
+    pub fn new(settings: Settings) -> anyhow::Result<Self> {
+        let Settings { slots, stack, ceiling, compiler, compile, store } = settings;
+        let engine = engine::build(slots, stack, &ceiling)?;
         let linker = prepared::linker(&engine).map_err(|error| anyhow!("failed to link the world: {error:#}"))?;
         let ticker = Ticker::start(&engine)?;
+        let store = store.and_then(|(folder, size)| {
+            Store::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}")).ok()
+        });
+        let compiler = compiler.map(|program| Compiler::new(program, stack, compile));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
             .enable_all()
@@ -76,16 +112,72 @@ impl Sandbox {
             .global_queue_interval(4)
             .build()
             .context("failed to start the guests' runtime")?;
-        Ok(Self { inner: Arc::new(Inner { engine, linker, ticker, stack, runtime: Some(runtime) }) })
+        let inner = Inner { engine, linker, ticker, stack, compiler, store, runtime: Some(runtime) };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Compiles and links a component. Blocks, for seconds with megabytes of code.
+    /// A component that was compiled before, and the tools that it described. Blocks for milliseconds.
+    pub fn find(&self, digest: Digest) -> Option<(Prepared, Vec<ToolDefinition>)> {
+        let (component, tools) = self.inner.store.as_ref()?.find(&self.inner.engine, digest)?;
+        // Linked once already, so a failure is not the file's: let it be compiled and said again.
+        Some((self.link(&component).ok()?, tools))
+    }
+
+    /// Compiles and links a component, for as long as it takes within the
+    /// limits. Dropping the future stops it.
     ///
     /// # Errors
     ///
     /// Why the bytes are not a plugin.
-    pub fn prepare(&self, bytes: &[u8]) -> Result<Prepared, PrepareError> {
-        Prepared::new(&self.inner.engine, &self.inner.linker, bytes)
+    pub async fn compile(&self, bytes: Vec<u8>) -> Result<(Prepared, Scratch), PrepareError> {
+        prepared::check_preamble(&bytes)?;
+        let Some(compiler) = &self.inner.compiler else {
+            let component = self.blocking(move |engine| Component::new(engine, &bytes)).await?;
+            return Ok((self.link(&component)?, Scratch(None)));
+        };
+        if let Some(scratch) = self.inner.store.as_ref().and_then(|store| store.scratch().ok())
+            && let Ok(output) = scratch.reopen()
+        {
+            match compiler.compile(&bytes, output).await {
+                Ok(()) => {
+                    let path = scratch.path().to_owned();
+                    let component = self.blocking(move |engine| store::open(engine, &path)).await?;
+                    return Ok((self.link(&component)?, Scratch(Some(scratch))));
+                }
+                // A full disk: what is not kept still serves.
+                Err(PrepareError::Unwritten) => tracing::warn!("compiled components are not kept: the disk is full"),
+                Err(error) => return Err(error),
+            }
+        }
+        let unwritten = |_| PrepareError::Unwritten;
+        let mut code = store::memory().map_err(unwritten)?;
+        compiler.compile(&bytes, code.try_clone().map_err(unwritten)?).await?;
+        let component = self.blocking(move |engine| store::open_memory(engine, &mut code)).await?;
+        Ok((self.link(&component)?, Scratch(None)))
+    }
+
+    /// Keeps compiled code, so that [`Sandbox::find`] finds it. Blocks for milliseconds.
+    pub fn keep(&self, digest: Digest, scratch: Scratch, tools: Vec<ToolDefinition>) {
+        if let (Some(store), Scratch(Some(code))) = (&self.inner.store, scratch) {
+            store.keep(digest, code, tools);
+        }
+    }
+
+    fn link(&self, component: &Component) -> Result<Prepared, PrepareError> {
+        Prepared::new(&self.inner.engine, &self.inner.linker, component)
+    }
+
+    async fn blocking(
+        &self,
+        open: impl FnOnce(&Engine) -> wasmtime::Result<Component> + Send + 'static,
+    ) -> Result<Component, PrepareError> {
+        let engine = self.inner.engine.clone();
+        match tokio::task::spawn_blocking(move || open(&engine)).await {
+            Ok(opened) => {
+                opened.map_err(|error| PrepareError::Invalid(prepared::one_line(&error.root_cause().to_string())))
+            }
+            Err(error) => Err(PrepareError::Compiler(format!("compiling it failed: {error}"))),
+        }
     }
 
     /// Runs work that enters guests on the guests' runtime.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::available_parallelism;
 
 use bytesize::ByteSize;
@@ -13,15 +13,22 @@ use tokio::sync::Semaphore;
 use super::folder::{component_path, grant_path};
 use super::grant::Grant;
 use super::{Component, Digest, Plugin};
-use crate::catalog::check;
+use crate::catalog::{CheckedDefinition, check};
+use crate::definition::ToolDefinition;
 use crate::limits::Limits;
-use crate::sandbox::{CallError, Environment, PrepareError, Prepared, Sandbox, thousands};
+use crate::sandbox::{CallError, Environment, PrepareError, Prepared, Sandbox, Scratch, thousands};
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
 
 /// How many component files are held in memory at once.
 const READING: usize = 8;
+
+/// From this size on, components are compiled one at a time.
+const LARGE: usize = 4 << 20;
+
+/// How many refusals are remembered.
+const REFUSALS: usize = 4096;
 
 /// What a load may use, and what it gives.
 #[derive(Clone, Debug)]
@@ -69,8 +76,12 @@ pub struct Loader {
     reading: Semaphore,
     /// Compiling takes every core it gets: leave one for the calls.
     compiling: Semaphore,
+    /// A permit for a component larger than [`LARGE`].
+    large: Semaphore,
     /// Components in use, so that equal files are compiled once.
     components: Mutex<HashMap<Digest, Weak<Component>>>,
+    /// Why the bytes with this digest are no plugin.
+    refusals: Mutex<HashMap<Digest, String>>,
 }
 
 impl Loader {
@@ -83,7 +94,9 @@ impl Loader {
             folder,
             reading: Semaphore::new(READING),
             compiling: Semaphore::new(cores.saturating_sub(1).max(1)),
+            large: Semaphore::new(1),
             components: Mutex::default(),
+            refusals: Mutex::default(),
         }
     }
 
@@ -128,62 +141,65 @@ impl Loader {
         read.await.unwrap_or_else(|error| Err(LoadError::Refused(format!("reading it failed: {error}"))))
     }
 
-    /// The component in the file: one in use already, or compiled and described now; and the grant.
-    async fn component(&self, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
-        let (digest, prepared, grant) = {
+    /// The component in the file: one in use already, one compiled before, or
+    /// one compiled and described now; and the grant.
+    async fn component(self: &Arc<Self>, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
+        let (digest, compiled, grant) = {
             // The semaphores are never closed.
             let _reading = self.reading.acquire().await;
             let (bytes, grant) = self.read(id).await?;
             let digest = Digest::of(&bytes);
-            if let Some(component) = self.known(digest) {
+            if let Some(component) = self.known(digest)? {
                 return Ok((component, grant));
             }
+            if let Some(component) = self.stored(digest).await? {
+                return Ok((component, grant));
+            }
+            // One large component at a time: each takes hundreds of megabytes to compile.
+            let _large = if bytes.len() > LARGE { Some(self.large.acquire().await) } else { None };
             let _compiling = self.compiling.acquire().await;
             // Compiled by another load while this one waited?
-            if let Some(component) = self.known(digest) {
+            if let Some(component) = self.known(digest)? {
                 return Ok((component, grant));
             }
-            (digest, self.compile(bytes).await?, grant)
+            (digest, self.remember(digest, self.compile(bytes).await)?, grant)
         };
-        let component = Arc::new(self.describe(digest, prepared).await?);
-        let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
-        components.retain(|_, component| component.strong_count() > 0);
-        components.insert(digest, Arc::downgrade(&component));
-        Ok((component, grant))
-    }
-
-    async fn compile(&self, bytes: Vec<u8>) -> Result<Prepared, LoadError> {
+        let (prepared, scratch) = compiled;
+        let described = self.describe(&Arc::new(prepared)).await;
+        let (prepared, definitions) = self.remember(digest, described)?;
+        let tools = self.remember(digest, self.check(definitions.clone()).await)?;
         let sandbox = self.sandbox.clone();
-        tokio::task::spawn_blocking(move || sandbox.prepare(&bytes))
-            .await
-            .map_err(|error| LoadError::Refused(format!("compiling it failed: {error}")))?
-            .map_err(|error| match error {
-                PrepareError::Incomplete => LoadError::Incomplete,
-                error => LoadError::Refused(error.to_string()),
-            })
+        let kept = tokio::task::spawn_blocking(move || sandbox.keep(digest, scratch, definitions)).await;
+        if let Err(error) = kept {
+            tracing::error!(plugin = id, %error, "keeping its compiled code failed unexpectedly");
+        }
+        Ok((self.in_use(Component { digest, prepared, tools }), grant))
     }
 
-    /// Asks the plugin for its tools, and checks them, on the guests' runtime: neither may hold up the protocol.
-    async fn describe(&self, digest: Digest, prepared: Prepared) -> Result<Component, LoadError> {
-        let (sandbox, rules) = (self.sandbox.clone(), self.rules.clone());
+    /// A component that was compiled before, perhaps by another server.
+    async fn stored(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
+        let sandbox = self.sandbox.clone();
+        let Ok(Some((prepared, definitions))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await else {
+            return Ok(None);
+        };
+        let tools = self.remember(digest, self.check(definitions).await)?;
+        Ok(Some(self.in_use(Component { digest, prepared: Arc::new(prepared), tools })))
+    }
+
+    async fn compile(&self, bytes: Vec<u8>) -> Result<(Prepared, Scratch), LoadError> {
+        self.sandbox.compile(bytes).await.map_err(|error| match error {
+            PrepareError::Incomplete => LoadError::Incomplete,
+            error => LoadError::Refused(error.to_string()),
+        })
+    }
+
+    /// Asks the plugin for its tools, on the guests' runtime.
+    async fn describe(&self, prepared: &Arc<Prepared>) -> Result<(Arc<Prepared>, Vec<ToolDefinition>), LoadError> {
+        let (sandbox, limits, prepared) = (self.sandbox.clone(), self.rules.describe.clone(), Arc::clone(prepared));
         let described = self.sandbox.spawn(async move {
-            let finished = sandbox.describe(&prepared, &rules.describe).await;
+            let finished = sandbox.describe(&prepared, &limits).await;
             let definitions = finished.result.map_err(|error| describe_failed(&error))?;
-            if definitions.len() > rules.tools {
-                return Err(format!(
-                    "offers {} tools; {} are allowed",
-                    definitions.len(),
-                    thousands(rules.tools as u64)
-                ));
-            }
-            let schemas: usize = definitions
-                .iter()
-                .map(|tool| tool.input_schema.len() + tool.output_schema.as_ref().map_or(0, String::len))
-                .sum();
-            if schemas as u64 > rules.schemas.as_u64() {
-                return Err(format!("its schemas are larger than {} together", rules.schemas.display().iec()));
-            }
-            Ok(Component { digest, tools: check(definitions)?, prepared })
+            Ok((prepared, definitions))
         });
         described
             .await
@@ -191,8 +207,59 @@ impl Loader {
             .map_err(LoadError::Refused)
     }
 
-    fn known(&self, digest: Digest) -> Option<Arc<Component>> {
-        self.components.lock().unwrap_or_else(PoisonError::into_inner).get(&digest)?.upgrade()
+    /// Checks what the plugin said, on the guests' runtime: schemas may be slow to compile.
+    async fn check(&self, definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<CheckedDefinition>>, LoadError> {
+        let (most, largest) = (self.rules.tools, self.rules.schemas);
+        let checked = self.sandbox.spawn(async move {
+            if definitions.len() > most {
+                return Err(format!("offers {} tools; {} are allowed", definitions.len(), thousands(most as u64)));
+            }
+            let schemas: usize = definitions
+                .iter()
+                .map(|tool| tool.input_schema.len() + tool.output_schema.as_ref().map_or(0, String::len))
+                .sum();
+            if schemas as u64 > largest.as_u64() {
+                return Err(format!("its schemas are larger than {} together", largest.display().iec()));
+            }
+            check(definitions)
+        });
+        checked
+            .await
+            .map_err(|error| LoadError::Refused(format!("checking its tools failed: {error}")))?
+            .map_err(LoadError::Refused)
+    }
+
+    /// Shares a component with plugins whose files hold the same bytes.
+    fn in_use(&self, component: Component) -> Arc<Component> {
+        let component = Arc::new(component);
+        let mut components = self.components();
+        components.retain(|_, known| known.strong_count() > 0);
+        components.insert(component.digest, Arc::downgrade(&component));
+        component
+    }
+
+    /// Remembers a refusal by digest: the same bytes will not do better, and may cost minutes again.
+    fn remember<T>(&self, digest: Digest, result: Result<T, LoadError>) -> Result<T, LoadError> {
+        if let Err(LoadError::Refused(why)) = &result {
+            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            if refusals.len() >= REFUSALS {
+                refusals.clear();
+            }
+            refusals.insert(digest, why.clone());
+        }
+        result
+    }
+
+    /// The component in use with this digest, or why there can be none.
+    fn known(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
+        if let Some(why) = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest) {
+            return Err(LoadError::Refused(why.clone()));
+        }
+        Ok(self.components().get(&digest).and_then(Weak::upgrade))
+    }
+
+    fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<Component>>> {
+        self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -207,7 +274,8 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
     #[cfg(unix)]
     {
         // A FIFO without a writer would hold the thread for ever.
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
     }
     let file = options.open(path).map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;

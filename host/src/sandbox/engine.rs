@@ -40,6 +40,13 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
         .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))
 }
 
+/// An engine that compiles and runs nothing: no pool, whose address space a limited child could not have.
+///
+/// Its code opens in the engine of [`build`]; a test of the store holds the two together.
+pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
+    Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+}
+
 /// Everything that decides what compiled code looks like; the pool does not.
 fn config(stack: ByteSize) -> Config {
     let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
@@ -70,6 +77,9 @@ fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
         .max_core_instances_per_component(u32::try_from(ceiling.instances).unwrap_or(u32::MAX))
         .max_memories_per_component(u32::try_from(ceiling.memories).unwrap_or(u32::MAX))
         .max_tables_per_component(u32::try_from(TABLES).unwrap_or(u32::MAX))
+        // Of one core module: the default is one of each, and some toolchains make several.
+        .max_memories_per_module(u32::try_from(ceiling.memories).unwrap_or(u32::MAX))
+        .max_tables_per_module(u32::try_from(TABLES).unwrap_or(u32::MAX))
         .max_memory_size(usize::try_from(ceiling.memory.as_u64()).unwrap_or(usize::MAX))
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)

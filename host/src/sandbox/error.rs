@@ -57,6 +57,10 @@ pub enum Limit {
     Random(ByteSize),
     /// [`Limits::table_elements`].
     TableElements(usize),
+    /// [`Limits::instances`].
+    Instances(usize),
+    /// [`Limits::memories`].
+    Memories(usize),
 }
 
 impl Limit {
@@ -68,7 +72,9 @@ impl Limit {
             Self::Memory(_) => "memory",
             Self::Stack(_) => "stack",
             Self::Output(_) | Self::OutputItems(_) | Self::Transfer(_) | Self::Stdio(_) => "output",
-            Self::Handles(_) | Self::Random(_) | Self::TableElements(_) => "trap",
+            Self::Handles(_) | Self::Random(_) | Self::TableElements(_) | Self::Instances(_) | Self::Memories(_) => {
+                "trap"
+            }
         }
     }
 
@@ -110,6 +116,13 @@ impl Limit {
                 "The tool needed a table of more than {} elements (limits.table_elements raises it).",
                 thousands(n as u64)
             ),
+            Self::Instances(n) => format!(
+                "The tool is made of more than {} core instances (limits.instances raises it).",
+                thousands(n as u64)
+            ),
+            Self::Memories(n) => {
+                format!("The tool has more than {} memories (limits.memories raises it).", thousands(n as u64))
+            }
         }
     }
 }
@@ -147,13 +160,19 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::Limit(Limit::Handles(limits.handles));
     }
-    // wasmtime has no types for these two; their words are pinned by tests with a guest each.
+    // wasmtime has no types for these; their words are pinned by tests with a guest each.
     let root = error.root_cause().to_string();
     if root.contains("fuel allocated for hostcalls") {
         return CallError::Limit(Limit::Transfer(limits.transfer));
     }
     if root.starts_with("requested len ") && root.contains("exceeds limit") {
         return CallError::Limit(Limit::Random(limits.random));
+    }
+    if root.contains("instance count too high") {
+        return CallError::Limit(Limit::Instances(limits.instances));
+    }
+    if root.contains("memory count too high") {
+        return CallError::Limit(Limit::Memories(limits.memories));
     }
     if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
         return CallError::Trap { what: format!("it exited with code {}", exit.0), stderr: evidence.stderr };
@@ -196,6 +215,8 @@ mod tests {
             (Limit::Handles(1000), "1,000", "limits.handles"),
             (Limit::Random(ByteSize::kib(64)), "64.0 KiB", "limits.random"),
             (Limit::TableElements(20_000), "20,000", "limits.table_elements"),
+            (Limit::Instances(40), "40", "limits.instances"),
+            (Limit::Memories(8), "8", "limits.memories"),
         ];
         for (limit, value, key) in limits {
             let message = limit.message();

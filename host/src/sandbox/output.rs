@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::bindings::toolbay::plugin::types;
 use super::error::{CallError, Limit};
 use crate::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
-use crate::definition::{Annotations, Icon, ToolDefinition};
+use crate::definition::{Annotations, Icon, Theme, ToolDefinition};
 use crate::limits::Limits;
 
 /// Takes over a tool definition as it is; the loader checks it.
@@ -30,8 +30,8 @@ pub(super) fn definition(tool: types::ToolDefinition) -> ToolDefinition {
 
 fn icon(icon: types::Icon) -> Icon {
     let theme = icon.theme.map(|theme| match theme {
-        types::Theme::Light => "light",
-        types::Theme::Dark => "dark",
+        types::Theme::Light => Theme::Light,
+        types::Theme::Dark => Theme::Dark,
     });
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }

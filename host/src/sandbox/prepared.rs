@@ -57,6 +57,12 @@ pub enum PrepareError {
     /// A component that does not validate or compile.
     #[error("not a valid component: {0}")]
     Invalid(String),
+    /// The compiler met a limit or broke on it.
+    #[error("{0}")]
+    Compiler(String),
+    /// The compiled code could not be written where it should be.
+    #[error("the compiled code could not be written")]
+    Unwritten,
     /// It needs something that the world does not have.
     #[error("imports what no plugin can have: {}", .0.join(", "))]
     UnknownImports(Vec<String>),
@@ -69,11 +75,8 @@ pub enum PrepareError {
 }
 
 impl Prepared {
-    /// Compiles and links `bytes`. Blocks: up to seconds for megabytes of code.
-    pub(super) fn new(engine: &Engine, linker: &Linker<State>, bytes: &[u8]) -> Result<Self, PrepareError> {
-        check_preamble(bytes)?;
-        let component = Component::new(engine, bytes)
-            .map_err(|error| PrepareError::Invalid(one_line(&error.root_cause().to_string())))?;
+    /// Checks and links a compiled component.
+    pub(super) fn new(engine: &Engine, linker: &Linker<State>, component: &Component) -> Result<Self, PrepareError> {
         let ty = component.component_type();
         let unknown: Vec<String> = ty
             .imports(engine)
@@ -90,7 +93,7 @@ impl Prepared {
             return Err(PrepareError::NoTools(exports));
         }
         let pre =
-            linker.instantiate_pre(&component).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?;
+            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?;
         let pre = PluginPre::new(pre).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?;
         Ok(Self { form: Form::Tools(pre) })
     }
@@ -145,7 +148,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
 }
 
 /// Tells what is no component at all from what is not one yet, without compiling anything.
-fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
+pub(super) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
     const MAGIC: &[u8] = b"\0asm";
     if !bytes.starts_with(MAGIC) {
         return Err(if MAGIC.starts_with(bytes) {
@@ -189,7 +192,7 @@ fn sections_are_complete(mut rest: &[u8]) -> bool {
 }
 
 /// Messages of the compiler may have several lines; ours have one.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 

@@ -1,0 +1,381 @@
+//! Compiled components on disk, by content: what was compiled once is opened in a millisecond.
+//!
+//! Compiled code is native code: whoever can write this folder runs code as
+//! the server. So it is private (owner and mode are checked), and nothing of a
+//! plugin folder ever gets here but through the compiler. Files are written
+//! under a temporary name, synced and renamed, and never changed: servers that
+//! share the folder, and one that is killed at any moment, leave it usable.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::definition::ToolDefinition;
+use crate::plugin::Digest;
+
+/// What a temporary file is called while it is written.
+const TEMPORARY: &str = ".tmp-";
+
+/// A temporary file that is older was left by a server that was killed.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// How old a mark of use may get before it is renewed: a start that opens a
+/// thousand components should not write a thousand times.
+const FRESH: Duration = Duration::from_hours(24);
+
+/// A folder of compiled components for one engine; other engines' files may be in it.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: PathBuf,
+    /// Of the engine's version, settings and target: code of any other is not looked at.
+    engine: u64,
+    size: u64,
+}
+
+/// The file `<digest>-<engine>.json`: written last, so what it speaks of is whole.
+#[derive(Deserialize, Serialize)]
+struct Record {
+    /// The file that has the code.
+    code: String,
+    /// Its length and checksum: disks and people make mistakes.
+    length: u64,
+    crc32: u32,
+    /// What the component said its tools are.
+    tools: Vec<ToolDefinition>,
+}
+
+impl Store {
+    /// Opens the store, making the folder if need be.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used, in one line.
+    pub(super) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
+        make_private(folder).map_err(|why| format!("compiled components are not kept: {} {why}", folder.display()))?;
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let store = Self { folder: folder.to_owned(), engine: hasher.finish(), size: size.as_u64() };
+        store.sweep();
+        Ok(store)
+    }
+
+    /// The component with this digest, and what it said its tools are. A file
+    /// that is not what it should be is removed, with one line in the log.
+    pub(super) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Vec<ToolDefinition>)> {
+        let path = self.record(digest);
+        let text = fs::read(&path).ok()?;
+        let found = self.open_record(engine, &text);
+        match found {
+            Ok(found) => {
+                Self::mark_used(&path);
+                Some(found)
+            }
+            Err(why) => {
+                tracing::warn!(%digest, "a compiled component is not used and compiled anew: {why}");
+                drop(fs::remove_file(&path));
+                None
+            }
+        }
+    }
+
+    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Vec<ToolDefinition>), String> {
+        let record: Record = serde_json::from_slice(text).map_err(|error| format!("its record is damaged: {error}"))?;
+        let path = self.folder.join(Path::new(&record.code).file_name().ok_or("its record is damaged")?);
+        let code = fs::read(&path).map_err(|error| format!("its code cannot be read: {error}"))?;
+        if code.len() as u64 != record.length || crc32fast::hash(&code) != record.crc32 {
+            // Whoever compiles it again must not find the damaged file in its place.
+            drop(fs::remove_file(&path));
+            return Err("its code is damaged".to_owned());
+        }
+        drop(code);
+        let component = open(engine, &path).map_err(|error| error.root_cause().to_string())?;
+        Ok((component, record.tools))
+    }
+
+    /// A file to compile into, which [`Store::keep`] keeps.
+    pub(super) fn scratch(&self) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)
+    }
+
+    /// Keeps compiled code and what it said its tools are. A store that cannot
+    /// is a slower start and nothing else, so errors are for the log.
+    pub(super) fn keep(&self, digest: Digest, code: NamedTempFile, tools: Vec<ToolDefinition>) {
+        if let Err(error) = self.try_keep(digest, code, tools) {
+            tracing::warn!(%digest, "a compiled component is not kept: {error}");
+        }
+    }
+
+    fn try_keep(&self, digest: Digest, code: NamedTempFile, tools: Vec<ToolDefinition>) -> io::Result<()> {
+        let bytes = fs::read(code.path())?;
+        let crc32 = crc32fast::hash(&bytes);
+        // The checksum in the name: two servers that compile the same at the same time do not mix their files.
+        let name = format!("{digest}-{:016x}-{crc32:08x}.cwasm", self.engine);
+        code.as_file().sync_all()?;
+        code.persist(self.folder.join(&name))?;
+        let record = Record { code: name, length: bytes.len() as u64, crc32, tools };
+        let mut file = self.scratch()?;
+        file.write_all(&serde_json::to_vec(&record)?)?;
+        file.as_file().sync_all()?;
+        file.persist(self.record(digest))?;
+        self.evict();
+        Ok(())
+    }
+
+    fn record(&self, digest: Digest) -> PathBuf {
+        self.folder.join(format!("{digest}-{:016x}.json", self.engine))
+    }
+
+    fn mark_used(record: &Path) {
+        let age = fs::metadata(record).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > FRESH) {
+            drop(File::options().append(true).open(record).and_then(|file| file.set_modified(SystemTime::now())));
+        }
+    }
+
+    /// Removes what killed servers left behind.
+    fn sweep(&self) {
+        for file in self.files() {
+            if file.name.starts_with(TEMPORARY) && file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                drop(fs::remove_file(self.folder.join(&file.name)));
+            }
+        }
+    }
+
+    /// Removes the components that were not used for the longest time until the rest fits.
+    fn evict(&self) {
+        let mut files = self.files();
+        let mut total: u64 = files.iter().map(|file| file.length).sum();
+        if total <= self.size {
+            return;
+        }
+        files.retain(|file| !file.name.starts_with(TEMPORARY));
+        files.sort_by_key(|file| file.used);
+        let keys: Vec<String> =
+            files.iter().filter_map(|file| file.name.strip_suffix(".json")).map(str::to_owned).collect();
+        for key in keys {
+            if total <= self.size {
+                return;
+            }
+            // The record first: code without a record is only waste.
+            for file in files.iter().filter(|file| file.name.starts_with(&key)).rev() {
+                if fs::remove_file(self.folder.join(&file.name)).is_ok() {
+                    total = total.saturating_sub(file.length);
+                }
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<Listed> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| {
+                let metadata = entry.metadata().ok()?;
+                Some(Listed {
+                    name: entry.file_name().into_string().ok()?,
+                    length: metadata.len(),
+                    used: metadata.modified().ok()?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Opens compiled code that our compiler wrote into a folder that is ours alone.
+pub(super) fn open(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the file is in a folder that only this user can write, was written whole by our compiler, and is never
+    // changed in place.
+    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
+    unsafe {
+        Component::deserialize_file(engine, path)
+    }
+}
+
+/// A file in memory, for code that is not kept.
+pub(super) fn memory() -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    return Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into());
+    #[cfg(not(target_os = "linux"))]
+    tempfile::tempfile()
+}
+
+/// Opens compiled code that our compiler wrote into `file`, which has no name.
+pub(super) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<Component> {
+    let mut code = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut code)?;
+    // SAFETY: nobody but our compiler, a child that has ended, had the file.
+    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
+    unsafe {
+        Component::deserialize(engine, code)
+    }
+}
+
+/// A file of the store.
+struct Listed {
+    name: String,
+    length: u64,
+    used: SystemTime,
+}
+
+/// Makes the folder, or checks that nobody else can write it.
+fn make_private(folder: &Path) -> Result<(), String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+        let cannot = |error: io::Error| format!("cannot be used: {error}");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+        let metadata = fs::metadata(folder).map_err(cannot)?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err("belongs to another user".to_owned());
+        }
+        if metadata.mode() & 0o022 != 0 {
+            return Err(format!("can be written by others (mode {:o}; chmod go-w mends it)", metadata.mode() & 0o777));
+        }
+        // Writing is what it is for; better known now than at the first plugin.
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    Err("cannot be checked for privacy on this system".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine;
+    use super::*;
+    use crate::limits::Limits;
+
+    const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
+
+    fn engine() -> Engine {
+        engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap()
+    }
+
+    fn digest() -> Digest {
+        Digest::of(COMPONENT.as_bytes())
+    }
+
+    fn tools() -> Vec<ToolDefinition> {
+        vec![ToolDefinition { name: "t".into(), ..ToolDefinition::default() }]
+    }
+
+    /// A store with one component in it.
+    fn filled(folder: &Path) -> Store {
+        let store = Store::open(folder, &engine(), ByteSize::mib(10)).unwrap();
+        let mut code = store.scratch().unwrap();
+        let wasm = wat::parse_str(COMPONENT).unwrap();
+        let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        code.write_all(&compiled).unwrap();
+        store.keep(digest(), code, tools());
+        store
+    }
+
+    fn code_file(folder: &Path) -> PathBuf {
+        let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.find(|path| path.extension().is_some_and(|extension| extension == "cwasm")).unwrap()
+    }
+
+    #[test]
+    fn what_the_child_compiles_the_server_opens() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let (_, found) = store.find(&engine(), digest()).unwrap();
+        assert_eq!(found, tools());
+        assert!(store.find(&engine(), Digest::of(b"another")).is_none());
+    }
+
+    #[test]
+    fn damaged_files_are_a_miss_and_are_removed() {
+        let damages: [fn(&Path); 4] = [
+            |code| fs::write(code, b"nonsense").unwrap(),
+            |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(),
+            |code| fs::remove_file(code).unwrap(),
+            |code| {
+                let mut bytes = fs::read(code).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                fs::write(code, bytes).unwrap();
+            },
+        ];
+        for damage in damages {
+            let dir = tempfile::tempdir().unwrap();
+            let store = filled(dir.path());
+            damage(&code_file(dir.path()));
+            assert!(store.find(&engine(), digest()).is_none());
+            assert!(!store.record(digest()).exists());
+            assert!(filled(dir.path()).find(&engine(), digest()).is_some(), "compiled anew, it is whole again");
+        }
+    }
+
+    #[test]
+    fn a_damaged_record_is_a_miss() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        fs::write(store.record(digest()), b"{\"code\":").unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+    }
+
+    #[test]
+    fn a_record_cannot_lead_out_of_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let mut record: Record = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
+        record.code = "/etc/passwd".into();
+        fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+    }
+
+    #[test]
+    fn code_of_another_engine_is_not_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        filled(dir.path());
+        let mut other = Store::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+        other.engine ^= 1;
+        assert!(other.find(&engine(), digest()).is_none());
+        assert!(code_file(dir.path()).exists(), "it is another's, and stays");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_others_can_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o770)).unwrap();
+        let error = Store::open(dir.path(), &engine(), ByteSize::mib(1)).unwrap_err();
+        assert!(error.ends_with("can be written by others (mode 770; chmod go-w mends it)"), "{error}");
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = filled(dir.path());
+        let record = store.record(digest());
+        let long_ago = SystemTime::now() - 2 * FRESH;
+        File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
+        store.size = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
+        let mut code = store.scratch().unwrap();
+        code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
+        store.keep(Digest::of(b"newer"), code, tools());
+        assert!(!record.exists());
+        assert!(store.record(Digest::of(b"newer")).exists());
+    }
+
+    #[test]
+    fn a_use_renews_the_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let record = store.record(digest());
+        let long_ago = SystemTime::now() - 2 * FRESH;
+        File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
+        store.find(&engine(), digest()).unwrap();
+        assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < FRESH);
+    }
+}

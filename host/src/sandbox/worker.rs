@@ -1,0 +1,58 @@
+//! The compiling child: `toolbay compile-worker` reads a component and writes its compiled form.
+//!
+//! Compiling cannot be interrupted, and a component of a kilobyte can make it
+//! take minutes and gigabytes. In a process of its own it has limits that the
+//! operating system enforces, and what it does to itself it does to nobody else.
+
+use std::io::{self, Read as _, Write as _};
+use std::process::ExitCode;
+
+use bytesize::ByteSize;
+use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
+
+use super::engine;
+
+/// A compiled component is a small multiple of its source; more is a mistake.
+const OUTPUT: u64 = 1 << 30;
+
+/// The exit code that says: compiled, but the output could not be written.
+pub(super) const UNWRITTEN: u8 = 3;
+
+/// Compiles standard input to standard output, within `memory` bytes of address
+/// space and `cpu` seconds. What is wrong with the input goes to standard error.
+pub(crate) fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
+    if let Err(error) = limit(memory, cpu) {
+        return failed(&format!("the compiler could not be limited: {error}"));
+    }
+    let mut bytes = Vec::new();
+    if let Err(error) = io::stdin().read_to_end(&mut bytes) {
+        return failed(&format!("the compiler could not read the component: {error}"));
+    }
+    let compiled = engine::compiler(stack).and_then(|engine| engine.precompile_component(&bytes));
+    match compiled {
+        Ok(code) => match io::stdout().write_all(&code) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(UNWRITTEN),
+        },
+        Err(error) => failed(&error.root_cause().to_string()),
+    }
+}
+
+fn limit(memory: u64, cpu: u64) -> io::Result<()> {
+    for (resource, limit) in
+        [(Resource::As, memory), (Resource::Cpu, cpu), (Resource::Fsize, OUTPUT), (Resource::Core, 0)]
+    {
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    // The lowest priority: calls come first. The kernel may refuse; then it is only slower.
+    let _ = nice(19);
+    // A parent that is killed leaves no child compiling for nobody.
+    #[cfg(target_os = "linux")]
+    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}
+
+fn failed(message: &str) -> ExitCode {
+    drop(io::stderr().write_all(message.as_bytes()));
+    ExitCode::FAILURE
+}

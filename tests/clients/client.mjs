@@ -1,0 +1,176 @@
+// The official TypeScript client against the real server, over stdio.
+//
+//     node client.mjs MODE SERVER PLUGINS NEWCOMER
+//
+// MODE is `legacy` or `auto`; SERVER the binary; PLUGINS a folder with the sample
+// plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
+
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+
+import { size } from './png.mjs';
+
+const SAMPLES = ['calculator', 'chart', 'qr', 'text', 'time'];
+const CALLS = JSON.parse(readFileSync(new URL('calls.json', import.meta.url)));
+
+// Milliseconds from a change in the folder until the client has been told.
+const AT_ONCE = 300;
+
+// Milliseconds that the whole conversation may take.
+const PATIENCE = 60_000;
+
+const [mode, server, plugins, newcomer] = process.argv.slice(2);
+
+let passed = 0;
+let failed = 0;
+
+function check(what, ok, otherwise = '') {
+  if (ok) passed += 1;
+  else failed += 1;
+  const why = typeof otherwise === 'string' ? otherwise : JSON.stringify(otherwise);
+  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${why}`);
+}
+
+/** When the server said that its tools changed. */
+class News {
+  #arrived = [];
+  #waiting = null;
+
+  take() {
+    this.#arrived.push(performance.now());
+    this.#waiting?.();
+  }
+
+  /** Waits for the next, and says when it came. */
+  async wait() {
+    if (this.#arrived.length === 0) await new Promise((resolve) => (this.#waiting = resolve));
+    return this.#arrived.shift();
+  }
+}
+
+async function names(client) {
+  return (await client.listTools()).tools.map((tool) => tool.name);
+}
+
+/** How long after `changed` the client was told that the list of tools fits. */
+async function toldAfter(changed, client, news, fits) {
+  for (;;) {
+    const at = await news.wait();
+    if (at >= changed && fits(await names(client))) return at - changed;
+  }
+}
+
+/** Whether `whole` has everything that `part` has. */
+function contains(whole, part) {
+  if (part === null || typeof part !== 'object' || Array.isArray(part)) return isDeepStrictEqual(whole, part);
+  return whole !== null && typeof whole === 'object' && Object.keys(part).every((key) => contains(whole[key], part[key]));
+}
+
+/** What is wrong with a result; nothing if it is as expected. */
+function judge(call, result) {
+  if (result.isError) return `isError: ${JSON.stringify(result.content)}`;
+  if (call.structured && !contains(result.structuredContent, call.structured)) {
+    return `structured content ${JSON.stringify(result.structuredContent)}`;
+  }
+  const texts = result.content.filter((block) => block.type === 'text').map((block) => block.text);
+  if (call.text && !texts.some((text) => text.startsWith(call.text))) return `texts ${JSON.stringify(texts)}`;
+  if (!call.image) return '';
+  const images = result.content.filter((block) => block.type === 'image');
+  if (images.length !== 1 || images[0].mimeType !== 'image/png') return `not one PNG: ${images.map((i) => i.mimeType)}`;
+  try {
+    const { width, height } = size(Buffer.from(images[0].data, 'base64'));
+    return isDeepStrictEqual({ width, height }, call.image) ? '' : `the picture is ${width} by ${height}`;
+  } catch (error) {
+    return `the picture is broken: ${error.message}`;
+  }
+}
+
+/** The code of the error that a call ends with. */
+async function errorCode(call) {
+  try {
+    return `a result: ${JSON.stringify(await call)}`;
+  } catch (error) {
+    return error.code;
+  }
+}
+
+async function converse(client, news, folder) {
+  const version = client.getNegotiatedProtocolVersion();
+  const fitting = version >= '2025-11-25' && (mode === 'auto' || version === '2025-11-25');
+  check(`connects, with revision ${version}`, fitting);
+
+  const expected = CALLS.map((call) => call.tool).sort();
+  let found = await names(client);
+  while (found.length < expected.length) {
+    await news.wait();
+    found = await names(client);
+  }
+  check(`lists the ${expected.length} tools of the five samples`, isDeepStrictEqual(found.toSorted(), expected), found);
+  const { tools } = await client.listTools();
+  const bare = tools.filter((tool) => !(tool.description && tool.inputSchema.type === 'object'));
+  check('every tool has a description and an input schema', bare.length === 0, bare);
+  const structured = tools.filter((tool) => tool.outputSchema).map((tool) => tool.name);
+  const promised = CALLS.filter((call) => call.structured).map((call) => call.tool);
+  check('tools that return data declare its schema', isDeepStrictEqual(structured.sort(), promised.sort()), structured);
+
+  for (const call of CALLS) {
+    const problem = judge(call, await client.callTool({ name: call.tool, arguments: call.arguments }));
+    check(call.tool + (call.image ? ' draws a PNG that decodes' : ' returns what it should'), !problem, problem);
+  }
+
+  let code = await errorCode(client.callTool({ name: 'no_such_tool', arguments: {} }));
+  check('an unknown tool is error -32602', code === -32602, String(code));
+  const refused = await client.callTool({ name: 'calculate_sum', arguments: { numbers: 'many' } });
+  const named = refused.isError === true && refused.content[0].text.includes('/numbers');
+  check('bad arguments are a result with isError that names them', named, refused);
+
+  const target = join(folder, basename(newcomer));
+  copyFileSync(newcomer, target);
+  const copied = performance.now();
+  let told = await toldAfter(copied, client, news, (found) => found.includes('shout'));
+  check(`told ${told.toFixed(0)} ms after a plugin was copied in`, told < AT_ONCE, `not within ${AT_ONCE} ms`);
+  const shouted = await client.callTool({ name: 'shout', arguments: { text: 'hello' } });
+  check('the new tool works', shouted.content[0].text.includes('HELLO'), shouted);
+
+  rmSync(target);
+  const removed = performance.now();
+  told = await toldAfter(removed, client, news, (found) => !found.includes('shout'));
+  check(`told ${told.toFixed(0)} ms after it was removed`, told < AT_ONCE, `not within ${AT_ONCE} ms`);
+  code = await errorCode(client.callTool({ name: 'shout', arguments: { text: 'hello' } }));
+  check('the removed tool is unknown', code === -32602, String(code));
+}
+
+const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
+const news = new News();
+const client = new Client(
+  { name: 'toolbay-tests', version: '0' },
+  {
+    versionNegotiation: { mode },
+    listChanged: { tools: { onChanged: () => news.take(), autoRefresh: false, debounceMs: 0 } },
+  },
+);
+let timer;
+try {
+  const folder = join(root, 'plugins');
+  mkdirSync(folder);
+  for (const sample of SAMPLES) copyFileSync(join(plugins, `${sample}.wasm`), join(folder, `${sample}.wasm`));
+  const args = ['serve', '--plugins', folder, '--log', 'warn'];
+  await client.connect(new StdioClientTransport({ command: server, args, cwd: root }));
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${PATIENCE / 1000} s`)), PATIENCE);
+  });
+  await Promise.race([converse(client, news, folder), late]);
+} catch (error) {
+  check('the conversation goes on to its end', false, `${error.name}: ${error.message}`);
+} finally {
+  clearTimeout(timer);
+  await client.close();
+  rmSync(root, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;

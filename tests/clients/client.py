@@ -1,0 +1,207 @@
+"""The official Python client against the real server, over stdio.
+
+    client.py MODE SERVER PLUGINS NEWCOMER
+
+MODE is `legacy` or `auto`; SERVER the binary; PLUGINS a folder with the sample
+plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
+"""
+
+import base64
+import json
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+from mcp import Client, MCPError, StdioServerParameters
+
+import png
+
+SAMPLES = ["calculator", "chart", "qr", "text", "time"]
+CALLS = json.loads(Path(__file__).with_name("calls.json").read_text())
+
+STREAMS_SINCE = "2026-07-28"
+"""The revision from which a client asks for news with `subscriptions/listen`."""
+
+AT_ONCE = 0.300
+"""Seconds from a change in the folder until the client has been told."""
+
+PATIENCE = 60
+"""Seconds that anything may take before it counts as never."""
+
+
+class Checks:
+    """Counts what was true, and says it."""
+
+    passed = 0
+    failed = 0
+
+    def check(self, what: str, ok: bool, otherwise: object = "") -> None:
+        if ok:
+            self.passed += 1
+            print(f"ok      {what}")
+        else:
+            self.failed += 1
+            print(f"FAILED  {what}: {otherwise}")
+
+
+class News:
+    """When the server said that its tools changed."""
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+        self.event = anyio.Event()
+
+    def take(self) -> None:
+        self.at = time.monotonic()
+        self.event.set()
+
+    async def wait(self) -> float:
+        """Waits for the next, and says when it came."""
+        with anyio.fail_after(PATIENCE):
+            await self.event.wait()
+        self.event = anyio.Event()
+        return self.at
+
+    async def on_message(self, message: object) -> None:
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            self.take()
+
+    async def listen(self, client: Client, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
+        async with client.listen(tools_list_changed=True) as events:
+            task_status.started()
+            async for _ in events:
+                self.take()
+
+
+async def names(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools}
+
+
+async def told_after(changed: float, client: Client, news: News, fits) -> float:
+    """How long after `changed` the client was told that the list of tools fits."""
+    while True:
+        at = await news.wait()
+        if at >= changed and fits(await names(client)):
+            return at - changed
+
+
+def contains(whole: object, part: object) -> bool:
+    """Whether `whole` has everything that `part` has."""
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and contains(whole[key], part[key]) for key in part)
+    return whole == part
+
+
+def judge(call: dict, result) -> str:
+    """What is wrong with a result; nothing if it is as expected."""
+    if result.is_error:
+        return f"isError: {result.content}"
+    if "structured" in call and not contains(result.structured_content, call["structured"]):
+        return f"structured content {result.structured_content}"
+    texts = [block.text for block in result.content if block.type == "text"]
+    if "text" in call and not any(text.startswith(call["text"]) for text in texts):
+        return f"texts {texts}"
+    if "image" in call:
+        images = [block for block in result.content if block.type == "image"]
+        if [image.mime_type for image in images] != ["image/png"]:
+            return f"not one PNG: {[image.mime_type for image in images]}"
+        try:
+            width, height = png.size(base64.b64decode(images[0].data, validate=True))
+        except ValueError as error:
+            return f"the picture is broken: {error}"
+        if {"width": width, "height": height} != call["image"]:
+            return f"the picture is {width} by {height}"
+    return ""
+
+
+async def converse(client: Client, news: News, folder: Path, newcomer: Path, mode: str, checks: Checks) -> None:
+    check = checks.check
+    version = client.protocol_version
+    check(f"connects, with revision {version}", version >= "2025-11-25" and (mode == "auto" or version == "2025-11-25"))
+
+    expected = {call["tool"] for call in CALLS}
+    while (found := await names(client)) < expected:
+        await news.wait()
+    check(f"lists the {len(expected)} tools of the five samples", found == expected, found ^ expected)
+    tools = (await client.list_tools()).tools
+    bare = [tool.name for tool in tools if not (tool.description and tool.input_schema.get("type") == "object")]
+    check("every tool has a description and an input schema", not bare, bare)
+    structured = {tool.name for tool in tools if tool.output_schema}
+    promised = {call["tool"] for call in CALLS if "structured" in call}
+    check("tools that return data declare its schema", structured == promised, structured ^ promised)
+
+    for call in CALLS:
+        problem = judge(call, await client.call_tool(call["tool"], call["arguments"]))
+        does = "draws a PNG that decodes" if "image" in call else "returns what it should"
+        check(f"{call['tool']} {does}", not problem, problem)
+
+    try:
+        answer = await client.call_tool("no_such_tool", {})
+        check("an unknown tool is error -32602", False, answer)
+    except MCPError as error:
+        check("an unknown tool is error -32602", error.code == -32602, error)
+    refused = await client.call_tool("calculate_sum", {"numbers": "many"})
+    text = refused.content[0].text
+    check("bad arguments are a result with isError that names them", refused.is_error and "/numbers" in text, refused)
+
+    target = folder / newcomer.name
+    shutil.copyfile(newcomer, target)
+    copied = time.monotonic()
+    told = await told_after(copied, client, news, lambda found: "shout" in found)
+    what = f"told {told * 1000:.0f} ms after a plugin was copied in"
+    check(what, told < AT_ONCE, f"not within {AT_ONCE * 1000:.0f} ms")
+    shouted = await client.call_tool("shout", {"text": "hello"})
+    check("the new tool works", "HELLO" in shouted.content[0].text, shouted)
+
+    target.unlink()
+    removed = time.monotonic()
+    told = await told_after(removed, client, news, lambda found: "shout" not in found)
+    what = f"told {told * 1000:.0f} ms after it was removed"
+    check(what, told < AT_ONCE, f"not within {AT_ONCE * 1000:.0f} ms")
+    try:
+        answer = await client.call_tool("shout", {"text": "hello"})
+        check("the removed tool is unknown", False, answer)
+    except MCPError as error:
+        check("the removed tool is unknown", error.code == -32602, error)
+
+
+async def run(mode: str, server: str, plugins: Path, newcomer: Path, checks: Checks) -> None:
+    async with AsyncExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolbay-")))
+        folder = root / "plugins"
+        folder.mkdir()
+        for sample in SAMPLES:
+            shutil.copy(plugins / f"{sample}.wasm", folder)
+        parameters = StdioServerParameters(
+            command=server, args=["serve", "--plugins", str(folder), "--log", "warn"], cwd=root
+        )
+        news = News()
+        client = await stack.enter_async_context(Client(parameters, mode=mode, message_handler=news.on_message))
+        async with anyio.create_task_group() as tasks:
+            if client.protocol_version >= STREAMS_SINCE:
+                await tasks.start(news.listen, client)
+            with anyio.fail_after(PATIENCE):
+                await converse(client, news, folder, newcomer, mode, checks)
+            tasks.cancel_scope.cancel()
+
+
+def main() -> int:
+    mode, server, plugins, newcomer = sys.argv[1:]
+    checks = Checks()
+    try:
+        anyio.run(run, mode, server, Path(plugins), Path(newcomer), checks)
+    except Exception as error:
+        # Task groups wrap what went wrong in them.
+        while nested := getattr(error, "exceptions", None):
+            error = nested[0]
+        checks.check("the conversation goes on to its end", False, f"{type(error).__name__}: {error}")
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+//! How files come, change and go in real life. Whatever the way: no tool is
+//! shown half, and none that worked is lost.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::support::{Folder, LIST_CHANGED, Server, Tiny};
+
+fn tiny(answer: &str) -> Vec<u8> {
+    Tiny::new(&["a"]).answer(answer).build()
+}
+
+/// A server that tells in its log when it met a file that was not complete.
+fn observant(folder: &Folder) -> Server {
+    Server::configured(folder, "log = \"toolbay=debug\"")
+}
+
+/// What makes up a file that is copied slowly: its pieces, none of them a whole component.
+fn pieces(component: &[u8]) -> Vec<&[u8]> {
+    component.chunks(component.len() / 7 + 1).collect()
+}
+
+const INCOMPLETE: &str = "incomplete, most likely still being written";
+
+#[test]
+fn a_file_that_is_copied_slowly_appears_when_it_is_whole() {
+    let folder = Folder::new();
+    let mut server = observant(&folder);
+    server.wait_until_listed(&[]);
+    let component = tiny("whole");
+    let pieces = pieces(&component);
+    let mut file = File::create(folder.path("a.wasm")).unwrap();
+    for (n, piece) in pieces.iter().enumerate() {
+        file.write_all(piece).unwrap();
+        if n + 1 < pieces.len() {
+            // The server has tried what is there, and has found it wanting.
+            server.log.wait_for_count(INCOMPLETE, n + 1);
+            assert!(server.names().is_empty(), "after piece {n}");
+        }
+    }
+    drop(file);
+    assert_eq!(server.wait_until_listed(&["a"]), 1);
+    assert_eq!(server.text("a", json!({})), "whole");
+    assert!(!server.log.text().contains("refused"), "{}", server.log.text());
+}
+
+#[test]
+fn a_file_that_is_overwritten_slowly_serves_as_before_until_it_is_whole() {
+    let folder = Folder::with("a.wasm", tiny("one"));
+    let mut server = observant(&folder);
+    server.wait_until_listed(&["a"]);
+    let component = tiny("two");
+    let pieces = pieces(&component);
+    let mut file = OpenOptions::new().write(true).truncate(true).open(folder.path("a.wasm")).unwrap();
+    for (n, piece) in pieces.iter().enumerate() {
+        file.write_all(piece).unwrap();
+        if n + 1 < pieces.len() {
+            server.log.wait_for_count(INCOMPLETE, n + 1);
+            assert_eq!(server.text("a", json!({})), "one", "after piece {n}");
+        }
+    }
+    drop(file);
+    server.answers_in_the_end("a", "two", &["one"]);
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
+}
+
+#[test]
+fn written_elsewhere_and_renamed() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&[]);
+    // Beside its place, as rsync does, and with a name that is no plugin's.
+    fs::write(folder.path(".a.wasm.Xy12"), tiny("renamed")).unwrap();
+    fs::rename(folder.path(".a.wasm.Xy12"), folder.path("a.wasm")).unwrap();
+    assert_eq!(server.wait_until_listed(&["a"]), 1);
+    assert_eq!(server.text("a", json!({})), "renamed");
+}
+
+#[test]
+fn a_new_version_takes_over_however_it_comes() {
+    let folder = Folder::with("a.wasm", tiny("0"));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+
+    // `cp` over it.
+    folder.overwrite("a.wasm", tiny("1"));
+    server.answers_in_the_end("a", "1", &["0"]);
+    // `mv` over it.
+    let staged = folder.stage("new", tiny("2"));
+    fs::rename(staged, folder.path("a.wasm")).unwrap();
+    server.answers_in_the_end("a", "2", &["1"]);
+    // Deleted and made anew at once.
+    folder.remove("a.wasm");
+    folder.put("a.wasm", tiny("3"));
+    server.answers_in_the_end("a", "3", &["2"]);
+    // With the time of modification and the length of the one before.
+    let before = fs::metadata(folder.path("a.wasm")).unwrap();
+    let staged = folder.stage("new", tiny("4"));
+    File::options().write(true).open(&staged).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    assert_eq!(fs::metadata(&staged).unwrap().len(), before.len());
+    fs::rename(staged, folder.path("a.wasm")).unwrap();
+    server.answers_in_the_end("a", "4", &["3"]);
+    // As some editors do: the old one moved aside, a new one written.
+    fs::rename(folder.path("a.wasm"), folder.path("a.wasm~")).unwrap();
+    folder.overwrite("a.wasm", tiny("5"));
+    server.answers_in_the_end("a", "5", &["4"]);
+
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
+}
+
+#[test]
+fn a_link_that_is_swapped_as_kubernetes_does() {
+    let folder = Folder::new();
+    for (version, answer) in [("..v1", "one"), ("..v2", "two")] {
+        fs::create_dir(folder.path(version)).unwrap();
+        fs::write(folder.path(version).join("a.wasm"), tiny(answer)).unwrap();
+    }
+    folder.link("..data", "..v1");
+    folder.link("a.wasm", "..data/a.wasm");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    assert_eq!(server.text("a", json!({})), "one");
+    folder.link("..data", "..v2");
+    server.answers_in_the_end("a", "two", &["one"]);
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
+}
+
+#[test]
+fn a_link_to_a_file_elsewhere_follows_it() {
+    let folder = Folder::new();
+    fs::write(folder.beside("elsewhere"), tiny("one")).unwrap();
+    folder.link("a.wasm", folder.beside("elsewhere"));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    // No event tells of this: the server looks by itself.
+    fs::write(folder.beside("elsewhere"), tiny("two")).unwrap();
+    server.answers_in_the_end("a", "two", &["one"]);
+    fs::remove_file(folder.beside("elsewhere")).unwrap();
+    server.wait_until_listed(&[]);
+}
+
+#[test]
+fn a_deleted_file_takes_its_tools_along() {
+    let folder = Folder::with("a.wasm", tiny("a"));
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a", "b"]);
+    folder.remove("a.wasm");
+    assert_eq!(server.wait_until_listed(&["b"]), 1);
+    assert_eq!(server.error("tools/call", json!({"name": "a"}))["message"], "Unknown tool: a");
+    folder.put("a.wasm", tiny("again"));
+    assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
+    assert_eq!(server.text("a", json!({})), "again");
+}
+
+#[test]
+fn a_renamed_file_keeps_its_tools() {
+    let folder = Folder::with("a.wasm", tiny("same"));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    fs::rename(folder.path("a.wasm"), folder.path("z.wasm")).unwrap();
+    folder.put("z.toml", "prefix = \"z\"");
+    server.wait_until_listed(&["z.a"]);
+    assert_eq!(server.text("z.a", json!({})), "same");
+}
+
+#[test]
+fn the_folder_may_go_away_and_come_back() {
+    let folder = Folder::with("a.wasm", tiny("one"));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    for _ in 0..2 {
+        fs::rename(folder.plugins(), folder.beside("away")).unwrap();
+        server.wait_until_listed(&[]);
+        fs::rename(folder.beside("away"), folder.plugins()).unwrap();
+        server.wait_until_listed(&["a"]);
+    }
+    assert_eq!(server.text("a", json!({})), "one");
+    // And it is watched as before.
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
+}
+
+#[test]
+fn another_folder_may_take_its_place() {
+    let folder = Folder::with("a.wasm", tiny("one"));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    fs::create_dir(folder.beside("other")).unwrap();
+    fs::write(folder.beside("other/b.wasm"), Tiny::new(&["b"]).build()).unwrap();
+    fs::rename(folder.plugins(), folder.beside("old")).unwrap();
+    fs::rename(folder.beside("other"), folder.plugins()).unwrap();
+    server.wait_until_listed(&["b"]);
+    folder.put("c.wasm", Tiny::new(&["c"]).build());
+    server.wait_until_listed(&["b", "c"]);
+}
+
+#[test]
+fn two_hundred_files_at_once_are_one_change() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
+    for name in &names {
+        folder.stage(&format!("{name}.wasm"), Tiny::new(&[name]).build());
+    }
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&[]);
+    for name in &names {
+        fs::rename(folder.beside(&format!("staged-{name}.wasm")), folder.path(&format!("{name}.wasm"))).unwrap();
+    }
+    server.notification(LIST_CHANGED);
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    server.wait_until_listed(&names);
+    folder.put("z.wasm", Tiny::new(&["z"]).build());
+    names.push("z");
+    assert_eq!(server.wait_until_listed(&names), 1, "z alone is news after the two hundred");
+    assert_eq!(server.text("tool-150", json!({})), "fine");
+}
+
+#[test]
+fn what_is_no_plugin_is_ignored() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&[]);
+    for name in [".a.wasm", "a.wasm~", "a.wasm.tmp", "a.wasm.part", ".a.wasm.swp", "4913", "a.toml", "README.md"] {
+        folder.put(name, tiny("none"));
+    }
+    fs::create_dir(folder.path("folder.wasm")).unwrap();
+    folder.link("broken.wasm", "nowhere");
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(server.wait_until_listed(&["b"]), 1);
+    assert!(!server.log.text().contains("refused"), "{}", server.log.text());
+}
+
+#[test]
+fn equal_files_are_two_plugins() {
+    let folder = Folder::with("a.wasm", tiny("same"));
+    folder.put("b.wasm", tiny("same"));
+    folder.put("b.toml", "prefix = \"b\"");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a", "b.a"]);
+    folder.remove("a.wasm");
+    server.wait_until_listed(&["b.a"]);
+    assert_eq!(server.text("b.a", json!({})), "same");
+}

@@ -1,0 +1,217 @@
+//! What is wrong is refused with one clear line, and the rest serves.
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Tiny, Tool, Toolbay, failure, hostile};
+
+/// A folder in which every file but `good.wasm` is wrong, each in its own way.
+fn bad_folder() -> Folder {
+    let folder = Folder::with("good.wasm", Tiny::new(&["good"]).build());
+    let whole = Tiny::new(&["whole"]).build();
+    let with_input = |input: &str| Tiny::of(vec![Tool { input: input.to_owned(), ..Tool::new("t") }]).build();
+    let with_output = |output: &str| Tiny::of(vec![Tool { output: Some(output.to_owned()), ..Tool::new("t") }]).build();
+    let files = [
+        ("text", b"#!/bin/sh\necho hello\n".to_vec()),
+        ("empty", Vec::new()),
+        ("truncated", whole[..whole.len() / 2].to_vec()),
+        ("core-module", wat::parse_str("(module (func (export \"run\")))").unwrap()),
+        ("nothing-exported", wat::parse_str("(component)").unwrap()),
+        ("command", command()),
+        ("newer-contract", newer_contract()),
+        ("garbled", garbled(&whole)),
+        ("unknown-import", unknown_import()),
+        ("no-schema", with_input("not JSON")),
+        ("schema-of-a-list", with_input(r#"{"type":"array"}"#)),
+        ("schema-of-a-number", with_input("7")),
+        ("schema-with-a-mistake", with_input(r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#)),
+        ("schema-from-elsewhere", with_input(r#"{"type":"object","$ref":"https://example.com/a.json"}"#)),
+        ("output-schema", with_output("[]")),
+        ("meta", Tiny::of(vec![Tool { meta: Some("[]".into()), ..Tool::new("t") }]).build()),
+        ("empty-name", Tiny::new(&[""]).build()),
+        ("bad-name", Tiny::new(&["a b"]).build()),
+        ("escape-in-name", Tiny::new(&["\u{1b}[31mred"]).build()),
+        ("long-name", Tiny::new(&[&"x".repeat(129)]).build()),
+        ("twice", Tiny::new(&["same", "other", "same"]).build()),
+        ("same-as-good", Tiny::new(&["good", "same-as-good"]).build()),
+        ("grant-key", whole.clone()),
+        ("grant-value", whole.clone()),
+        ("grant-syntax", whole.clone()),
+        ("grant-text", whole.clone()),
+        ("grant-mount", whole),
+    ];
+    for (id, content) in files {
+        folder.put(&format!("{id}.wasm"), content);
+    }
+    folder.put("grant-key.toml", "[limits]\nfuel = 1\ntimeuot = \"1s\"");
+    folder.put("grant-value.toml", "[limits]\nmemory = \"lots\"");
+    folder.put("grant-syntax.toml", "prefix = \n");
+    folder.put("grant-text.toml", [0xff, 0xfe]);
+    folder.put("grant-mount.toml", "[[permissions.mounts]]\nhost = \"x\"\nguest = \"x\"\naccess = \"write\"");
+    folder
+}
+
+/// A program for the command line.
+fn command() -> Vec<u8> {
+    wat::parse_str(
+        r#"(component
+          (core module $m (func (export "run") (result i32) (i32.const 0)))
+          (core instance $i (instantiate $m))
+          (alias core export $i "run" (core func $core))
+          (func $run (result (result)) (canon lift (core func $core)))
+          (instance $export (export "run" (func $run)))
+          (export "wasi:cli/run@0.2.0" (instance $export)))"#,
+    )
+    .unwrap()
+}
+
+/// What exports the contract in a version that there is not.
+fn newer_contract() -> Vec<u8> {
+    wat::parse_str(r#"(component (instance $nothing) (export "toolbay:plugin/tools@0.9.0" (instance $nothing)))"#)
+        .unwrap()
+}
+
+/// A component whose code is none.
+fn garbled(whole: &[u8]) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    let at = bytes.windows(6).position(|window| window == b"memory").unwrap();
+    bytes[at - 1] = 0xff;
+    bytes
+}
+
+fn unknown_import() -> Vec<u8> {
+    Tiny::new(&["t"]).imports(r#"(import "acme:database/query@1.0.0" (instance (export "run" (func))))"#).build()
+}
+
+#[test]
+fn list_says_what_is_wrong_with_each_file() {
+    let outcome = Toolbay::new(&bad_folder()).args(["list"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    insta::assert_snapshot!(outcome);
+}
+
+#[test]
+fn list_says_it_to_programs_as_well() {
+    let outcome = Toolbay::new(&bad_folder()).args(["list", "--json"]).run();
+    let listed: serde_json::Value = serde_json::from_str(&outcome.raw).unwrap();
+    let tools: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(tools, ["good", "same-as-good"]);
+    for (id, plugin) in listed["plugins"].as_object().unwrap() {
+        let serves = ["good", "same-as-good"].contains(&id.as_str());
+        assert_eq!(plugin["status"], if serves { "ready" } else { "refused" }, "{id}");
+        let problems = plugin["problems"].as_array().map_or(0, Vec::len);
+        assert_eq!(problems, usize::from(id != "good"), "{id}: one line says what is wrong: {plugin}");
+    }
+}
+
+#[test]
+fn the_rest_serves_and_the_log_has_a_line_for_each() {
+    let folder = bad_folder();
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["good", "same-as-good"]);
+    assert_eq!(server.text("good", json!({})), "fine");
+    let refused =
+        ["text", "core-module", "command", "unknown-import", "no-schema", "twice", "grant-key", "grant-mount"];
+    for id in refused {
+        let plugin = format!("plugin=\"{id}\"");
+        let line = server.log.wait_for(&plugin);
+        assert!(line.contains("WARN refused: "), "{line}");
+    }
+    // A file that stays incomplete is a problem to report in the end.
+    let line = server.log.wait_for("plugin=\"truncated\"");
+    assert!(line.contains("WARN refused: the file is incomplete: it ends in the middle of a section"), "{line}");
+    let log = server.log.text();
+    for id in refused {
+        assert_eq!(log.matches(&format!("plugin=\"{id}\"")).count(), 1, "{log}");
+    }
+}
+
+#[test]
+fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
+    let folder = Folder::with("b.wasm", Tiny::new(&["sum", "b"]).answer("of b").build());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["b", "sum"]);
+    assert_eq!(server.text("sum", json!({})), "of b");
+    // By id and not by age: the order of a folder must not depend on its history.
+    folder.put("a.wasm", Tiny::new(&["sum", "a"]).answer("of a").build());
+    server.wait_until_listed(&["a", "b", "sum"]);
+    assert_eq!(server.text("sum", json!({})), "of a");
+    assert_eq!(server.text("b", json!({})), "of b");
+    // The cure that `list` names.
+    folder.put("b.toml", "prefix = \"b\"");
+    server.wait_until_listed(&["a", "b.b", "b.sum", "sum"]);
+    assert_eq!(server.text("b.sum", json!({})), "of b");
+    folder.remove("a.wasm");
+    server.wait_until_listed(&["b.b", "b.sum"]);
+}
+
+/// A tool with a schema, and arguments that break it in three places.
+fn strict() -> (Folder, serde_json::Value) {
+    let input = r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
+        "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
+        "at":{"type":"object","properties":{"lat/lon":{"type":"array","items":{"type":"number"}}}}}}"#;
+    let tool = Tool { input: input.into(), ..Tool::new("forecast") };
+    let arguments = json!({"unit": "K", "days": 0, "at": {"lat/lon": [1, "north"]}});
+    (Folder::with("strict.wasm", Tiny::of(vec![tool]).build()), arguments)
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_told_all_that_is_wrong() {
+    let (folder, arguments) = strict();
+    let mut server = Server::start(&folder);
+    let (kind, text) = failure(&server.call("forecast", arguments));
+    assert_eq!(kind, "invalid-arguments");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[1..].sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "The arguments do not fit the tool's input schema:",
+            "/at/lat~1lon/1: \"north\" is not of type \"number\"",
+            "/days: 0 is less than the minimum of 1",
+            "/unit: \"K\" is not one of \"C\" or \"F\"",
+        ]
+    );
+    let (_, text) = failure(&server.call("forecast", json!({"days": 1, "nights": 2})));
+    assert!(text.contains("(root): \"unit\" is a required property"), "{text}");
+    assert!(text.contains("nights"), "{text}");
+    assert_eq!(server.text("forecast", json!({"unit": "C"})), "fine");
+}
+
+#[test]
+fn before_2025_11_25_they_are_an_error_of_the_protocol() {
+    let (folder, arguments) = strict();
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        let mut server = Server::spawn(&folder).initialized(revision);
+        server.wait_for_tool("forecast");
+        let error = server.error("tools/call", json!({"name": "forecast", "arguments": arguments}));
+        assert_eq!(error["code"], -32602);
+        let mut pointers: Vec<&str> =
+            error["data"].as_array().unwrap().iter().map(|violation| violation["pointer"].as_str().unwrap()).collect();
+        pointers.sort_unstable();
+        assert_eq!(pointers, ["/at/lat~1lon/1", "/days", "/unit"], "{revision}");
+    }
+}
+
+#[test]
+fn at_most_ten_violations_are_told_and_none_quotes_a_long_value() {
+    let input = r#"{"type":"object","additionalProperties":{"type":"integer"}}"#;
+    let folder = Folder::with("a.wasm", Tiny::of(vec![Tool { input: input.into(), ..Tool::new("a") }]).build());
+    let mut server = Server::start(&folder);
+    let long = "x".repeat(10_000);
+    let arguments: serde_json::Map<_, _> = (0..50).map(|n| (n.to_string(), json!(long))).collect();
+    let (_, text) = failure(&server.call("a", arguments.into()));
+    assert_eq!(text.lines().count(), 11, "{text}");
+    assert!(text.len() < 5000, "{} bytes", text.len());
+}
+
+#[test]
+fn a_guest_reads_the_arguments_that_were_checked() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    server.wait_for_tool("echo");
+    // Doubled keys: the last one counts, for the check and for the guest.
+    let call = r#"{"jsonrpc":"2.0","id":"d","method":"tools/call",
+        "params":{"name":"echo","arguments":{"text":7,"text":"last"}}}"#;
+    server.send(call.replace('\n', " "));
+    let answer = server.wait_for("the answer", |message| message["id"] == "d");
+    assert_eq!(answer["result"]["content"][0]["text"], "last");
+}

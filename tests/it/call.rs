@@ -1,0 +1,206 @@
+//! Calls: what comes back, while others run, and when nobody waits any more.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, failure, hostile, sample, text};
+
+#[test]
+fn every_sample_plugin_does_what_it_says() {
+    let folder = Folder::new();
+    for name in ["calculator", "chart", "qr", "text", "time"] {
+        folder.put(&format!("{name}.wasm"), sample(name));
+    }
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&[
+        "bar_chart",
+        "calculate_statistics",
+        "calculate_sum",
+        "convert_time",
+        "count_words",
+        "diff_texts",
+        "evaluate",
+        "line_chart",
+        "qr_png",
+        "qr_svg",
+        "slugify",
+        "time_difference",
+        "time_now",
+    ]);
+    let mut structured = |tool: &str, arguments: Value| {
+        let result = server.call(tool, arguments);
+        assert!(result.get("isError").is_none(), "{tool}: {result}");
+        // For clients that read text alone, the same is there as text.
+        if result["content"].as_array().unwrap().len() == 1 {
+            assert_eq!(text(&result), result["structuredContent"].to_string(), "{tool}");
+        }
+        result["structuredContent"].clone()
+    };
+    assert_eq!(structured("calculate_sum", json!({"numbers": [1, 2.5]}))["sum"], 3.5);
+    assert_eq!(structured("calculate_statistics", json!({"numbers": [1, 3]}))["mean"], 2.0);
+    assert_eq!(structured("evaluate", json!({"expression": "2 * (3 + sqrt(16)) ^ 2"}))["value"], 98.0);
+    assert_eq!(structured("count_words", json!({"text": "one two"}))["words"], 2);
+    assert_eq!(structured("diff_texts", json!({"old": "a\n", "new": "b\n"}))["added"], 1);
+    assert_eq!(structured("time_now", json!({}))["zone"], "UTC");
+    let conversion = json!({"time": "2026-01-15 09:00", "from": "America/New_York", "to": "UTC"});
+    assert_eq!(structured("convert_time", conversion)["to"]["time"], "2026-01-15T14:00:00+00:00");
+    assert_eq!(structured("time_difference", json!({"start": "2026-01-01", "end": "2026-01-02"}))["seconds"], 86400.0);
+    assert_eq!(structured("bar_chart", json!({"labels": ["a", "b"], "values": [1, 2]}))["count"], 2);
+    assert_eq!(server.text("slugify", json!({"text": "Hello, World!"})), "hello-world");
+    assert!(server.text("qr_svg", json!({"text": "a"})).starts_with("<svg "));
+    for (tool, arguments, width, height) in [
+        ("qr_png", json!({"text": "a", "scale": 2}), 58, 58),
+        ("line_chart", json!({"values": [1, 3, 2], "size": "small"}), 480, 300),
+    ] {
+        let result = server.call(tool, arguments);
+        let blocks = result["content"].as_array().unwrap();
+        let image = blocks.iter().find(|block| block["type"] == "image").unwrap();
+        assert_eq!(image["mimeType"], "image/png");
+        assert_eq!(png_size(image["data"].as_str().unwrap()), (width, height), "{tool}");
+    }
+}
+
+/// Decodes the picture, all of it.
+fn png_size(base64: &str) -> (u32, u32) {
+    let file = BASE64.decode(base64).unwrap();
+    let header = minipng::decode_png_header(&file).unwrap();
+    let mut pixels = vec![0; header.required_bytes()];
+    let image = minipng::decode_png(&file, &mut pixels).unwrap();
+    (image.width(), image.height())
+}
+
+#[test]
+fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::start(&folder);
+    let usage = server.call("allocate", json!({"n": 8}))["_meta"]["dev.toolbay/usage"].clone();
+    assert!(usage["fuel"].as_u64().unwrap() > 1000, "{usage}");
+    assert!(usage["memory"].as_u64().unwrap() > 8 << 20, "{usage}");
+    assert!(usage["wall_ms"].as_f64().unwrap() > 0.0, "{usage}");
+    // A failed call used something as well.
+    assert!(server.call("panic", json!({}))["_meta"]["dev.toolbay/usage"]["fuel"].as_u64().unwrap() > 100);
+    drop(server);
+    let mut server = Server::configured(&folder, "usage = false");
+    assert!(server.call("count", json!({})).get("_meta").is_none());
+    assert_eq!(server.call("panic", json!({}))["_meta"], json!({"dev.toolbay/error": "trap"}));
+}
+
+#[test]
+fn fuel_is_the_same_for_the_same_work() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let mut fuel = || server.call("burn", json!({"n": 10_000}))["_meta"]["dev.toolbay/usage"]["fuel"].clone();
+    assert_eq!(fuel(), fuel());
+}
+
+#[test]
+fn what_a_tool_says_about_its_failure_reaches_the_model() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    assert_eq!(server.failure("fail", json!({})), ("none".into(), "the work could not be done".into()));
+    assert_eq!(server.failure("refuse", json!({})), ("invalid-arguments".into(), "that makes no sense".into()));
+    let (kind, text) = server.failure("exit", json!({}));
+    assert_eq!((kind.as_str(), text.as_str()), ("trap", "The tool crashed: it exited with code 1."));
+    let (kind, text) = server.failure("panic", json!({}));
+    assert_eq!(kind, "trap");
+    assert!(text.starts_with("The tool crashed: ") && text.contains("as asked"), "{text}");
+    assert_eq!(server.text("count", json!({})), "1");
+}
+
+#[test]
+fn progress_only_grows_and_ends_before_the_result() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let id = server.begin_with_progress("progress", json!({"n": 50}));
+    assert_eq!(text(&server.finish(id)), "50 steps");
+    let reports = server.notifications_so_far("notifications/progress");
+    let steps: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
+    assert_eq!(steps, (1..=50).map(f64::from).collect::<Vec<_>>());
+    assert_eq!(reports[6], json!({"progressToken": id, "progress": 7.0, "total": 50.0, "message": "step 7"}));
+
+    let id = server.begin_with_progress("progress_zigzag", json!({}));
+    server.finish(id);
+    let reports = server.notifications_so_far("notifications/progress");
+    let steps: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
+    assert_eq!(steps, [1.0, 3.0, 4.0], "what does not grow is dropped");
+
+    let id = server.begin("progress", json!({"n": 50}));
+    server.finish(id);
+    // The answer to the ping would come after any progress that was late.
+    server.result("ping", json!({}));
+    assert!(server.notifications_so_far("notifications/progress").is_empty(), "nobody asked for progress");
+}
+
+#[test]
+fn a_flood_of_progress_is_thinned_and_its_token_may_be_text() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let call = json!({"name": "progress", "arguments": {"n": 100_000}, "_meta": {"progressToken": "tea"}});
+    server.result("tools/call", call);
+    let reports = server.notifications_so_far("notifications/progress");
+    assert!((1..1000).contains(&reports.len()), "{} reports", reports.len());
+    assert!(reports.iter().all(|report| report["progressToken"] == "tea"));
+}
+
+#[test]
+fn a_cancelled_call_is_not_answered_and_makes_room_at_once() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    // Only if the first one is really gone does the second get its turn.
+    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let mut server = Server::start(&folder);
+    for tool in ["loop_forever", "sleep_hour"] {
+        let id = server.begin_with_progress(tool, json!({}));
+        server.notification("notifications/progress");
+        server.notify("notifications/cancelled", json!({"requestId": id, "reason": "changed my mind"}));
+        assert_eq!(server.text("count", json!({})), "1", "after {tool}");
+    }
+    let (said, _) = server.end();
+    assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");
+}
+
+#[test]
+fn a_call_that_waits_for_its_turn_can_be_cancelled() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");
+    let mut server = Server::start(&folder);
+    let first = server.begin_with_progress("wait_for_gate", json!({}));
+    server.notification("notifications/progress");
+    let second = server.begin("count", json!({}));
+    server.notify("notifications/cancelled", json!({"requestId": second}));
+    folder.open_gate();
+    server.finish(first);
+    assert_eq!(server.text("count", json!({})), "1");
+    let (said, _) = server.end();
+    assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");
+}
+
+#[test]
+fn fifty_calls_at_once_are_all_answered_each_with_its_own() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let ids: Vec<u64> = (0..50).map(|n| server.begin("echo", json!({"text": format!("text {n}")}))).collect();
+    for (n, id) in ids.into_iter().enumerate() {
+        assert_eq!(text(&server.finish(id)), format!("text {n}"));
+    }
+}
+
+#[test]
+fn a_burning_call_does_not_hold_up_others() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let burning: Vec<u64> = (0..4).map(|_| server.begin_with_progress("loop_forever", json!({}))).collect();
+    for _ in &burning {
+        server.notification("notifications/progress");
+    }
+    for n in 0..20 {
+        server.result("ping", json!({}));
+        assert_eq!(server.text("echo", json!({"text": n.to_string()})), n.to_string());
+    }
+    for id in burning {
+        server.notify("notifications/cancelled", json!({"requestId": id}));
+    }
+}
+
+#[test]
+fn output_that_breaks_the_tools_own_schema_is_refused() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    let result = server.call("mismatch", json!({}));
+    let said = "The tool's output is not valid: /n: \"seven\" is not of type \"integer\".";
+    assert_eq!(failure(&result), ("invalid-output".into(), said.into()));
+    assert!(result.get("structuredContent").is_none());
+}

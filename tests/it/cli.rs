@@ -1,0 +1,179 @@
+//! The command line: what it prints, and its exit codes.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Outcome, Server, Tiny, Tool, Toolbay, hostile};
+
+fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
+    Toolbay::new(folder).args(args).run()
+}
+
+#[test]
+fn help() {
+    let folder = Folder::new();
+    let mut said = String::new();
+    for args in [vec!["--help"], vec!["serve", "--help"], vec!["list", "--help"], vec!["call", "--help"]] {
+        let outcome = toolbay(&folder, &args);
+        assert_eq!(outcome.code, 0, "{outcome}");
+        said += &format!("$ toolbay {}\n{}\n", args.join(" "), outcome.stdout);
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn version_names_the_program() {
+    let outcome = toolbay(&Folder::new(), &["--version"]);
+    assert_eq!((outcome.code, outcome.stdout), (0, format!("toolbay {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn usage_that_is_wrong_ends_with_2() {
+    let folder = Folder::new();
+    for args in [&[][..], &["srve"], &["serve", "--nonsense"], &["call"], &["list", "extra"], &["serve", "--plugins"]] {
+        let outcome = toolbay(&folder, args);
+        assert_eq!(outcome.code, 2, "{args:?}: {outcome}");
+        assert!(outcome.stdout.is_empty() && outcome.stderr.contains("--help"), "{args:?}: {outcome}");
+    }
+}
+
+#[test]
+fn configuration_that_is_wrong_ends_with_64() {
+    let folder = Folder::new();
+    let mut said = String::new();
+    for config in [
+        "page_sise = 1",
+        "[server]\nrequest = \"1GiB\"",
+        "[limits]\ntimeout = \"soon\"",
+        "[server]\ncalls = 0",
+        "plugins = \"nowhere\"",
+        "not TOML",
+    ] {
+        std::fs::write(folder.beside("toolbay.toml"), config).unwrap();
+        for command in [&["serve"][..], &["list"], &["call", "a"]] {
+            let outcome = toolbay(&folder, command);
+            assert_eq!(outcome.code, 64, "{config}: {outcome}");
+            assert!(outcome.stdout.is_empty(), "{outcome}");
+            if command == ["serve"] {
+                said += &outcome.stderr;
+            }
+        }
+    }
+    std::fs::remove_file(folder.beside("toolbay.toml")).unwrap();
+    for (name, value) in
+        [("TOOLBAY_PAGE_SISE", "1"), ("TOOLBAY_LIMITS_FUEL", "much"), ("TOOLBAY_CONFIG", "nowhere.toml")]
+    {
+        let outcome = Toolbay::new(&folder).args(["list"]).env(name, value).run();
+        assert_eq!(outcome.code, 64, "{name}: {outcome}");
+        said += &outcome.stderr;
+    }
+    for args in [["--plugins", "nowhere"], ["--config", "nowhere.toml"], ["--log", "a=b=c"]] {
+        let outcome = Toolbay::new(&folder).args(["serve"]).args(args).run();
+        assert_eq!(outcome.code, 64, "{args:?}: {outcome}");
+        said += &outcome.stderr;
+    }
+    // Only a command that logs needs a filter that can be read.
+    let outcome = Toolbay::new(&folder).args(["serve"]).env("TOOLBAY_LOG", "toolbay=loud").run();
+    assert_eq!(outcome.code, 64, "{outcome}");
+    said += &outcome.stderr;
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn flags_win_over_variables_and_those_over_the_file() {
+    let folder = Folder::new();
+    for name in ["file", "variable", "flag"] {
+        std::fs::create_dir(folder.beside(name)).unwrap();
+        std::fs::write(folder.beside(name).join("a.wasm"), Tiny::new(&[name]).build()).unwrap();
+    }
+    std::fs::write(folder.beside("toolbay.toml"), "plugins = \"file\"").unwrap();
+    let listed = |command: Toolbay| command.run().stdout;
+    assert!(listed(Toolbay::new(&folder).args(["list"])).contains("Does file."));
+    let variable = || Toolbay::new(&folder).env("TOOLBAY_PLUGINS", "variable");
+    assert!(listed(variable().args(["list"])).contains("Does variable."));
+    assert!(listed(variable().args(["list", "--plugins", "flag"])).contains("Does flag."));
+}
+
+#[test]
+fn list_shows_plugins_tools_and_grants() {
+    let folder = Folder::with("weather.wasm", Tiny::new(&["now", "tomorrow"]).build());
+    folder.put("weather.toml", "prefix = \"w\"\n[limits]\nfuel = 20_000_000_000\ntimeout = \"90s\"\nmemory = \"256MiB\"\n[permissions]\nenvironment = [\"LANG\", \"TZ\"]\n[[permissions.mounts]]\nhost = \"data\"\nguest = \"/data\"\naccess = \"read\"\n[[permissions.mounts]]\nhost = \"/var/out\"\nguest = \"/out\"\naccess = \"read-write\"\n");
+    let quiet = Tool { description: None, ..Tool::new("quiet") };
+    folder.put("plain.wasm", Tiny::of(vec![quiet]).build());
+    folder.put("broken.wasm", "hello");
+    let outcome = toolbay(&folder, &["list"]);
+    insta::assert_snapshot!("list", outcome);
+    let outcome = toolbay(&folder, &["list", "--json"]);
+    insta::assert_snapshot!("list_json", outcome);
+}
+
+#[test]
+fn list_of_an_empty_folder_says_what_to_do() {
+    let outcome = toolbay(&Folder::new(), &["list"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "No plugins in plugins: copy a .wasm file there.\n"));
+}
+
+#[test]
+fn call_prints_the_result_and_what_it_used() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let outcome = toolbay(&folder, &["call", "echo", r#"{"text": "hello"}"#]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "hello\n"), "{outcome}");
+    assert_eq!(outcome.stderr, "<used>\n");
+    let outcome = Toolbay::new(&folder).args(["call", "echo", "-"]).run_with("{\"text\":\n\"from input\"}");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "from input\n"), "{outcome}");
+    let outcome = toolbay(&folder, &["call", "progress", r#"{"n": 2}"#]);
+    assert_eq!(outcome.stdout, "2 steps\n");
+    assert_eq!(outcome.stderr, "toolbay: 1 of 2: step 1\ntoolbay: 2 of 2: step 2\n<used>\n");
+}
+
+#[test]
+fn call_prints_json_on_demand() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let outcome = toolbay(&folder, &["call", "--json", "echo", r#"{"text": "hello"}"#]);
+    let mut result: Value = serde_json::from_str(&outcome.raw).unwrap();
+    let usage = result["_meta"]["dev.toolbay/usage"].take();
+    assert!(usage["fuel"].as_u64().unwrap() > 0, "{usage}");
+    assert_eq!(result["content"], json!([{"type": "text", "text": "hello"}]));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_call_that_fails_ends_with_1_and_says_why() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 10_000_000");
+    let mut said = String::new();
+    for args in [
+        &["call", "ecko"][..],
+        &["call", "zzz"],
+        &["call", "echo", "{"],
+        &["call", "echo", "[]"],
+        &["call", "echo", r#"{"text": 7}"#],
+        &["call", "fail"],
+        &["call", "refuse"],
+        &["call", "loop_forever"],
+        &["call", "--json", "mismatch"],
+    ] {
+        let outcome = toolbay(&folder, args);
+        assert_eq!(outcome.code, 1, "{args:?}: {outcome}");
+        let stdout = if args.contains(&"--json") { "JSON\n".to_owned() } else { outcome.stdout };
+        said += &format!("$ toolbay {}\n{stdout}{}\n", args.join(" "), outcome.stderr);
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn pictures_are_described_for_people() {
+    let folder = Folder::with("qr.wasm", crate::support::sample("qr"));
+    let outcome = toolbay(&folder, &["call", "qr_png", r#"{"text": "a"}"#]);
+    assert!(outcome.stdout.starts_with("[image, image/png, ") && outcome.stdout.ends_with(" bytes]\n"), "{outcome}");
+}
+
+#[test]
+fn serve_takes_its_folder_from_a_flag_and_logs_to_standard_error_alone() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.beside("elsewhere")).unwrap();
+    std::fs::write(folder.beside("elsewhere/a.wasm"), Tiny::new(&["a"]).build()).unwrap();
+    let command = Toolbay::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
+    let mut server = Server::run(command).initialized("2025-11-25");
+    server.wait_until_listed(&["a"]);
+    server.log.wait_for("serving on standard input and output");
+}

@@ -1,0 +1,164 @@
+//! How a session begins, in every revision.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool};
+
+const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// A tool that says everything that a tool can say.
+fn eloquent() -> Tool {
+    Tool {
+        title: Some("All of it".into()),
+        description: Some("Says everything.\nIn two lines.".into()),
+        input: r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#.into(),
+        output: Some(r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#.into()),
+        read_only: Some(true),
+        icon: Some("data:image/png;base64,AAAA".into()),
+        meta: Some(r#"{"example.com/since":3}"#.into()),
+        ..Tool::new("eloquent")
+    }
+}
+
+#[test]
+fn every_revision_is_agreed_to() {
+    let folder = Folder::new();
+    for revision in REVISIONS {
+        let mut server = Server::spawn(&folder);
+        let result = server.initialize(revision);
+        assert_eq!(result["protocolVersion"], revision);
+        assert_eq!(result["capabilities"], json!({"tools": {"listChanged": true}}));
+        assert_eq!(result["serverInfo"]["name"], "toolbay");
+        assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(result["serverInfo"].get("title").is_some(), revision >= "2025-06-18", "{result}");
+    }
+}
+
+#[test]
+fn an_unknown_revision_is_answered_with_the_newest() {
+    for asked in ["2024-10-07", "2027-01-01", "1.0", ""] {
+        let mut server = Server::spawn(&Folder::new());
+        assert_eq!(server.initialize(asked)["protocolVersion"], "2025-11-25", "asked for {asked:?}");
+    }
+}
+
+#[test]
+fn initialize_without_a_version_is_malformed() {
+    let mut server = Server::spawn(&Folder::new());
+    assert_eq!(server.error("initialize", json!({}))["code"], -32602);
+    assert_eq!(server.initialize("2025-11-25")["protocolVersion"], "2025-11-25");
+}
+
+#[test]
+fn ping_is_answered_before_initialize_and_nothing_else_is() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let mut server = Server::spawn(&folder);
+    assert_eq!(server.result("ping", json!({})), json!({}));
+    for (method, params) in [("tools/list", json!({})), ("tools/call", json!({"name": "a"}))] {
+        let error = server.error(method, params);
+        assert_eq!(error["code"], -32602, "{method}");
+        assert!(error["message"].as_str().unwrap().contains("initialize"), "{error}");
+    }
+}
+
+#[test]
+fn a_request_of_a_stateless_revision_learns_what_is_supported() {
+    let mut server = Server::spawn(&Folder::new());
+    let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
+    let requests = [("tools/list", meta.clone()), ("server/discover", meta.clone()), ("ping", meta.clone()), {
+        let mut call = meta;
+        call["name"] = json!("a");
+        ("tools/call", call)
+    }];
+    for (method, params) in requests {
+        let error = server.error(method, params);
+        assert_eq!(
+            error,
+            json!({
+                "code": -32022,
+                "message": "Unsupported protocol version: 2026-07-28",
+                "data": {"supported": REVISIONS, "requested": "2026-07-28"}
+            }),
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn the_handshake_waits_for_no_plugin() {
+    let folder = Folder::new();
+    folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put("hung-at-start.wasm", {
+        Tiny::new(&["hung"]).core("(func $spin (loop $for-ever (br $for-ever))) (start $spin)").build()
+    });
+    folder.put("good.wasm", Tiny::new(&["good"]).build());
+    // With these the two that hang would do so for ten minutes.
+    let config = "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"";
+    let mut server = Server::configured(&folder, config);
+    server.wait_until_listed(&["good"]);
+    assert_eq!(server.text("good", json!({})), "fine");
+}
+
+#[test]
+fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
+    let folder = Folder::new();
+    folder.put("a.wasm", Tiny::new(&["a"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    let mut server = Server::configured(&folder, "[describe]\nfuel = 5_000_000");
+    let line = server.log.wait_for("refused");
+    assert!(line.contains("refused: did not list its tools: it used up its fuel of 5,000,000 instructions"), "{line}");
+    server.wait_until_listed(&["b"]);
+}
+
+#[test]
+fn tools_in_every_revision() {
+    let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("returns-a-list") };
+    let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent(), list]).build());
+    let mut shapes = String::new();
+    for revision in REVISIONS {
+        let mut server = Server::spawn(&folder).initialized(revision);
+        server.wait_until_listed(&["eloquent", "returns-a-list"]);
+        shapes += &format!("{revision}\n{:#}\n", Value::from(server.tools()));
+    }
+    insta::assert_snapshot!(shapes);
+}
+
+#[test]
+fn results_in_every_revision() {
+    let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent()]).structured(r#"{"n":1}"#).build());
+    for revision in REVISIONS {
+        let mut server = Server::spawn(&folder).initialized(revision);
+        server.wait_until_listed(&["eloquent"]);
+        let result = server.call("eloquent", json!({"n": 1}));
+        assert_eq!(result["content"], json!([{"type": "text", "text": "fine"}]));
+        let structured = (revision >= "2025-06-18").then(|| json!({"n": 1}));
+        assert_eq!(result.get("structuredContent"), structured.as_ref(), "{revision}");
+    }
+}
+
+#[test]
+fn changes_are_told_only_after_the_client_said_that_it_is_ready() {
+    let folder = Folder::new();
+    std::fs::write(folder.beside("toolbay.toml"), "log = \"toolbay=debug\"").unwrap();
+    let mut server = Server::spawn(&folder);
+    server.initialize("2025-11-25");
+    assert!(server.names().is_empty());
+    folder.put("a.wasm", Tiny::new(&["a"]).build());
+    server.log.wait_for("the list of tools changed");
+    // Its answer comes after whatever was said about the change.
+    server.result("ping", json!({}));
+    assert!(server.notifications_so_far(LIST_CHANGED).is_empty());
+    server.notify("notifications/initialized", json!({}));
+    server.notification(LIST_CHANGED);
+    assert_eq!(server.names(), ["a"]);
+}
+
+#[test]
+fn a_session_may_begin_anew() {
+    let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent()]).build());
+    let mut server = Server::spawn(&folder).initialized("2024-11-05");
+    server.wait_until_listed(&["eloquent"]);
+    assert!(server.tools()[0].get("title").is_none());
+    assert_eq!(server.initialize("2025-11-25")["protocolVersion"], "2025-11-25");
+    assert_eq!(server.tools()[0]["title"], "All of it");
+}

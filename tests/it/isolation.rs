@@ -1,0 +1,142 @@
+//! What a plugin can see and keep: nothing, but what its grant gives it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Toolbay, hostile};
+
+fn server_with_grant(folder: &Folder, grant: &str) -> Server {
+    folder.put("hostile.wasm", hostile());
+    folder.put("hostile.toml", grant);
+    Server::start(folder)
+}
+
+#[test]
+fn nothing_outlives_a_call() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    for n in 0..1000 {
+        assert_eq!(server.text("count", json!({})), "1", "call {n}");
+    }
+}
+
+#[test]
+fn the_environment_is_empty_but_for_what_is_granted() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let serve = || {
+        let command = Toolbay::new(&folder).args(["serve"]).env("TEST_OPEN", "an open word").env("TEST_SECRET", "hush");
+        Server::run(command).initialized("2025-11-25")
+    };
+    assert_eq!(serve().text("environment", json!({})), "[] []");
+    folder.put("hostile.toml", "[permissions]\nenvironment = [\"TEST_OPEN\", \"TEST_ABSENT\"]");
+    assert_eq!(serve().text("environment", json!({})), "[\"TEST_OPEN=an open word\"] []");
+}
+
+#[test]
+fn there_are_no_files_and_no_network_without_a_grant() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    for path in ["/etc/passwd", "plugins", ".", "/", "/proc/self/environ", "/dev/null"] {
+        let (kind, text) = server.failure("read_file", json!({"path": path}));
+        assert_eq!(kind, "none");
+        assert!(text.contains("os error"), "{path}: {text}");
+    }
+    server.failure("list_folder", json!({"path": "/"}));
+    server.failure("write_file", json!({"path": "/tmp/x", "text": "x"}));
+    assert_ne!(server.text("connect", json!({})), "connected");
+}
+
+#[test]
+fn configuration_reaches_the_plugin() {
+    let folder = Folder::new();
+    let mut server = server_with_grant(&folder, "[config]\nunits = \"metric\"\ndepth = 3\nlist = [1, \"a\"]");
+    for (key, value) in [("units", "metric"), ("depth", "3"), ("list", "[1,\"a\"]"), ("absent", "nothing")] {
+        assert_eq!(server.text("config", json!({"text": key})), value);
+    }
+}
+
+/// A folder `data/` with a file in it, and links that lead out of it, to `secret`.
+fn data(folder: &Folder) {
+    fs::create_dir_all(folder.beside("data/deep")).unwrap();
+    fs::write(folder.beside("secret"), "hush").unwrap();
+    fs::write(folder.beside("data/file"), "hello").unwrap();
+    symlink("file", folder.beside("data/inside")).unwrap();
+    symlink("../secret", folder.beside("data/outside")).unwrap();
+    symlink(folder.beside("secret"), folder.beside("data/absolute")).unwrap();
+    symlink("..", folder.beside("data/up")).unwrap();
+    symlink("../../secret", folder.beside("data/deep/outside")).unwrap();
+}
+
+const WAYS_OUT: [&str; 8] = [
+    "/data/../secret",
+    "/data/deep/../../secret",
+    "/data/outside",
+    "/data/absolute",
+    "/data/up/secret",
+    "/data/deep/outside",
+    "/data/deep/../up/secret",
+    "../secret",
+];
+
+#[test]
+fn a_mount_to_read_is_read_and_nothing_beyond() {
+    let folder = Folder::new();
+    data(&folder);
+    let mut server =
+        server_with_grant(&folder, "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"");
+    assert_eq!(server.text("read_file", json!({"path": "/data/file"})), "hello");
+    assert_eq!(server.text("read_file", json!({"path": "/data/inside"})), "hello");
+    assert_eq!(server.text("list_folder", json!({"path": "/data"})), "absolute deep file inside outside up");
+    for path in WAYS_OUT {
+        let (_, text) = server.failure("read_file", json!({"path": path}));
+        assert!(!text.contains("hush"), "{path}: {text}");
+    }
+    for path in ["/data/file", "/data/new", "/data/outside", "/data/../new"] {
+        server.failure("write_file", json!({"path": path, "text": "overwritten"}));
+    }
+    assert_eq!(fs::read_to_string(folder.beside("data/file")).unwrap(), "hello");
+    assert_eq!(fs::read_to_string(folder.beside("secret")).unwrap(), "hush");
+    assert!(!folder.beside("data/new").exists() && !folder.beside("new").exists());
+}
+
+#[test]
+fn a_mount_to_write_is_written_and_nothing_beyond() {
+    let folder = Folder::new();
+    data(&folder);
+    let mut server = server_with_grant(
+        &folder,
+        "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"",
+    );
+    assert_eq!(server.text("write_file", json!({"path": "/data/new", "text": "fresh"})), "written");
+    assert_eq!(fs::read_to_string(folder.beside("data/new")).unwrap(), "fresh");
+    // The next call, a new instance, finds it.
+    assert_eq!(server.text("read_file", json!({"path": "/data/new"})), "fresh");
+    for path in WAYS_OUT {
+        server.failure("write_file", json!({"path": path, "text": "overwritten"}));
+    }
+    assert_eq!(fs::read_to_string(folder.beside("secret")).unwrap(), "hush");
+}
+
+#[test]
+fn a_mount_that_is_not_there_fails_the_call_and_says_so() {
+    let folder = Folder::new();
+    let grant = "[[permissions.mounts]]\nhost = \"../nowhere\"\nguest = \"/data\"\naccess = \"read\"";
+    let mut server = server_with_grant(&folder, grant);
+    let (_, text) = server.failure("count", json!({}));
+    assert!(text.starts_with("the folder mounted at /data cannot be opened: "), "{text}");
+    fs::create_dir(folder.beside("nowhere")).unwrap();
+    assert_eq!(server.text("count", json!({})), "1");
+}
+
+#[test]
+fn what_a_guest_prints_never_reaches_the_client() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::configured(&folder, "log = \"toolbay=debug\"");
+    for _ in 0..10 {
+        // Every line that comes is checked to be an answer or a notification of ours.
+        assert_eq!(server.text("forge_stdout", json!({})), "done");
+    }
+    server.log.wait_for("forged");
+    let (said, _) = server.end();
+    assert!(said.iter().all(|message| !message.to_string().contains("forged")), "{said:?}");
+}

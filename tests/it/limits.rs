@@ -1,0 +1,218 @@
+//! Every limit of a call: a guest breaks it, learns which one it was and what
+//! raises it; with the key raised it does not; and the next call works.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Tiny, hostile};
+
+/// A guest that breaks a limit.
+struct Case {
+    /// The plugin's id, and the key in `[limits]`, unless `key` says otherwise.
+    id: &'static str,
+    /// The key's value in the grant, and one with which the same call works.
+    tight: &'static str,
+    roomy: &'static str,
+    component: Vec<u8>,
+    tool: &'static str,
+    arguments: Value,
+}
+
+impl Case {
+    fn hostile(
+        id: &'static str,
+        tight: &'static str,
+        roomy: &'static str,
+        tool: &'static str,
+        arguments: Value,
+    ) -> Self {
+        Self { id, tight, roomy, component: hostile(), tool, arguments }
+    }
+
+    fn tiny(id: &'static str, tight: &'static str, roomy: &'static str, component: Tiny) -> Self {
+        Self { id, tight, roomy, component: component.build(), tool: "a", arguments: json!({}) }
+    }
+
+    /// A call that works under the tight limit too, where there is one.
+    fn harmless(&self) -> Option<&'static str> {
+        (self.tool != "a").then_some("count")
+    }
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        Case::hostile("fuel", "1_000_000", "1_000_000_000", "burn", json!({"n": 1_000_000})),
+        Case::hostile("timeout", "\"20ms\"", "\"1m\"", "burn", json!({"n": 100_000_000})),
+        Case::hostile("memory", "\"4MiB\"", "\"64MiB\"", "allocate", json!({"n": 8})),
+        Case::hostile("transfer", "\"64KiB\"", "\"1MiB\"", "big_output", json!({"n": 100_000})),
+        Case::hostile("output", "\"1KiB\"", "\"1MiB\"", "big_output", json!({"n": 1025})),
+        Case::hostile("output_items", "2", "3", "many_items", json!({"n": 3})),
+        Case::hostile("stdio", "\"4KiB\"", "\"1MiB\"", "flood_stdout", json!({"n": 100_000})),
+        Case::hostile("handles", "20", "1_000", "hold_open", json!({"path": "/gate/file", "n": 50})),
+        Case::tiny("random", "\"1KiB\"", "\"64KiB\"", random(1025)),
+        Case::tiny("table_elements", "100", "101", grows_a_table(101)),
+        Case::tiny("memories", "2", "3", Tiny::new(&["a"]).core("(memory 1) (memory 1)")),
+        Case::tiny("instances", "1", "2", Tiny::new(&["a"])),
+    ]
+}
+
+/// A component that asks for `length` bytes of randomness.
+fn random(length: u64) -> Tiny {
+    Tiny::new(&["a"])
+        .imports(
+            r#"(import "wasi:random/random@0.2.0" (instance $random
+                 (export "get-random-bytes" (func (param "len" u64) (result (list u8))))))
+               (alias export $random "get-random-bytes" (func $bytes))
+               (core func $import (canon lower (func $bytes) (memory $memory) (realloc $realloc)))"#,
+        )
+        .core(r#"(import "host" "import" (func $bytes (param i64 i32)))"#)
+        .before_call(&format!("(call $bytes (i64.const {length}) (i32.const 8))"))
+}
+
+fn grows_a_table(size: u32) -> Tiny {
+    Tiny::new(&["a"]).core("(table $table 1 funcref)").before_call(&format!(
+        "(if (i32.eq (table.grow $table (ref.null func) (i32.const {})) (i32.const -1)) (then unreachable))",
+        size - 1
+    ))
+}
+
+fn with_grants(value: fn(&Case) -> &'static str) -> (Server, Vec<Case>) {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    std::fs::write(folder.beside("gate/file"), "").unwrap();
+    let cases = cases();
+    for case in &cases {
+        let grant = format!("prefix = \"{}\"\n{gate}[limits]\n{} = {}", case.id, case.id, value(case));
+        folder.put(&format!("{}.toml", case.id), grant);
+        folder.put(&format!("{}.wasm", case.id), &case.component);
+    }
+    let mut server = Server::start(&folder);
+    for case in &cases {
+        server.wait_for_tool(&format!("{}.{}", case.id, case.tool));
+    }
+    (server, cases)
+}
+
+#[test]
+fn every_limit_ends_the_call_and_says_which_it_was() {
+    let (mut server, cases) = with_grants(|case| case.tight);
+    let mut said = String::new();
+    for case in &cases {
+        let (kind, text) = server.failure(&format!("{}.{}", case.id, case.tool), case.arguments.clone());
+        let _ = writeln!(said, "{} -> {kind}: {text}", case.id);
+        if let Some(tool) = case.harmless() {
+            assert_eq!(server.text(&format!("{}.{tool}", case.id), json!({})), "1", "after {}", case.id);
+        }
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn the_grant_raises_every_limit() {
+    let (mut server, cases) = with_grants(|case| case.roomy);
+    for case in cases {
+        let result = server.call(&format!("{}.{}", case.id, case.tool), case.arguments);
+        assert!(result.get("isError").is_none(), "{} = {}: {result}", case.id, case.roomy);
+    }
+}
+
+#[test]
+fn every_default_limit_holds() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", folder.gate());
+    folder.put("random.wasm", random(65_537).build());
+    folder.put("table.wasm", grows_a_table(20_001).build());
+    folder.put("table.toml", "prefix = \"table\"");
+    std::fs::write(folder.beside("gate/file"), "").unwrap();
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("count");
+    server.wait_for_tool("table.a");
+    let calls = [
+        ("loop_forever", json!({})),
+        ("hoard", json!({})),
+        ("recurse", json!({})),
+        ("big_output", json!({"n": (1 << 20) + 1})),
+        ("big_output", json!({"n": 17 << 20})),
+        ("many_items", json!({"n": 1001})),
+        ("flood_stdout", json!({"n": 100_000_000})),
+        ("flood_stderr", json!({"n": 100_000_000})),
+        ("hold_open", json!({"path": "/gate/file", "n": 2000})),
+        ("a", json!({})),
+        ("table.a", json!({})),
+    ];
+    let mut said = String::new();
+    for (tool, arguments) in calls {
+        let (kind, text) = server.failure(tool, arguments);
+        let _ = writeln!(said, "{tool} -> {kind}: {text}");
+        assert_eq!(server.text("count", json!({})), "1", "after {tool}");
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn a_deadline_ends_a_call_that_waits_in_the_host() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\ntimeout = \"50ms\"");
+    let mut server = Server::start(&folder);
+    let (kind, text) = server.failure("sleep_hour", json!({}));
+    assert_eq!(kind, "deadline");
+    assert_eq!(text, "The tool did not finish within 50ms (limits.timeout raises it).");
+    assert_eq!(server.text("count", json!({})), "1");
+}
+
+#[test]
+fn all_memories_of_a_component_count_together() {
+    let folder = Folder::new();
+    // Three of a mebibyte and one page, under a limit of three mebibytes and a half.
+    folder.put("a.wasm", Tiny::new(&["a"]).core("(memory 16) (memory 16) (memory 16)").build());
+    folder.put("a.toml", "[limits]\nmemory = \"3500KiB\"");
+    folder.put("b.wasm", Tiny::new(&["b"]).core("(memory 16) (memory 16) (memory 25)").build());
+    folder.put("b.toml", "[limits]\nmemory = \"3500KiB\"");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a", "b"]);
+    assert_eq!(server.text("a", json!({})), "fine");
+    let (kind, text) = server.failure("b", json!({}));
+    assert_eq!(
+        (kind.as_str(), text.as_str()),
+        ("memory", "The tool needed more memory than its 3.4 MiB (limits.memory raises it).")
+    );
+}
+
+#[test]
+fn log_lines_past_the_limit_are_dropped() {
+    let folder = Folder::with("tight.wasm", hostile());
+    folder.put("tight.toml", "prefix = \"tight\"\n[limits]\nlog = \"4KiB\"");
+    folder.put("roomy.wasm", hostile());
+    folder.put("roomy.toml", "prefix = \"roomy\"\n[limits]\nlog = \"1MiB\"");
+    let mut server = Server::start(&folder);
+    server.text("tight.log_flood", json!({"n": 100}));
+    server.text("roomy.log_flood", json!({"n": 100}));
+    server.log.wait_for("line 99 ");
+    let log = server.log.text();
+    let lines = |plugin: &str| log.lines().filter(|line| line.contains(plugin) && line.contains("xxx")).count();
+    assert_eq!((lines("plugin=\"tight\""), lines("plugin=\"roomy\"")), (5, 100));
+    assert!(log.contains("log limit reached; later lines of this call are dropped (limits.log)"), "{log}");
+}
+
+#[test]
+fn concurrency_bounds_the_calls_of_a_plugin_alone() {
+    let folder = Folder::with("one.wasm", hostile());
+    folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.gate()));
+    folder.put("two.wasm", hostile());
+    folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.gate()));
+    let mut server = Server::configured(&folder, "[server]\nqueue_wait = \"50ms\"");
+    let mut waiting = Vec::new();
+    for tool in ["one.wait_for_gate", "two.wait_for_gate"] {
+        waiting.push(server.begin_with_progress(tool, json!({})));
+        server.notification("notifications/progress");
+    }
+    let (kind, text) = server.failure("one.count", json!({}));
+    assert_eq!((kind.as_str(), text.as_str()), ("busy", "The server is busy. Try again in 100 ms."));
+    assert_eq!(server.text("two.count", json!({})), "1");
+    folder.open_gate();
+    for id in waiting {
+        server.finish(id);
+    }
+    assert_eq!(server.text("one.count", json!({})), "1");
+}

@@ -1,0 +1,23 @@
+//! Black-box tests: the real binary on a real folder, spoken to as clients do.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, in its helpers as well"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
+
+mod arrival;
+mod bad_input;
+mod call;
+mod cli;
+mod handshake;
+mod isolation;
+mod limits;
+mod paging;
+mod reload;
+mod server_limits;
+mod support;
+mod wire;

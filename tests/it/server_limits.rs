@@ -1,0 +1,165 @@
+//! What the process as a whole may use, and how the server bounds what grants ask for.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Tiny, Tool, Toolbay, hostile};
+
+/// Two plugins of the hostile guest, `one.…` and `two.…`, which share a gate.
+fn two() -> Folder {
+    let folder = Folder::new();
+    for id in ["one", "two"] {
+        folder.put(&format!("{id}.wasm"), hostile());
+        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\"\n{}", folder.gate()));
+    }
+    folder
+}
+
+#[test]
+fn a_full_server_is_busy_and_says_when_to_try_again() {
+    for key in ["calls = 1", "client_calls = 1"] {
+        let folder = two();
+        let mut server = Server::configured(&folder, &format!("[server]\n{key}\nqueue_wait = \"250ms\""));
+        let first = server.begin_with_progress("one.wait_for_gate", json!({}));
+        server.notification("notifications/progress");
+        let result = server.call("two.count", json!({}));
+        assert_eq!(
+            result,
+            json!({
+                "content": [{"type": "text", "text": "The server is busy. Try again in 250 ms."}],
+                "isError": true,
+                "_meta": {"dev.toolbay/error": "busy", "dev.toolbay/retry-after-ms": 250}
+            }),
+            "{key}"
+        );
+        // Other requests are not calls.
+        server.result("ping", json!({}));
+        folder.open_gate();
+        server.finish(first);
+        assert_eq!(server.text("two.count", json!({})), "1", "{key}");
+    }
+}
+
+#[test]
+fn the_queue_of_a_client_is_bounded() {
+    let folder = two();
+    let mut server = Server::configured(&folder, "[server]\nclient_calls = 1\nqueue = 2\nqueue_wait = \"1m\"");
+    let mut ids = vec![server.begin_with_progress("one.wait_for_gate", json!({}))];
+    server.notification("notifications/progress");
+    ids.extend((0..2).map(|_| server.begin("one.count", json!({}))));
+    // One runs and two wait: the fourth is refused at once, not in a minute.
+    assert_eq!(server.failure("one.count", json!({})).0, "busy");
+    folder.open_gate();
+    for id in ids {
+        assert!(server.finish(id).get("isError").is_none());
+    }
+    assert_eq!(server.text("one.count", json!({})), "1");
+}
+
+#[test]
+fn waiting_calls_get_their_turn() {
+    let folder = two();
+    let mut server = Server::configured(&folder, "[server]\ncalls = 1\nqueue_wait = \"1m\"");
+    let first = server.begin_with_progress("one.wait_for_gate", json!({}));
+    server.notification("notifications/progress");
+    let ids: Vec<u64> = (0..20).map(|_| server.begin("two.count", json!({}))).collect();
+    folder.open_gate();
+    server.finish(first);
+    for id in ids {
+        assert!(server.finish(id).get("isError").is_none());
+    }
+}
+
+#[test]
+fn the_stack_of_guests_can_be_set() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let deep = json!({"n": 2000});
+    let mut server = Server::configured(&folder, "[server]\nstack = \"64KiB\"");
+    let (kind, text) = server.failure("recurse_to", deep.clone());
+    assert_eq!(kind, "stack");
+    assert_eq!(
+        text,
+        "The tool recursed deeper than its stack of 64.0 KiB allows (server.stack raises it for all plugins)."
+    );
+    assert_eq!(server.text("count", json!({})), "1");
+    drop(server);
+    let mut server = Server::configured(&folder, "[server]\nstack = \"2MiB\"");
+    server.text("recurse_to", deep);
+}
+
+#[test]
+fn a_ceiling_wins_over_a_grant_and_says_so() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 5_000_000\ntimeout = \"1h\"");
+    let mut server = Server::configured(&folder, "[ceilings]\nfuel = 1_000_000");
+    let line = server.log.wait_for("fuel");
+    assert!(
+        line.contains("hostile.toml: limits.fuel = 5000000 is above the server's ceiling; 1000000 applies"),
+        "{line}"
+    );
+    server.log.wait_for("hostile.toml: limits.timeout = 1h is above the server's ceiling; 10m applies");
+    let (_, text) = server.failure("burn", json!({"n": 1_000_000}));
+    assert_eq!(text, "The tool used up its fuel of 1,000,000 instructions (limits.fuel raises it).");
+    drop(server);
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    assert!(outcome.stdout.contains("    ! hostile.toml: limits.fuel = 5000000 is above"), "{outcome}");
+}
+
+#[test]
+fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let config = "[ceilings]\nmemory = \"16MiB\"\n[limits]\nmemory = \"32MiB\"\nfuel = 100_000_000";
+    let mut server = Server::configured(&folder, config);
+    server.log.wait_for("limits.memory = 32.0 MiB is above the server's ceiling; 16.0 MiB applies");
+    assert_eq!(
+        server.failure("allocate", json!({"n": 20})),
+        ("memory".into(), "The tool needed more memory than its 16.0 MiB (limits.memory raises it).".into())
+    );
+    // And what the server says of limits is every plugin's default.
+    let (_, text) = server.failure("loop_forever", json!({}));
+    assert_eq!(text, "The tool used up its fuel of 100,000,000 instructions (limits.fuel raises it).");
+}
+
+#[test]
+fn what_a_plugin_may_use_to_list_its_tools() {
+    let folder = Folder::new();
+    let spin = "(loop $for-ever (br $for-ever))";
+    let schema = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2000));
+    let refused = [
+        ("spins", Tiny::new(&["spins"]).before_list(spin)),
+        (
+            "hoards",
+            Tiny::new(&["hoards"]).core("(memory $big 1)").before_list(
+                "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable",
+            ),
+        ),
+        ("crashes", Tiny::new(&["crashes"]).before_list("unreachable")),
+        ("has-many-tools", Tiny::new(&["a", "b", "c", "d"])),
+        ("has-large-schemas", Tiny::of(vec![Tool { input: schema, ..Tool::new("large") }])),
+    ];
+    for (id, tiny) in refused {
+        folder.put(&format!("{id}.wasm"), tiny.build());
+    }
+    folder.put("just-fits.wasm", Tiny::new(&["e", "f", "g"]).build());
+    let mut said = String::new();
+    for describe in ["fuel = 1_000_000\ntools = 3\nschemas = \"1KiB\"", "fuel = 1_000_000_000_000\ntimeout = \"50ms\""]
+    {
+        std::fs::write(folder.beside("toolbay.toml"), format!("[describe]\n{describe}")).unwrap();
+        let _ = writeln!(said, "{describe}\n{}", Toolbay::new(&folder).args(["list"]).run().stdout);
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn a_component_may_not_be_larger_than_the_server_says() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer(&"x".repeat(4000)).build());
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    let mut server = Server::configured(&folder, "[server]\ncomponent = \"4KiB\"");
+    let line = server.log.wait_for("refused");
+    assert!(line.contains("refused: the file is larger than 4.0 KiB (server.component raises it)"), "{line}");
+    server.wait_until_listed(&["b"]);
+    drop(server);
+    let mut server = Server::configured(&folder, "[server]\ncomponent = \"8KiB\"");
+    server.wait_until_listed(&["a", "b"]);
+}

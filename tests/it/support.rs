@@ -1,0 +1,45 @@
+//! What the tests share: a folder, a server on it, a command line, and components made to measure.
+
+mod client;
+mod command;
+mod folder;
+mod log;
+mod tiny;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use self::client::{LIST_CHANGED, Server, failure, text};
+pub(crate) use self::command::{Outcome, Toolbay, normal};
+pub(crate) use self::folder::Folder;
+pub(crate) use self::tiny::{Tiny, Tool};
+
+/// After this long without what a test waits for, it failed. Nothing takes a tenth of it.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The guest that misbehaves on demand, see `tests/guests/hostile`.
+pub(crate) fn hostile() -> Vec<u8> {
+    built("guests", "hostile")
+}
+
+/// A sample plugin of `plugins/`.
+pub(crate) fn sample(name: &str) -> Vec<u8> {
+    built("plugins", name)
+}
+
+/// A build of the hostile guest that differs in what its tool `version` says, and in nothing else.
+pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
+    const MARKER: &[u8] = b"build-marker-0001";
+    let mut bytes = hostile();
+    let at = bytes.windows(MARKER.len()).position(|window| window == MARKER).expect("the guest has its marker");
+    bytes[at..at + MARKER.len()].copy_from_slice(format!("build-marker-{number:04}").as_bytes());
+    bytes
+}
+
+fn built(kind: &str, name: &str) -> Vec<u8> {
+    let workspace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    // An absolute CARGO_TARGET_DIR replaces the workspace here.
+    let path = workspace.join(target).join(kind).join(format!("{name}.wasm"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask build` first", path.display()))
+}

@@ -1,0 +1,231 @@
+//! Lines: what is no request is answered, and the connection goes on.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Tiny, hostile};
+
+/// The next message that is an error, which a client can see without an id.
+fn refusal(server: &mut Server) -> Value {
+    server.wait_for("an error", |message| message.get("error").is_some())
+}
+
+#[test]
+fn what_cannot_be_read_is_answered_and_the_connection_goes_on() {
+    let mut server = Server::start(&Folder::new());
+    let lines: [(&[u8], i32); 10] = [
+        (b"{", -32700),
+        (b"hello", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}{}", -32700),
+        (b"\xff\xfe", -32700),
+        (b"7", -32600),
+        (b"[]", -32600),
+        (b"{\"id\":7,\"method\":\"ping\"}", -32600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", -32600),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":7}", -32600),
+    ];
+    for (line, code) in lines {
+        server.send(line);
+        let answer = refusal(&mut server);
+        assert_eq!(answer["error"]["code"], code, "{}: {answer}", String::from_utf8_lossy(line));
+        assert_eq!(server.result("ping", json!({})), json!({}));
+    }
+}
+
+#[test]
+fn an_error_about_no_request_has_an_id_as_the_revision_wants() {
+    for (revision, id) in [("2025-06-18", Some(Value::Null)), ("2025-11-25", None)] {
+        let mut server = Server::spawn(&Folder::new()).initialized(revision);
+        server.send("{");
+        assert_eq!(refusal(&mut server).get("id"), id.as_ref(), "{revision}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_answered_and_the_next_is_read() {
+    let folder = Folder::new();
+    let mut server = Server::configured(&folder, "[server]\nrequest = \"1KiB\"");
+    let long =
+        |length: usize| json!({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": {"x": "x".repeat(length)}});
+    for length in [1024, 100_000, 10_000_000] {
+        server.send(long(length).to_string());
+        let error = refusal(&mut server);
+        assert_eq!(error["error"]["code"], -32600);
+        assert_eq!(
+            error["error"]["message"], "the message is longer than 1.0 KiB (server.request raises it)",
+            "{length} bytes"
+        );
+        assert_eq!(server.result("ping", json!({})), json!({}));
+    }
+    server.send(long(900).to_string());
+    server.answer(1000);
+}
+
+#[test]
+fn the_default_lets_a_megabyte_through() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::start(&folder);
+    let text = "ä\u{1f600}\"\\\n\u{0}".repeat(60_000);
+    assert_eq!(server.text("echo", json!({"text": text})), text);
+}
+
+#[test]
+fn line_ends_of_windows_and_blank_lines_are_fine() {
+    let mut server = Server::start(&Folder::new());
+    server.send("\r\n\n   \n\t\r\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\"}\r");
+    let answer = server.receive("the answer to the ping");
+    assert_eq!(answer, json!({"jsonrpc": "2.0", "id": "a", "result": {}}));
+}
+
+#[test]
+fn unknown_methods_and_unknown_tools() {
+    let mut server = Server::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build()));
+    server.wait_until_listed(&["a"]);
+    for method in ["resources/list", "prompts/get", "tools", "initialized", ""] {
+        let error = server.error(method, json!({}));
+        assert_eq!(error, json!({"code": -32601, "message": format!("Method not found: {method}")}));
+    }
+    let error = server.error("tools/call", json!({"name": "b"}));
+    assert_eq!(error, json!({"code": -32602, "message": "Unknown tool: b"}));
+    assert_eq!(server.text("a", json!({})), "fine");
+}
+
+#[test]
+fn a_malformed_call_is_an_error_of_the_protocol() {
+    let mut server = Server::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build()));
+    server.wait_until_listed(&["a"]);
+    let malformed = [
+        json!({}),
+        json!([]),
+        json!({"name": 7}),
+        json!({"name": "a", "arguments": []}),
+        json!({"name": "a", "arguments": "{}"}),
+        json!({"name": "a", "_meta": 7}),
+    ];
+    for params in malformed {
+        let error = server.error("tools/call", params.clone());
+        assert_eq!(error["code"], -32602, "{params}: {error}");
+    }
+    assert_eq!(server.result("tools/call", json!({"name": "a"}))["content"][0]["text"], "fine");
+}
+
+#[test]
+fn stray_notifications_and_answers_are_ignored() {
+    let mut server = Server::start(&Folder::new());
+    for method in ["notifications/initialized", "notifications/roots/list_changed", "notifications/whatever", "ping"] {
+        server.notify(method, json!({}));
+    }
+    server.notify("notifications/cancelled", json!({"requestId": 77}));
+    server.notify("notifications/cancelled", json!({"requestId": []}));
+    server.notify("notifications/cancelled", json!({}));
+    server.send(json!({"jsonrpc": "2.0", "id": 99, "result": {}}).to_string());
+    server.send(json!({"jsonrpc": "2.0", "id": 99, "error": {"code": 1, "message": "no"}}).to_string());
+    let id = server.request("ping", json!({}));
+    assert_eq!(server.receive("the answer to the ping")["id"], id, "nothing else was answered");
+}
+
+#[test]
+fn a_batch_is_answered_as_an_array_in_its_revision_and_refused_in_others() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": "p", "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/whatever"},
+        {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "a"}},
+        {"jsonrpc": "2.0", "id": "u", "method": "tools/call", "params": {"name": "b"}},
+        {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": {"protocolVersion": "2025-03-26"}},
+        7
+    ]);
+    let mut server = Server::spawn(&folder).initialized("2025-03-26");
+    server.wait_until_listed(&["a"]);
+    server.send(batch.to_string());
+    let answers = server.receive("the answers to the batch");
+    let by_id = |id: &str| answers.as_array().unwrap().iter().find(|answer| answer["id"] == id).unwrap();
+    assert_eq!(answers.as_array().unwrap().len(), 5, "{answers}");
+    assert_eq!(by_id("p")["result"], json!({}));
+    assert_eq!(by_id("c")["result"]["content"][0]["text"], "fine");
+    assert_eq!(by_id("u")["error"]["message"], "Unknown tool: b");
+    assert_eq!(by_id("i")["error"]["code"], -32600);
+    // A batch of notifications has no answer at all.
+    server.send(json!([{"jsonrpc": "2.0", "method": "notifications/whatever"}]).to_string());
+    let id = server.request("ping", json!({}));
+    assert_eq!(server.receive("the answer to the ping")["id"], id);
+
+    for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+        let mut server = Server::spawn(&folder).initialized(revision);
+        server.send(batch.to_string());
+        assert_eq!(refusal(&mut server)["error"]["code"], -32600, "{revision}");
+        assert_eq!(server.result("ping", json!({})), json!({}));
+    }
+}
+
+#[test]
+fn an_id_that_is_in_flight_is_not_given_twice() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", folder.gate());
+    let mut server = Server::start(&folder);
+    let id = server.begin_with_progress("wait_for_gate", json!({}));
+    server.notification("notifications/progress");
+    let again = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "count"}});
+    server.send(again.to_string());
+    let answer = server.answer(id);
+    assert_eq!(answer["error"], json!({"code": -32600, "message": "a request with this id is in flight"}));
+    folder.open_gate();
+    assert_eq!(server.finish(id)["content"][0]["text"], "build-marker-0001 ");
+    // Now it is free again.
+    server.send(again.to_string());
+    assert_eq!(server.finish(id)["content"][0]["text"], "1");
+}
+
+#[test]
+fn the_end_of_input_is_the_end_and_calls_in_flight_are_answered() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", folder.gate());
+    let mut server = Server::start(&folder);
+    let ids: Vec<u64> = (0..5).map(|_| server.begin_with_progress("wait_for_gate", json!({}))).collect();
+    for _ in &ids {
+        server.notification("notifications/progress");
+    }
+    server.close();
+    folder.open_gate();
+    let (said, code) = server.end();
+    let mut answered: Vec<u64> = said.iter().filter_map(|message| message["id"].as_u64()).collect();
+    answered.sort_unstable();
+    assert_eq!((answered, code), (ids, Some(0)));
+}
+
+#[test]
+fn a_last_line_without_an_end_counts() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let mut server = Server::start(&folder);
+    server.send_unfinished(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
+    let (said, code) = server.end();
+    assert_eq!((said.last().unwrap()["id"].as_str(), code), (Some("last"), Some(0)));
+}
+
+#[test]
+fn a_call_that_never_ends_does_not_hold_up_the_end() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::configured(&folder, "[server]\ngrace = \"100ms\"");
+    server.begin_with_progress("loop_forever", json!({}));
+    server.begin_with_progress("sleep_hour", json!({}));
+    server.notification("notifications/progress");
+    server.notification("notifications/progress");
+    let (said, code) = server.end();
+    assert!(said.iter().all(|message| message.get("id").is_none()), "{said:?}");
+    assert_eq!(code, Some(0));
+    server.log.wait_for("calls were still running at the end of the session and were stopped");
+}
+
+#[test]
+fn a_signal_ends_the_server_well() {
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::start(&Folder::new());
+        server.result("ping", json!({}));
+        assert!(Command::new("kill").args(["-s", signal, &server.pid().to_string()]).status().unwrap().success());
+        // The input stays open: it is the signal that ends the server.
+        let (_, code) = server.wait();
+        assert_eq!(code, Some(0), "SIG{signal}");
+    }
+}
