@@ -9,7 +9,7 @@
 //! - [`plugin`] loads what is in the folder and publishes to the catalog.
 //! - [`sandbox`] runs guests; it alone knows wasmtime.
 //!
-//! [`limits`], [`definition`], [`content`] and [`schema`] are the words they share.
+//! [`limits`], [`definition`], [`content`], [`schema`] and [`text`] are the words they share.
 
 pub mod admission;
 pub mod catalog;
@@ -24,4 +24,5 @@ pub mod sandbox;
 pub mod schema;
 pub mod service;
 pub mod telemetry;
+pub mod text;
 mod toml_file;

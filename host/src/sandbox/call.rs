@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Store, Trap, UpdateDeadline};
 
 use super::bindings::toolbay::plugin::types;
-use super::coop::coop;
+use super::coop::{Meter, coop};
 use super::engine::Running;
 use super::error::{CallError, Evidence, Limit, classify};
 use super::output;
@@ -20,6 +20,7 @@ use crate::content::Output;
 use crate::definition::ToolDefinition;
 use crate::limits::Limits;
 use crate::plugin::grant::Permissions;
+use crate::text::clean;
 
 /// A guest gives way after this much fuel: 40 to 250 µs of compute. A tenth of
 /// it doubles the run time of tight loops, ten times as much lets others wait.
@@ -114,7 +115,8 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         match self.enter(&environment, Arc::new(Nobody)) {
             Ok(mut entry) => {
-                let answer = timeout(limits.timeout, coop(prepared.describe(&mut entry.store))).await;
+                let call = coop(entry.meter.clone(), prepared.describe(&mut entry.store));
+                let answer = timeout(limits.timeout, call).await;
                 entry.finish(answer, |tools| Ok(tools.into_iter().map(output::definition).collect()))
             }
             Err(error) => Finished::without_entering(error),
@@ -135,12 +137,16 @@ impl Sandbox {
     ) -> Finished<Output> {
         match self.enter(environment, observer) {
             Ok(mut entry) => {
-                let call = coop(prepared.call(&mut entry.store, tool, arguments));
+                let call = coop(entry.meter.clone(), prepared.call(&mut entry.store, tool, arguments));
                 let answer = timeout(environment.limits.timeout, call).await;
                 entry.finish(answer, |answer| match answer {
                     Ok(output) => output::check(output, &environment.limits),
-                    Err(types::Failure::InvalidArguments(message)) => Err(CallError::InvalidArguments(message)),
-                    Err(types::Failure::Failed(message)) => Err(CallError::Failed(message)),
+                    Err(types::Failure::InvalidArguments(text)) => {
+                        Err(CallError::InvalidArguments(output::message(text, &environment.limits)))
+                    }
+                    Err(types::Failure::Failed(text)) => {
+                        Err(CallError::Failed(output::message(text, &environment.limits)))
+                    }
                 })
             }
             Err(error) => Finished::without_entering(error),
@@ -156,10 +162,19 @@ impl Sandbox {
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
         store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|_| Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))));
+        let (meter, fuel) = (Meter::default(), limits.fuel);
+        let spent = meter.clone();
+        store.epoch_deadline_callback(move |_| {
+            // Work that the host does for a guest burns none of its fuel, so a nanosecond of processor time costs one
+            // unit at the least. Compute burns four times as much and more, and stays deterministic.
+            if spent.nanoseconds() > fuel {
+                return Err(Trap::OutOfFuel.into());
+            }
+            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+        });
         let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
         metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
-        Ok(Entry { store, limits, stack: self.stack(), started: Instant::now(), _running: self.ticker().run() })
+        Ok(Entry { store, limits, meter, stack: self.stack(), started: Instant::now(), _running: self.ticker().run() })
     }
 }
 
@@ -167,6 +182,7 @@ impl Sandbox {
 struct Entry<'a> {
     store: Store<State>,
     limits: &'a Limits,
+    meter: Meter,
     stack: ByteSize,
     started: Instant,
     _running: Running,
@@ -182,11 +198,8 @@ impl Entry<'_> {
         let wall = self.started.elapsed();
         let state = self.store.data();
         let (stdout, stderr, _) = state.stdio.captured();
-        let usage = Usage {
-            fuel: self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default()),
-            wall,
-            memory: state.limiter.peak as u64,
-        };
+        let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
+        let mut usage = Usage { fuel: burnt, wall, memory: state.limiter.peak as u64 };
         let result = match answer {
             Err(_elapsed) => Err(CallError::Limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
@@ -200,6 +213,9 @@ impl Entry<'_> {
                 Err(classify(&error, evidence, self.limits, self.stack))
             }
         };
+        if matches!(result, Err(CallError::Limit(Limit::Fuel(_)))) {
+            usage.fuel = self.limits.fuel;
+        }
         Finished { result, usage, stdout, stderr }
     }
 }
@@ -225,6 +241,7 @@ impl Observer for Nobody {
 
 /// The end of `text`, at most [`STDERR_SHOWN`] bytes; nothing if it is blank.
 fn tail(text: &str) -> Option<String> {
+    let text = clean(text);
     let text = text.trim();
     let start = text.ceil_char_boundary(text.len().saturating_sub(STDERR_SHOWN));
     text.get(start..).filter(|tail| !tail.is_empty()).map(str::to_owned)

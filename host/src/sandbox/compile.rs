@@ -80,8 +80,8 @@ impl Compiler {
             // A compiler that finds no memory may still unwind far enough to say so.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
             None => Err(PrepareError::Invalid(complaint)),
-            // SIGXCPU, or SIGKILL at the hard limit, which is the same.
-            Some(24 | 9) => {
+            // SIGXCPU.
+            Some(24) => {
                 let cpu = humantime::format_duration(self.limits.cpu);
                 Err(PrepareError::Compiler(format!(
                     "compiling it took more than {cpu} of processor time (compile.cpu)"

@@ -4,6 +4,7 @@ use super::bindings::toolbay::plugin::host::{Host, Level};
 use super::bindings::toolbay::plugin::types;
 use super::call::{LogLevel, Progress};
 use super::state::State;
+use crate::text::clean;
 
 impl types::Host for State {}
 
@@ -14,7 +15,7 @@ impl Host for State {
             return Ok(());
         }
         self.log_room = self.log_room.saturating_sub(message.len().max(1));
-        self.observer.log(log_level(level), &message);
+        self.observer.log(log_level(level), &clean(&message));
         if self.log_room == 0 {
             self.observer
                 .log(LogLevel::Warning, "log limit reached; later lines of this call are dropped (limits.log)");
@@ -27,6 +28,7 @@ impl Host for State {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
             let total = total.filter(|total| total.is_finite());
+            let message = message.map(|message| clean(&message).into_owned());
             self.observer.progress(Progress { progress, total, message });
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Turns what a guest returned into ours, and refuses what breaks the contract or a bound.
 
+use std::borrow::Cow;
+
 use bytesize::ByteSize;
 use serde_json::{Map, Value};
 
@@ -8,13 +10,15 @@ use super::error::{CallError, Limit};
 use crate::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
 use crate::definition::{Annotations, Icon, Theme, ToolDefinition};
 use crate::limits::Limits;
+use crate::text::clean;
 
 /// Takes over a tool definition as it is; the loader checks it.
 pub(super) fn definition(tool: types::ToolDefinition) -> ToolDefinition {
     ToolDefinition {
+        // A name is checked, not cleaned: what it would become is not what was meant.
         name: tool.name,
-        title: tool.title,
-        description: tool.description,
+        title: tool.title.map(cleaned),
+        description: tool.description.map(cleaned),
         input_schema: tool.input_schema,
         output_schema: tool.output_schema,
         annotations: tool.annotations.map(|hints| Annotations {
@@ -64,6 +68,25 @@ pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, Ca
     Ok(Output { content, structured, meta })
 }
 
+/// A failure's message, at most as long as a result may be.
+pub(super) fn message(text: String, limits: &Limits) -> String {
+    let mut text = cleaned(text);
+    let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
+    text.truncate(text.floor_char_boundary(most));
+    text
+}
+
+/// Text without what only acts.
+fn cleaned(text: String) -> String {
+    match clean(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(cleaned) => {
+            tracing::debug!(removed = text.len() - cleaned.len(), "removed control characters from a guest's text");
+            cleaned
+        }
+    }
+}
+
 /// Bytes that a block brings along.
 fn size(block: &types::Content) -> usize {
     let texts = [&block.text, &block.mime_type, &block.uri, &block.name, &block.title, &block.description];
@@ -78,22 +101,22 @@ fn json(member: &str, text: &str) -> Result<Value, CallError> {
 fn content(block: types::Content) -> Result<Content, String> {
     let mut members = Members { block };
     let body = match members.block.kind {
-        types::ContentKind::Text => Body::Text(members.need("text", |b| &mut b.text)?),
-        types::ContentKind::Image => Body::Image(members.media()?),
-        types::ContentKind::Audio => Body::Audio(members.media()?),
+        types::ContentKind::Text => Body::Text(cleaned(members.need("text", |b| &mut b.text)?)),
+        types::ContentKind::Image => Body::Image(members.media("image")?),
+        types::ContentKind::Audio => Body::Audio(members.media("audio")?),
         types::ContentKind::ResourceLink => Body::ResourceLink(ResourceLink {
-            uri: members.need("uri", |b| &mut b.uri)?,
-            name: members.need("name", |b| &mut b.name)?,
-            title: members.block.title.take(),
-            description: members.block.description.take(),
-            mime_type: members.block.mime_type.take(),
+            uri: members.uri()?,
+            name: cleaned(members.need("name", |b| &mut b.name)?),
+            title: members.block.title.take().map(cleaned),
+            description: members.block.description.take().map(cleaned),
+            mime_type: members.mime_type()?,
             size: members.block.size.take(),
         }),
         types::ContentKind::EmbeddedResource => Body::Resource(Resource {
-            uri: members.need("uri", |b| &mut b.uri)?,
-            mime_type: members.block.mime_type.take(),
+            uri: members.uri()?,
+            mime_type: members.mime_type()?,
             content: match (members.block.text.take(), members.block.data.take()) {
-                (Some(text), None) => ResourceContent::Text(text),
+                (Some(text), None) => ResourceContent::Text(cleaned(text)),
                 (None, Some(data)) => ResourceContent::Blob(data.into()),
                 (None, None) => return Err("is a resource without `text` or `data`".into()),
                 (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
@@ -129,11 +152,28 @@ impl Members {
         member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
     }
 
-    fn media(&mut self) -> Result<Media, String> {
-        Ok(Media {
-            data: self.need("data", |b| &mut b.data)?.into(),
-            mime_type: self.need("mime-type", |b| &mut b.mime_type)?,
-        })
+    fn media(&mut self, family: &str) -> Result<Media, String> {
+        let data = self.need("data", |b| &mut b.data)?.into();
+        let mime_type = self.need("mime-type", |b| &mut b.mime_type)?;
+        if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
+            return Err(format!(
+                "is {} of the MIME type {mime_type:?}, which is not {family}/…",
+                kind(self.block.kind)
+            ));
+        }
+        Ok(Media { data, mime_type })
+    }
+
+    fn mime_type(&mut self) -> Result<Option<String>, String> {
+        match self.block.mime_type.take() {
+            Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has {mime_type:?} for a MIME type")),
+            mime_type => Ok(mime_type),
+        }
+    }
+
+    fn uri(&mut self) -> Result<String, String> {
+        let uri = self.need("uri", |b| &mut b.uri)?;
+        if is_uri(&uri) { Ok(uri) } else { Err(format!("has {uri:?} for a URI, which has no scheme or a space in it")) }
     }
 
     fn nothing_left(&self) -> Result<(), String> {
@@ -153,6 +193,24 @@ impl Members {
             None => Ok(()),
         }
     }
+}
+
+/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
+fn is_mime_type(text: &str) -> bool {
+    let essence = text.split(';').next().unwrap_or_default();
+    let token = |part: &str| {
+        (1..=127).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
+    };
+    essence.trim_end().split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+        && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
+}
+
+/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, _)) = text.split_once(':') else { return false };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 fn kind(kind: types::ContentKind) -> &'static str {
@@ -224,6 +282,31 @@ mod tests {
             refused(types::Content { priority: Some(f64::NAN), ..text("a") }),
             "content[1] has a priority of NaN, which is not between 0.0 and 1.0"
         );
+    }
+
+    #[test]
+    fn media_and_addresses_must_be_what_they_say() {
+        use types::ContentKind::{Audio, Image, ResourceLink};
+        let media =
+            |kind, mime: &str| types::Content { data: Some(vec![1]), mime_type: Some(mime.into()), ..block(kind) };
+        let link = |uri: &str| types::Content { uri: Some(uri.into()), name: Some("n".into()), ..block(ResourceLink) };
+        assert!(
+            check(output(vec![media(Image, "image/svg+xml"), link("https://a.example/b")]), &Limits::DEFAULT).is_ok()
+        );
+        assert_eq!(
+            refused(media(Audio, "image/png")),
+            "content[1] is audio of the MIME type \"image/png\", which is not audio/…"
+        );
+        assert!(refused(media(Image, "image/png\r\nx: y")).contains("MIME type"));
+        assert!(refused(link("no scheme")).contains("for a URI"));
+        assert!(refused(link("javascript:a b")).contains("for a URI"));
+    }
+
+    #[test]
+    fn text_is_cleaned() {
+        let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT).unwrap();
+        assert_eq!(shown.content[0].body, Body::Text("red".into()));
+        assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT), "no");
     }
 
     #[test]

@@ -39,10 +39,15 @@ pub(crate) fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
 }
 
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {
-    for (resource, limit) in
-        [(Resource::As, memory), (Resource::Cpu, cpu), (Resource::Fsize, OUTPUT), (Resource::Core, 0)]
-    {
-        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    let limits = [
+        (Resource::As, memory, memory),
+        // At the first value the child dies of SIGXCPU, which tells this limit from a stranger's SIGKILL.
+        (Resource::Cpu, cpu, cpu + 5),
+        (Resource::Fsize, OUTPUT, OUTPUT),
+        (Resource::Core, 0, 0),
+    ];
+    for (resource, current, maximum) in limits {
+        setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?;
     }
     // The lowest priority: calls come first. The kernel may refuse; then it is only slower.
     let _ = nice(19);
