@@ -10,7 +10,9 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::limits::{Limits, LimitsPatch};
+use crate::plugin::breaker::BreakerRules;
 use crate::plugin::loader::Rules;
+use crate::rate::RateLimit;
 use crate::sandbox::{Compile, Settings};
 use crate::toml_file;
 
@@ -24,7 +26,7 @@ const PREFIX: &str = "TOOLBAY_";
 const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
-const TABLES: [&str; 5] = ["server", "limits", "ceilings", "describe", "compile"];
+const TABLES: [&str; 6] = ["server", "limits", "ceilings", "describe", "compile", "breaker"];
 
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
@@ -47,6 +49,12 @@ pub struct Config {
     pub limits: LimitsPatch,
     /// What no grant goes beyond.
     pub ceilings: LimitsPatch,
+    /// How often one client may call; absent is as often as it likes.
+    pub client_rate_limit: Option<RateLimit>,
+    /// How often one tool may be called, where its plugin's grant says nothing.
+    pub rate_limit: Option<RateLimit>,
+    /// When a plugin that crashes call after call rests.
+    pub breaker: BreakerRules,
     /// What a plugin may use to list its tools.
     pub describe: Describe,
     /// What compiling a plugin may use, and where the result is kept.
@@ -148,6 +156,9 @@ impl Default for Config {
             server: Server::default(),
             limits: LimitsPatch::default(),
             ceilings: LimitsPatch::default(),
+            client_rate_limit: None,
+            rate_limit: None,
+            breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
         }
@@ -244,6 +255,8 @@ impl Config {
             limits,
             ceiling,
             describe,
+            rate_limit: self.rate_limit,
+            breaker: self.breaker,
             component: self.server.component,
             tools: self.describe.tools,
             schemas: self.describe.schemas,
@@ -306,6 +319,11 @@ impl Config {
                     least.display().iec(),
                     most.display().iec()
                 )));
+            }
+        }
+        for (key, limit) in [("rate_limit", self.rate_limit), ("client_rate_limit", self.client_rate_limit)] {
+            if limit.is_some_and(|limit| !limit.is_valid()) {
+                return Err(ConfigError(format!("{key}.per is too short for so many calls")));
             }
         }
         if server.calls > 4096 {

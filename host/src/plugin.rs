@@ -4,18 +4,22 @@
 //! looks what, [`loader`] turns a file into a [`Plugin`], and the reloader
 //! publishes a new snapshot of the catalog.
 
+pub mod breaker;
 pub mod folder;
 pub mod grant;
 pub mod loader;
 pub mod reloader;
 pub mod watcher;
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use self::breaker::{Breaker, BreakerRules};
 use crate::catalog::CheckedDefinition;
+use crate::rate::{Rate, RateLimit};
 use crate::sandbox::{Environment, Prepared};
 
 /// A loaded plugin; nothing in it changes. It is freed when the catalog and
@@ -26,13 +30,30 @@ pub struct Plugin {
     pub id: String,
     /// What runs.
     pub component: Arc<Component>,
-    /// What a call is given.
-    pub environment: Environment,
-    /// What its tools' names begin with.
-    pub prefix: Option<String>,
+    /// On which terms it serves.
+    pub terms: Terms,
     /// A permit for each call that may run at once. A reloaded plugin has new
     /// ones: calls of the old version do not hold up the new.
     pub slots: Arc<Semaphore>,
+    /// How often each tool may be called, where that is limited.
+    pub rates: HashMap<String, Rate>,
+    /// Whether it rests.
+    pub breaker: Breaker,
+}
+
+/// On which terms a plugin serves: its grant, clamped by the server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Terms {
+    /// What a call is given.
+    pub environment: Environment,
+    /// What a call of these tools is given instead, by the name within the plugin.
+    pub tools: BTreeMap<String, Environment>,
+    /// What its tools' names begin with.
+    pub prefix: Option<String>,
+    /// How often each of its tools may be called.
+    pub rate_limit: Option<RateLimit>,
+    /// When it rests.
+    pub breaker: BreakerRules,
 }
 
 /// A component that is compiled and has described itself. Plugins whose files
@@ -49,23 +70,29 @@ pub struct Component {
 
 impl Plugin {
     /// Puts together what was loaded.
-    pub fn new(id: String, component: Arc<Component>, environment: Environment, prefix: Option<String>) -> Self {
-        let slots = Arc::new(Semaphore::new(environment.limits.concurrency));
-        Self { id, component, environment, prefix, slots }
+    pub fn new(id: String, component: Arc<Component>, terms: Terms) -> Self {
+        let slots = Arc::new(Semaphore::new(terms.environment.limits.concurrency));
+        let names = component.tools.iter().map(|tool| tool.name.clone());
+        let rates = names.filter_map(|name| Some((name, Rate::new(terms.rate_limit?)?))).collect();
+        Self { id, component, terms, slots, rates, breaker: Breaker::default() }
+    }
+
+    /// What a call of the tool is given; `name` is the one within the plugin.
+    pub fn environment(&self, name: &str) -> &Environment {
+        self.terms.tools.get(name).unwrap_or(&self.terms.environment)
     }
 
     /// Whether a call of either does the same.
     fn same_as(&self, other: &Self) -> bool {
-        self.component.digest == other.component.digest
-            && self.environment == other.environment
-            && self.prefix == other.prefix
+        self.component.digest == other.component.digest && self.terms == other.terms
     }
 
     /// A plugin with these tools, which cannot be called.
     #[cfg(test)]
     pub(crate) fn for_test(id: &str, prefix: Option<&str>, tools: Vec<Arc<CheckedDefinition>>) -> Self {
         let component = Component { digest: Digest::of(b""), prepared: Arc::new(Prepared::for_test()), tools };
-        Self::new(id.into(), Arc::new(component), Environment::default(), prefix.map(str::to_owned))
+        let terms = Terms { prefix: prefix.map(str::to_owned), ..Terms::default() };
+        Self::new(id.into(), Arc::new(component), terms)
     }
 }
 

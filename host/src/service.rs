@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::admission::{Admission, Busy, Client};
+use crate::admission::{Admission, Client, Refused};
 use crate::catalog::{Catalog, Snapshot, Tool};
 use crate::config::Config;
 use crate::content::Output;
@@ -45,8 +45,8 @@ pub enum Failure {
     UnknownTool(String),
     /// The arguments do not fit the tool's input schema.
     BadArguments(Vec<Violation>),
-    /// There was no room for it in time.
-    Busy(Busy),
+    /// It was not let in.
+    Refused(Refused),
     /// It was run and failed.
     Call(CallError),
 }
@@ -63,7 +63,7 @@ pub struct Answer {
 impl Service {
     /// Puts the parts together.
     pub fn new(catalog: Catalog, sandbox: Sandbox, config: Config) -> Self {
-        Self { catalog, sandbox, admission: Admission::new(&config.server), config }
+        Self { catalog, sandbox, admission: Admission::new(&config.server, config.client_rate_limit), config }
     }
 
     /// What is offered.
@@ -105,21 +105,25 @@ impl Service {
         if !violations.is_empty() {
             return Answer { result: Err(Failure::BadArguments(violations)), usage: None };
         }
-        let permit = match self.admission.admit(client, &tool.plugin).await {
+        let permit = match self.admission.admit(client, &tool.plugin, &tool.definition.name).await {
             Ok(permit) => permit,
-            Err(busy) => return Answer { result: Err(Failure::Busy(busy)), usage: None },
+            Err(refused) => return Answer { result: Err(Failure::Refused(refused)), usage: None },
         };
         let plugin = &tool.plugin;
         // Written anew and not passed on as it came: what the guest reads is
         // what was checked, even where keys were doubled.
         let arguments = arguments.to_string();
         let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, tool: Arc::clone(&tool) });
-        let finished = self
-            .sandbox
-            .call(&plugin.component.prepared, &plugin.environment, observer, &tool.definition.name, &arguments)
-            .await;
+        let name = &tool.definition.name;
+        let finished =
+            self.sandbox.call(&plugin.component.prepared, plugin.environment(name), observer, name, &arguments).await;
         drop(permit);
         log_end(&tool, &finished);
+        let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
+        if plugin.breaker.note(crashed, plugin.terms.breaker) {
+            let rest = humantime::format_duration(plugin.terms.breaker.rest);
+            tracing::warn!(plugin = plugin.id, "crashed call after call and rests for {rest}");
+        }
         let result = finished.result.and_then(|output| check_output(&tool, output)).map_err(Failure::Call);
         Answer { result, usage: Some(finished.usage) }
     }

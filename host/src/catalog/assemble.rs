@@ -35,8 +35,8 @@ pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
             grant: entry.plugin.as_ref().map(|plugin| Granted {
-                limits: plugin.environment.limits.clone(),
-                permissions: plugin.environment.permissions.clone(),
+                limits: plugin.terms.environment.limits.clone(),
+                permissions: plugin.terms.environment.permissions.clone(),
             }),
         };
         if let Some(plugin) = &entry.plugin {
@@ -50,7 +50,7 @@ pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
 
 fn add_tools(tools: &mut BTreeMap<String, Arc<Tool>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
     for definition in &plugin.component.tools {
-        let name = match &plugin.prefix {
+        let name = match &plugin.terms.prefix {
             Some(prefix) => format!("{prefix}.{}", definition.name),
             None => definition.name.clone(),
         };

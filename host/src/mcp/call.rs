@@ -13,7 +13,7 @@ use super::observer::Peer;
 use super::outcome;
 use super::revision::Revision;
 use super::session::{Era, Session, not_initialized, read, unsupported};
-use crate::admission::{Busy, Place};
+use crate::admission::{Place, Refused};
 use crate::service::{self, Answer, Failure};
 
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ pub(super) struct Work {
     request: service::Request,
     progress_token: Option<Id>,
     /// Its place in the client's queue, held until the answer is on its way.
-    place: Result<Place, Busy>,
+    place: Result<Place, Refused>,
     cancel: CancellationToken,
 }
 
@@ -76,7 +76,7 @@ impl Session {
     /// Runs a call on the guests' runtime; `None` when it was cancelled.
     pub(super) async fn run_call(&self, work: Work) -> Option<Vec<u8>> {
         let answer = match &work.place {
-            Err(busy) => Some(Ok(Answer { result: Err(Failure::Busy(*busy)), usage: None })),
+            Err(refused) => Some(Ok(Answer { result: Err(Failure::Refused(*refused)), usage: None })),
             Ok(_place) => {
                 let peer = Peer::new(self.outbox.clone(), work.revision, work.progress_token, work.cancel.clone());
                 let call = self.service.call(&self.client, work.request, Arc::new(peer));

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
 use super::revision::Revision;
 use super::shape;
+use crate::admission::Why;
 use crate::sandbox::{CallError, Usage};
 use crate::service::{Answer, Failure};
 
@@ -40,10 +41,16 @@ pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> O
             let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
             Some(Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) }))
         }
-        Err(Failure::Busy(busy)) => {
-            let wait = u64::try_from(busy.retry_after.as_millis()).unwrap_or(u64::MAX);
-            let text = format!("The server is busy. Try again in {wait} ms.");
-            let mut result = failure(&text, Some("busy"), usage);
+        Err(Failure::Refused(refused)) => {
+            // Rounded up: a hint that is a moment early is a second refusal.
+            let wait = u64::try_from(refused.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+            let (kind, why) = match refused.why {
+                Why::Busy => ("busy", "The server is busy.".to_owned()),
+                Why::ClientRate(limit) => ("rate", format!("More than {limit} (client_rate_limit raises it).")),
+                Why::ToolRate(limit) => ("rate", format!("More than {limit} of this tool (rate_limit raises it).")),
+                Why::Resting => ("resting", "The tool's plugin crashed call after call and rests.".to_owned()),
+            };
+            let mut result = failure(&format!("{why} Try again in {wait} ms."), Some(kind), usage);
             if let Some(result) = result.as_object_mut() {
                 add_meta(result, Some((RETRY_AFTER, wait.into())));
             }
@@ -102,7 +109,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::admission::Busy;
+    use crate::admission::Refused;
+    use crate::rate::RateLimit;
     use crate::sandbox::Limit;
     use crate::schema::Violation;
 
@@ -118,11 +126,16 @@ mod tests {
     fn every_failure_as_the_peer_sees_it() {
         let violation = || Violation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
         let latest = Revision::LATEST;
+        let refused = |why| Failure::Refused(Refused { why, retry_after: Duration::from_micros(249_001) });
+        let limit: RateLimit = toml::from_str("calls = 60\nper = \"1m\"").unwrap();
         let cases = [
             told(Failure::UnknownTool("x".into()), latest),
             told(Failure::BadArguments(vec![violation()]), latest),
             told(Failure::BadArguments(vec![violation()]), Revision::V2025_06_18),
-            told(Failure::Busy(Busy { retry_after: Duration::from_millis(250) }), latest),
+            told(refused(Why::Busy), latest),
+            told(refused(Why::ToolRate(limit)), latest),
+            told(refused(Why::ClientRate(limit)), latest),
+            told(refused(Why::Resting), latest),
             told(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
             told(Failure::Call(CallError::Failed("no luck".into())), latest),
             told(Failure::Call(CallError::Limit(Limit::Fuel(1000))), latest),

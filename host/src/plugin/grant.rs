@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
+use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::LimitsPatch;
+use crate::rate::RateLimit;
 use crate::toml_file;
 
 /// A parsed `<plugin>.toml`.
@@ -19,10 +22,43 @@ pub struct Grant {
     pub prefix: Option<String>,
     /// The budget of a call, within the server's ceilings.
     pub limits: LimitsPatch,
+    /// How often each of its tools may be called.
+    pub rate_limit: Option<RateLimit>,
     /// What the plugin may reach.
     pub permissions: Permissions,
     /// Plain values that the plugin can read.
     pub config: BTreeMap<String, toml::Value>,
+    /// What is different for single tools, by the name within the plugin.
+    pub tools: BTreeMap<String, ToolGrant>,
+}
+
+/// What is different for one tool: `[tools.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolGrant {
+    /// The keys of its budget that differ.
+    pub limits: ToolLimits,
+}
+
+/// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others
+/// bound belongs to the plugin as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolLimits {
+    /// See [`LimitsPatch::fuel`].
+    pub fuel: Option<u64>,
+    /// See [`LimitsPatch::timeout`].
+    #[serde(with = "humantime_serde")]
+    pub timeout: Option<Duration>,
+    /// See [`LimitsPatch::output`].
+    pub output: Option<ByteSize>,
+}
+
+impl ToolLimits {
+    /// The same keys as a patch.
+    pub fn patch(&self) -> LimitsPatch {
+        LimitsPatch { fuel: self.fuel, timeout: self.timeout, output: self.output, ..LimitsPatch::default() }
+    }
 }
 
 /// What a plugin may reach beyond its own memory. Empty denies everything.
@@ -69,6 +105,9 @@ impl Grant {
             && !is_tool_name(prefix)
         {
             return Err(format!("{name}: prefix {prefix:?} may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them"));
+        }
+        if grant.rate_limit.is_some_and(|limit| !limit.is_valid()) {
+            return Err(format!("{name}: rate_limit.per is too short for so many calls"));
         }
         for variable in &grant.permissions.environment {
             if variable.is_empty() || variable.contains(['=', '\0']) {

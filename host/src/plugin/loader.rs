@@ -1,6 +1,6 @@
 //! Turns a file into a plugin: read once, digest, compile, link, describe, validate.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,14 @@ use std::thread::available_parallelism;
 use bytesize::ByteSize;
 use tokio::sync::Semaphore;
 
+use super::breaker::BreakerRules;
 use super::folder::{component_path, grant_path};
 use super::grant::Grant;
-use super::{Component, Digest, Plugin};
+use super::{Component, Digest, Plugin, Terms};
 use crate::catalog::{CheckedDefinition, check};
 use crate::definition::ToolDefinition;
 use crate::limits::Limits;
+use crate::rate::RateLimit;
 use crate::sandbox::{CallError, Environment, PrepareError, Prepared, Sandbox, Scratch, thousands};
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
@@ -39,6 +41,10 @@ pub struct Rules {
     pub ceiling: Limits,
     /// The budget of `list-tools`.
     pub describe: Limits,
+    /// How often a tool may be called when its plugin's grant is silent.
+    pub rate_limit: Option<RateLimit>,
+    /// When a plugin rests.
+    pub breaker: BreakerRules,
     /// How large a component file may be.
     pub component: ByteSize,
     /// How many tools a plugin may have.
@@ -112,13 +118,29 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
-        let grant_name = format!("{id}.toml");
+        let (terms, remarks) = self.terms(&component, grant);
+        let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}")).collect();
+        Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
+    }
+
+    /// The grant within the server's rules, and what the operator should know about that.
+    fn terms(&self, component: &Component, grant: Grant) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.rules.limits.with(&grant.limits, &self.rules.ceiling);
-        let remarks = clamps.iter().map(|clamp| format!("{grant_name}: {clamp}")).collect();
+        let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
         let config = Arc::new(grant.config_values());
         let environment = Environment { limits, permissions: grant.permissions, config };
-        let plugin = Arc::new(Plugin::new(id, component, environment, grant.prefix));
-        Ok(Loaded { plugin, remarks })
+        let mut tools = BTreeMap::new();
+        for (name, tool) in grant.tools {
+            if !component.tools.iter().any(|known| known.name == name) {
+                remarks.push(format!("[tools.{name}] is about a tool that the plugin does not have"));
+            }
+            let (limits, clamps) = environment.limits.with(&tool.limits.patch(), &self.rules.ceiling);
+            remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
+            tools.insert(name, Environment { limits, ..environment.clone() });
+        }
+        let rate_limit = grant.rate_limit.or(self.rules.rate_limit);
+        let terms = Terms { environment, tools, prefix: grant.prefix, rate_limit, breaker: self.rules.breaker };
+        (terms, remarks)
     }
 
     /// Both files, read off the runtime.

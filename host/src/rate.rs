@@ -1,0 +1,88 @@
+//! How often something may happen: a number of calls in a period.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use serde::{Deserialize, Serialize};
+
+/// A `[rate_limit]` table: `calls = 60`, `per = "1m"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// Calls that may come at once, and in one period on average.
+    pub calls: NonZeroU32,
+    /// The period.
+    #[serde(with = "humantime_serde")]
+    pub per: Duration,
+}
+
+impl RateLimit {
+    /// Whether the period can be divided into so many parts.
+    pub fn is_valid(&self) -> bool {
+        self.quota().is_some()
+    }
+
+    fn quota(&self) -> Option<Quota> {
+        Some(Quota::with_period(self.per / self.calls.get())?.allow_burst(self.calls))
+    }
+}
+
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} calls in {}", self.calls, humantime::format_duration(self.per))
+    }
+}
+
+/// Counts what happens against a [`RateLimit`].
+#[derive(Debug)]
+pub struct Rate {
+    limit: RateLimit,
+    bucket: DefaultDirectRateLimiter,
+}
+
+impl Rate {
+    /// A full allowance; `None` for a limit that is not valid.
+    pub fn new(limit: RateLimit) -> Option<Self> {
+        Some(Self { limit, bucket: RateLimiter::direct(limit.quota()?) })
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> RateLimit {
+        self.limit
+    }
+
+    /// Takes one call out of the allowance.
+    ///
+    /// # Errors
+    ///
+    /// There is none left; the value is how long until there is.
+    pub fn take(&self) -> Result<(), Duration> {
+        self.bucket.check().map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_the_limit_and_no_more() {
+        let limit: RateLimit = toml::from_str("calls = 3\nper = \"1h\"").unwrap();
+        let rate = Rate::new(limit).unwrap();
+        for _ in 0..3 {
+            rate.take().unwrap();
+        }
+        let wait = rate.take().unwrap_err();
+        assert!(wait > Duration::from_mins(19) && wait <= Duration::from_mins(20), "{wait:?}");
+        assert_eq!(rate.limit().to_string(), "3 calls in 1h");
+    }
+
+    #[test]
+    fn none_at_all_and_no_time_are_not_limits() {
+        assert!(toml::from_str::<RateLimit>("calls = 0\nper = \"1m\"").is_err());
+        assert!(!toml::from_str::<RateLimit>("calls = 1\nper = \"0s\"").unwrap().is_valid());
+    }
+}
