@@ -5,6 +5,7 @@
     clippy::print_stderr,
     clippy::panic,
     clippy::disallowed_methods,
+    clippy::exit,
     clippy::needless_pass_by_value,
     reason = "misbehaving is what it is for"
 )]
@@ -72,7 +73,7 @@ fn burn(args: Number) -> String {
 #[tool]
 fn sleep_hour(ctx: &Context) {
     ctx.progress(1.0, None);
-    sleep(Duration::from_secs(3600));
+    sleep(Duration::from_hours(1));
 }
 
 /// Reports progress, waits until there is a file `/gate/open`, and returns the build and `config.version`.

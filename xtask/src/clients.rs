@@ -1,0 +1,135 @@
+//! The official MCP clients, installed into `target/clients` and run against the real server.
+
+mod node;
+mod python;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::build::Built;
+use crate::tally::Tally;
+use crate::terminal;
+use crate::test;
+use crate::workspace::Workspace;
+
+/// How a client finds out which revision the server speaks.
+const MODES: [&str; 2] = ["legacy", "auto"];
+
+/// The plugin that the clients drop in.
+const NEWCOMER: &str = "bare.wasm";
+
+/// Where the clients' files come from, and where they are installed to.
+struct Folders {
+    /// In the repository.
+    source: PathBuf,
+    /// Under `target`.
+    installed: PathBuf,
+}
+
+/// A client's program, installed.
+struct Script {
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+/// Runs each client in each mode. One that cannot be installed is a failure, and the others still run.
+pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
+    let folders = Folders { source: workspace.root.join("tests/clients"), installed: workspace.target.join("clients") };
+    fs::create_dir_all(&folders.installed)
+        .with_context(|| format!("failed to create {}", folders.installed.display()))?;
+    let mut failures = Vec::new();
+    for (language, script) in [("Python", python::install(&folders)), ("TypeScript", node::install(&folders))] {
+        let script = match script {
+            Ok(script) => script,
+            Err(error) => {
+                eprintln!("{} {error:#}", terminal::stderr().red("error:"));
+                tally.failed += 1;
+                failures.push(format!("the {language} client could not be installed"));
+                continue;
+            }
+        };
+        for mode in MODES {
+            println!("{}", terminal::stdout().bold(format!("\nThe official {language} client, {mode}")));
+            let failed = tally.failed;
+            if let Err(error) = script.run(mode, built, tally) {
+                // Whatever stopped it is a failure, counted by the script or not.
+                tally.failed = tally.failed.max(failed + 1);
+                failures.push(format!("{language}, {mode}: {error:#}"));
+            }
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
+}
+
+impl Script {
+    fn run(&self, mode: &str, built: &Built, tally: &mut Tally) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).arg(mode).arg(&built.server).arg(&built.plugins).arg(built.guests.join(NEWCOMER));
+        test::count(&mut command, tally, |line| {
+            // Its own count is part of the total, and must not be mistaken for it.
+            let count = Tally::of_line(line);
+            if count.is_none() {
+                println!("{line}");
+            }
+            count
+        })
+    }
+}
+
+/// Does `install` unless it was done for these same `inputs`.
+fn install_once(stamp: &Path, inputs: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    if fs::read_to_string(stamp).is_ok_and(|done| done == inputs) {
+        return Ok(());
+    }
+    install()?;
+    fs::write(stamp, inputs).with_context(|| format!("failed to write {}", stamp.display()))
+}
+
+/// Refuses a version that is too old, and says what to install.
+fn require(version: &str, least: (u32, u32), otherwise: &str) -> Result<()> {
+    let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
+    let found = match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
+        _ => bail!("{version:?} is not a version; {otherwise}"),
+    };
+    if found >= least { Ok(()) } else { bail!("version {} is too old; {otherwise}", version.trim()) }
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_is_made_once_for_what_it_is_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let stamp = folder.path().join("stamp");
+        let mut installed = 0;
+        for inputs in ["a", "a", "b"] {
+            install_once(&stamp, inputs, || {
+                installed += 1;
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(installed, 2);
+        assert!(install_once(&stamp, "c", || bail!("no")).is_err());
+        install_once(&stamp, "b", || bail!("it was installed")).unwrap();
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(require("3.10.2\n", (3, 10), "").is_ok());
+        assert!(require("v20.0.0", (20, 0), "").is_ok());
+        let error = require("3.9.18", (3, 10), "install Python 3.10 or newer").unwrap_err();
+        assert_eq!(error.to_string(), "version 3.9.18 is too old; install Python 3.10 or newer");
+        assert!(require("many", (3, 10), "").is_err());
+    }
+}

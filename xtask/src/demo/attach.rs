@@ -1,0 +1,79 @@
+//! How to attach clients to the server that the demo has built.
+
+use serde_json::json;
+
+use crate::build::Built;
+
+/// Text to paste, with the paths as they are here.
+pub(super) fn instructions(built: &Built) -> String {
+    let (server, plugins) = (built.server.display().to_string(), built.plugins.display().to_string());
+    let code =
+        json!({"servers": {"toolbay": {"type": "stdio", "command": server, "args": ["serve", "--plugins", plugins]}}});
+    format!(
+        "
+Use it yourself, with the plugins in {plugins}
+
+Claude Code:
+
+    claude mcp add toolbay -- {} serve --plugins {}
+
+VS Code, in .vscode/mcp.json:
+
+{}
+
+Codex, in ~/.codex/config.toml:
+
+    [mcp_servers.toolbay]
+    command = {}
+    args = [\"serve\", \"--plugins\", {}]
+
+Then copy a .wasm into that folder, or delete one.
+",
+        shell(&server),
+        shell(&plugins),
+        indent(&format!("{code:#}")),
+        toml(&server),
+        toml(&plugins),
+    )
+}
+
+/// A word for a POSIX shell.
+fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A TOML basic string: escaped as JSON is.
+fn toml(text: &str) -> String {
+    json!(text).to_string()
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(shell("/a/b-c.wasm"), "/a/b-c.wasm");
+        assert_eq!(shell("/my plugins"), "'/my plugins'");
+        assert_eq!(shell("it's"), r"'it'\''s'");
+        assert_eq!(shell(""), "''");
+    }
+
+    #[test]
+    fn paths_are_real_and_escaped() {
+        let built = Built { server: "/a b/toolbay".into(), plugins: "/p\"q".into(), guests: "/g".into() };
+        let text = instructions(&built);
+        assert!(text.contains("claude mcp add toolbay -- '/a b/toolbay' serve --plugins '/p\"q'"), "{text}");
+        assert!(text.contains(r#""--plugins", "/p\"q"]"#), "{text}");
+        assert!(text.contains(r#"    "servers": {"#), "{text}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Tells a story in a terminal: numbered parts, what is done, what is seen.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use crate::terminal::{self, Style};
+
+/// How wide a line may be before it is broken.
+const WIDTH: usize = 96;
+
+/// Keeps the count and the style.
+pub(super) struct Narrator {
+    style: Style,
+    part: usize,
+}
+
+impl Narrator {
+    /// One that has said nothing yet.
+    pub(super) fn new() -> Self {
+        Self { style: terminal::stdout(), part: 0 }
+    }
+
+    /// Begins the next part.
+    pub(super) fn part(&mut self, title: &str) {
+        self.part += 1;
+        println!("\n{}", self.style.bold(format!("{}  {title}", self.part)));
+    }
+
+    /// What is done now.
+    pub(super) fn does(&self, text: impl Display) {
+        for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
+            let mark = if n == 0 { self.style.dim("→") } else { " ".to_owned() };
+            println!("   {mark} {line}");
+        }
+    }
+
+    /// What was seen to happen.
+    pub(super) fn saw(&self, text: impl Display) {
+        for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
+            let mark = if n == 0 { self.style.green("✓") } else { " ".to_owned() };
+            println!("   {mark} {line}");
+        }
+    }
+
+    /// What the server wrote, as it wrote it.
+    pub(super) fn quotes(&self, text: &str) {
+        for line in wrap(text, WIDTH - 7) {
+            println!("     {} {}", self.style.dim("|"), self.style.dim(line));
+        }
+    }
+}
+
+/// A duration for people: two digits where it matters.
+pub(super) fn ms(duration: Duration) -> String {
+    let ms = duration.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
+}
+
+/// 1234567 as 1,234,567.
+pub(super) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_for_people() {
+        assert_eq!(thousands(7), "7");
+        assert_eq!(thousands(123), "123");
+        assert_eq!(thousands(10_000_000_000), "10,000,000,000");
+        assert_eq!(ms(Duration::from_micros(1234)), "1.2 ms");
+        assert_eq!(ms(Duration::from_micros(123_456)), "123 ms");
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("unbreakable words", 4), ["unbreakable", "words"]);
+        assert_eq!(wrap("", 4), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,208 @@
+//! What the demo shows. Every line that it prints as seen has been checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::narrator::{Narrator, ms, thousands};
+use crate::build::{Built, kib};
+use crate::client::{Answer, Arrived, Client, PLUGINS};
+
+/// What is in the folder when the server starts.
+const CAST: [&str; 4] = ["calculator", "chart", "qr", "time"];
+
+/// What the server sends when its tools change.
+const CHANGED: &str = "notifications/tools/list_changed";
+
+/// What results say of the call's cost.
+const USAGE: &str = "dev.toolbay/usage";
+
+/// Which limit ended a call.
+const ERROR: &str = "dev.toolbay/error";
+
+/// The code of the error for a tool that is not there.
+const UNKNOWN_TOOL: i64 = -32602;
+
+/// Where everything is.
+pub(super) struct Stage {
+    folder: PathBuf,
+    newcomer: PathBuf,
+    villain: PathBuf,
+}
+
+impl Stage {
+    /// Makes the plugin folder in `root`, and puts the first plugins into it.
+    pub(super) fn set(built: &Built, root: &Path) -> Result<Self> {
+        let folder = root.join(PLUGINS);
+        fs::create_dir(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        for id in CAST {
+            copy(&built.plugins.join(id).with_extension("wasm"), &folder)?;
+        }
+        Ok(Self { folder, newcomer: built.plugins.join("text.wasm"), villain: built.guests.join("hostile.wasm") })
+    }
+
+    /// Tells the story with a server that has just been started.
+    pub(super) fn play(&self, client: &mut Client) -> Result<()> {
+        let mut tell = Narrator::new();
+        self.start(client, &mut tell)?;
+        call(client, &mut tell)?;
+        self.drop_in(client, &mut tell)?;
+        self.stop_a_loop(client, &mut tell)?;
+        self.break_a_file(client, &mut tell)?;
+        self.remove(client, &mut tell)
+    }
+
+    fn start(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
+        tell.part("The server starts");
+        tell.does(format!("on the folder {}, with the plugins {}", self.folder.display(), CAST.join(", ")));
+        let hello = client.initialize()?;
+        let revision = hello.what.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+        let took = ms(hello.at - client.started);
+        tell.saw(format!("its handshake was answered after {took} (MCP {revision}); plugins load in the background"));
+        let mut tools = client.tools()?;
+        while !["evaluate", "line_chart", "qr_png", "time_now"].iter().all(|name| has(&tools, name)) {
+            client.notification(CHANGED)?;
+            tools = client.tools()?;
+        }
+        let took = ms(client.started.elapsed());
+        tell.saw(format!("{} tools were ready after {took}: {}", tools.len(), tools.join(", ")));
+        Ok(())
+    }
+
+    fn drop_in(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
+        tell.part("A plugin is dropped in");
+        let size = kib(fs::metadata(&self.newcomer)?.len());
+        tell.does(format!("text.wasm ({size}) is copied into the folder; nothing is restarted"));
+        let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
+        tell.saw(format!("the client was told {took} after the copy had ended, compiling included"));
+        slugify(client, tell)
+    }
+
+    fn stop_a_loop(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
+        tell.part("A plugin loops for ever");
+        tell.does("hostile.wasm joins the folder, and its tool loop_forever is called");
+        told(client, || copy(&self.villain, &self.folder), |tools| has(tools, "loop_forever"))?;
+        let begun = Instant::now();
+        let looping = client.begin_call("loop_forever", &json!({}))?;
+        client.notification("notifications/progress").context("loop_forever did not begin")?;
+        let asked = Instant::now();
+        let answer = client.call("evaluate", &json!({"expression": "6 * 7"}))?;
+        let value = success(&answer)?.pointer("/structuredContent/value").and_then(Value::as_f64);
+        ensure!(value == Some(42.0), "6 * 7 was {value:?}");
+        let end = client.answer(looping)?;
+        ensure!(end.at > answer.at, "the loop ended before the other call did");
+        let took = ms(answer.at - asked);
+        tell.saw(format!("while it looped, another call was answered in {took}: evaluate \"6 * 7\" is 42"));
+        let Ok(result) = &end.what else { bail!("loop_forever ended with an error of the protocol") };
+        let meta = result.get("_meta").context("no _meta")?;
+        ensure!(meta.get(ERROR).is_some_and(|kind| kind == "fuel"), "loop_forever was not stopped by fuel: {result}");
+        tell.saw(format!(
+            "it was stopped {} after it was called, {}; the model reads:",
+            ms(end.at - begun),
+            used(result)?
+        ));
+        tell.quotes(&text(result)?);
+        Ok(())
+    }
+
+    fn break_a_file(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
+        tell.part("A broken file takes a good one's place");
+        tell.does("text.wasm is overwritten with a page of HTML, as a failed download leaves behind");
+        fs::write(self.folder.join("text.wasm"), "<!doctype html><title>404 Not Found</title>")?;
+        let line = client.log_line(|line| line.contains("text") && line.contains("refused"))?;
+        tell.saw("it was refused; the server's log says why:");
+        tell.quotes(&line.what);
+        tell.saw("the version before it goes on serving:");
+        slugify(client, tell)
+    }
+
+    fn remove(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
+        tell.part("A plugin is removed and comes back");
+        tell.does("text.wasm is deleted");
+        let file = self.folder.join("text.wasm");
+        let took = told(client, || Ok(fs::remove_file(&file)?), |tools| !has(tools, "slugify"))?;
+        tell.saw(format!("the client was told after {took}"));
+        match client.call("slugify", &json!({"text": "Hello"}))?.what {
+            Err(refusal) if refusal.code == UNKNOWN_TOOL => {
+                tell.saw(format!("its tools are gone: slugify is answered with {} {}", refusal.code, refusal.message));
+            }
+            other => bail!("slugify was still answered: {other:?}"),
+        }
+        tell.does("text.wasm is copied into the folder again");
+        let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
+        tell.saw(format!("the client was told after {took}: what was compiled once is kept"));
+        slugify(client, tell)
+    }
+}
+
+fn call(client: &mut Client, tell: &mut Narrator) -> Result<()> {
+    tell.part("The client calls a tool");
+    let arguments = json!({"expression": "2 * (3 + sqrt(16)) ^ 2"});
+    tell.does(format!("evaluate {arguments}"));
+    let asked = Instant::now();
+    let answer = client.call("evaluate", &arguments)?;
+    let result = success(&answer)?;
+    let value = result.pointer("/structuredContent/value").and_then(Value::as_f64);
+    ensure!(value == Some(98.0), "the value is {value:?}");
+    tell.saw(format!("98, after {} in a new sandbox that held nothing before and is gone now", ms(answer.at - asked)));
+    tell.saw(format!("it took {}", used(result)?));
+    Ok(())
+}
+
+fn slugify(client: &mut Client, tell: &Narrator) -> Result<()> {
+    let arguments = json!({"text": "Hello, Toolbay!"});
+    let asked = Instant::now();
+    let answer = client.call("slugify", &arguments)?;
+    let slug = text(success(&answer)?)?;
+    ensure!(slug == "hello-toolbay", "the slug is {slug}");
+    tell.saw(format!("slugify {arguments} is {slug}, after {}", ms(answer.at - asked)));
+    Ok(())
+}
+
+/// Makes a change; says how long after its end the client was told that the list of tools fits.
+fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(&[String]) -> bool) -> Result<String> {
+    let begun = Instant::now();
+    change()?;
+    let ended = Instant::now();
+    loop {
+        let Arrived { at, .. } = client.notification(CHANGED)?;
+        if at >= begun && fits(&client.tools()?) {
+            return Ok(ms(at.saturating_duration_since(ended)));
+        }
+    }
+}
+
+/// The result of a call that went well.
+fn success(answer: &Arrived<Answer>) -> Result<&Value> {
+    match &answer.what {
+        Ok(result) if result.get("isError").is_some_and(|is| is == true) => bail!("the call failed: {}", text(result)?),
+        Ok(result) => Ok(result),
+        Err(refusal) => bail!("the call was refused: {} {}", refusal.code, refusal.message),
+    }
+}
+
+/// The text of a result's first block.
+fn text(result: &Value) -> Result<String> {
+    let text = result.pointer("/content/0/text").and_then(Value::as_str);
+    Ok(text.context("the result begins with no text")?.to_owned())
+}
+
+/// What a call used, in words.
+fn used(result: &Value) -> Result<String> {
+    let usage = result.get("_meta").and_then(|meta| meta.get(USAGE)).context("the result does not say what it used")?;
+    let number = |key: &str| usage.get(key).and_then(Value::as_u64).with_context(|| format!("no {key} in {usage}"));
+    Ok(format!("{} units of fuel and {} of memory", thousands(number("fuel")?), kib(number("memory")?)))
+}
+
+fn has(tools: &[String], name: &str) -> bool {
+    tools.iter().any(|tool| tool == name)
+}
+
+fn copy(file: &Path, folder: &Path) -> Result<()> {
+    let to = folder.join(file.file_name().context("no file name")?);
+    fs::copy(file, &to).with_context(|| format!("failed to copy {} to {}", file.display(), to.display()))?;
+    Ok(())
+}

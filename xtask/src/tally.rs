@@ -1,0 +1,72 @@
+//! Counts tests by what their programs say.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+/// How many tests passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Passed.
+    pub(crate) passed: u64,
+    /// Failed.
+    pub(crate) failed: u64,
+}
+
+impl Tally {
+    /// What a line of cargo's test harness counts: `test result: ok. 3 passed; 0 failed; …`.
+    pub(crate) fn of_harness(line: &str) -> Option<Self> {
+        let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+        let mut counts = counts.split("; ");
+        Some(Self { passed: number(counts.next()?, "passed")?, failed: number(counts.next()?, "failed")? })
+    }
+
+    /// What a line of ours counts: `3 passed, 0 failed`.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        let (passed, failed) = line.split_once(", ")?;
+        Some(Self { passed: number(passed, "passed")?, failed: number(failed, "failed")? })
+    }
+}
+
+fn number(text: &str, unit: &str) -> Option<u64> {
+    text.strip_suffix(unit)?.strip_suffix(' ')?.parse().ok()
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_s_lines_are_read() {
+        let ok = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.02s";
+        assert_eq!(Tally::of_harness(ok), Some(Tally { passed: 12, failed: 0 }));
+        let failed = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(Tally::of_harness(failed), Some(Tally { passed: 1, failed: 2 }));
+        for line in ["", "running 3 tests", "test a ... ok", "test result: odd", " test result: ok. 1 passed; 0 failed"]
+        {
+            assert_eq!(Tally::of_harness(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn our_own_lines_are_read_as_they_are_written() {
+        let tally = Tally { passed: 23, failed: 1 };
+        assert_eq!(tally.to_string(), "23 passed, 1 failed");
+        assert_eq!(Tally::of_line(&tally.to_string()), Some(tally));
+        for line in ["23 passed", "ok 23 passed, 1 failed", "23 passed, 1 failed.", "23passed, 1failed"] {
+            assert_eq!(Tally::of_line(line), None, "{line}");
+        }
+    }
+}

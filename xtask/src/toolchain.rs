@@ -1,0 +1,51 @@
+//! Makes sure that the Rust toolchain has what the workspace needs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command;
+use crate::workspace::Workspace;
+
+/// What plugins are compiled for.
+pub(crate) const WASM: &str = "wasm32-wasip2";
+
+/// Installs the plugins' target where it is missing.
+pub(crate) fn ensure_target(workspace: &Workspace) -> Result<()> {
+    if sysroot(workspace)?.join("lib/rustlib").join(WASM).join("lib").is_dir() {
+        return Ok(());
+    }
+    println!("Installing the Rust target {WASM}");
+    rustup(workspace, &["target", "add", WASM])
+}
+
+/// Installs a part of the toolchain where its program is missing.
+pub(crate) fn ensure_component(workspace: &Workspace, component: &str, program: &str) -> Result<()> {
+    // The programs of one toolchain are together, but on some systems not under the sysroot.
+    if sysroot(workspace)?.join("bin").join(program).is_file() || starts(program) {
+        return Ok(());
+    }
+    println!("Installing {component}");
+    rustup(workspace, &["component", "add", component])
+}
+
+fn sysroot(workspace: &Workspace) -> Result<PathBuf> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let text = command::output(Command::new(rustc).args(["--print", "sysroot"]).current_dir(&workspace.root))?;
+    Ok(PathBuf::from(text.trim()))
+}
+
+fn starts(program: &str) -> bool {
+    command::output(Command::new(program).arg("--version")).is_ok()
+}
+
+fn rustup(workspace: &Workspace, args: &[&str]) -> Result<()> {
+    let all = args.join(" ");
+    command::run(Command::new("rustup").args(args).current_dir(&workspace.root)).with_context(|| {
+        format!(
+            "`rustup {all}` is needed and did not work; install rustup from https://rustup.rs, or what it would \
+             install by the means of your system"
+        )
+    })
+}
