@@ -1,5 +1,7 @@
 //! The command line: what it prints, and its exit codes.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Outcome, Server, Tiny, Tool, Toolbay, hostile};
@@ -15,7 +17,7 @@ fn help() {
     for args in [vec!["--help"], vec!["serve", "--help"], vec!["list", "--help"], vec!["call", "--help"]] {
         let outcome = toolbay(&folder, &args);
         assert_eq!(outcome.code, 0, "{outcome}");
-        said += &format!("$ toolbay {}\n{}\n", args.join(" "), outcome.stdout);
+        let _ = writeln!(said, "$ toolbay {}\n{}", args.join(" "), outcome.stdout);
     }
     insta::assert_snapshot!(said);
 }
@@ -155,7 +157,7 @@ fn a_call_that_fails_ends_with_1_and_says_why() {
         let outcome = toolbay(&folder, args);
         assert_eq!(outcome.code, 1, "{args:?}: {outcome}");
         let stdout = if args.contains(&"--json") { "JSON\n".to_owned() } else { outcome.stdout };
-        said += &format!("$ toolbay {}\n{stdout}{}\n", args.join(" "), outcome.stderr);
+        let _ = writeln!(said, "$ toolbay {}\n{stdout}{}", args.join(" "), outcome.stderr);
     }
     insta::assert_snapshot!(said);
 }

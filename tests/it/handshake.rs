@@ -1,5 +1,7 @@
 //! How a session begins, in every revision.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool};
@@ -118,7 +120,7 @@ fn tools_in_every_revision() {
     for revision in REVISIONS {
         let mut server = Server::spawn(&folder).initialized(revision);
         server.wait_until_listed(&["eloquent", "returns-a-list"]);
-        shapes += &format!("{revision}\n{:#}\n", Value::from(server.tools()));
+        let _ = writeln!(shapes, "{revision}\n{:#}", Value::from(server.tools()));
     }
     insta::assert_snapshot!(shapes);
 }

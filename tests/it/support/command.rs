@@ -16,9 +16,9 @@ pub(crate) struct Toolbay {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
-    /// As [`normal`] has it.
+    /// In a form that is the same on every machine.
     pub(crate) stdout: String,
-    /// As [`normal`] has it.
+    /// In a form that is the same on every machine.
     pub(crate) stderr: String,
     /// As it is.
     pub(crate) raw: String,
@@ -78,7 +78,7 @@ impl std::fmt::Display for Outcome {
 }
 
 /// `text` with digests, and what a call used, as placeholders.
-pub(crate) fn normal(text: &str) -> String {
+fn normal(text: &str) -> String {
     let hex = |word: &str| matches!(word.len(), 12 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut out = String::new();
     for line in text.split_inclusive('\n') {

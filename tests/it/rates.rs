@@ -1,0 +1,78 @@
+//! How often calls may come, and when a plugin is given a rest.
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Tiny, failure, hostile};
+
+#[test]
+fn a_rate_counts_each_tool_of_a_plugin_alone() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one", "two"]).build());
+    folder.put("a.toml", "[rate_limit]\ncalls = 3\nper = \"1h\"");
+    let mut server = Server::start(&folder);
+    for _ in 0..3 {
+        server.text("one", json!({}));
+    }
+    let result = server.call("one", json!({}));
+    let (kind, text) = failure(&result);
+    assert_eq!(kind, "rate");
+    assert!(text.starts_with("More than 3 calls in 1h of this tool (rate_limit raises it). Try again in "), "{text}");
+    let retry = result["_meta"]["dev.toolbay/retry-after-ms"].as_u64().unwrap();
+    assert!((1..=1_200_000).contains(&retry), "a third of the hour: {retry} ms");
+    assert_eq!(server.text("two", json!({})), "fine");
+    // The grant raises it.
+    folder.put("a.toml", "[rate_limit]\ncalls = 100\nper = \"1h\"");
+    server.until("the new rate holds", |server| server.call("one", json!({})).get("isError").is_none());
+}
+
+#[test]
+fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one", "two"]).build());
+    let mut server = Server::configured(&folder, "[rate_limit]\ncalls = 1\nper = \"1h\"");
+    server.text("one", json!({}));
+    assert_eq!(server.failure("one", json!({})).0, "rate");
+    server.text("two", json!({}));
+    drop(server);
+    let mut server = Server::configured(&folder, "[client_rate_limit]\ncalls = 2\nper = \"1h\"");
+    server.text("one", json!({}));
+    server.text("two", json!({}));
+    let (kind, text) = server.failure("one", json!({}));
+    assert_eq!(kind, "rate");
+    assert!(text.starts_with("More than 2 calls in 1h (client_rate_limit raises it)."), "{text}");
+    // Only calls count.
+    server.wait_until_listed(&["one", "two"]);
+}
+
+#[test]
+fn a_plugin_that_crashes_call_after_call_rests() {
+    let folder = Folder::with("bad.wasm", hostile());
+    folder.put("good.wasm", Tiny::new(&["good"]).build());
+    let mut server = Server::configured(&folder, "[breaker]\ncrashes = 3\nrest = \"1h\"");
+    for tool in ["panic", "panic", "count", "fail", "panic", "panic"] {
+        server.call(tool, json!({}));
+    }
+    assert_eq!(server.text("count", json!({})), "1", "never three in a row");
+    for _ in 0..3 {
+        assert_eq!(server.failure("panic", json!({})).0, "trap");
+    }
+    let (kind, text) = server.failure("count", json!({}));
+    assert_eq!(kind, "resting");
+    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Try again in "), "{text}");
+    assert_eq!(server.text("good", json!({})), "fine");
+    // A new version begins anew.
+    folder.put("bad.wasm", crate::support::hostile_version(7));
+    server.until("the new version", |server| server.call("count", json!({})).get("isError").is_none());
+}
+
+#[test]
+fn single_tools_may_have_limits_of_their_own() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put(
+        "hostile.toml",
+        "[limits]\nfuel = 1_000_000_000\noutput = \"1KiB\"\n[tools.burn.limits]\nfuel = 100_000\n[tools.big_output.limits]\noutput = \"1MiB\"",
+    );
+    let mut server = Server::start(&folder);
+    let (kind, text) = server.failure("burn", json!({"n": 100_000}));
+    assert_eq!((kind.as_str(), text.contains("100,000 instructions")), ("fuel", true), "{text}");
+    server.text("big_output", json!({"n": 10_000}));
+    assert_eq!(server.failure("echo", json!({"text": "x".repeat(2000)})).0, "output");
+}
