@@ -14,6 +14,7 @@ use crate::plugin::breaker::BreakerRules;
 use crate::plugin::loader::Rules;
 use crate::rate::RateLimit;
 use crate::sandbox::{Compile, Settings};
+use crate::telemetry;
 use crate::toml_file;
 
 /// The file that is read when `--config` names none and it exists.
@@ -326,6 +327,7 @@ impl Config {
                 return Err(ConfigError(format!("{key}.per is too short for so many calls")));
             }
         }
+        telemetry::check(&self.log).map_err(ConfigError)?;
         if server.calls > 4096 {
             return Err(ConfigError(format!("server.calls is {}; it must be at most 4096", server.calls)));
         }

@@ -63,7 +63,10 @@ impl Schema {
             .offline()
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
             .build(&value)
-            .map_err(|error| describe(&error))?;
+            .map_err(|error| {
+                let place = error.instance_path().to_string();
+                if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
+            })?;
         Ok(Self { value, validator })
     }
 

@@ -20,6 +20,7 @@ mod output;
 mod paging;
 mod rates;
 mod reload;
+mod seams;
 mod server_limits;
 mod support;
 mod wire;

@@ -128,7 +128,9 @@ impl Reloader {
             if !found.contains_key(id) && !slot.gone {
                 slot.gone = true;
                 slot.stop();
-                self.changed.get_or_insert_with(Instant::now);
+                // Perhaps no event spoke of it: it may be back in a moment, as when a file is replaced.
+                self.busy = Instant::now();
+                self.changed.get_or_insert(self.busy);
             }
         }
         let named: Vec<&str> = changes.names.iter().filter_map(|name| folder::owner(name)).collect();

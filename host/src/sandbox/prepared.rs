@@ -94,7 +94,8 @@ impl Prepared {
         }
         let pre =
             linker.instantiate_pre(component).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?;
-        let pre = PluginPre::new(pre).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?;
+        // It exports the interface in another version, or in another shape.
+        let pre = PluginPre::new(pre).map_err(|_| PrepareError::NoTools(exports.join(", ")))?;
         Ok(Self { form: Form::Tools(pre) })
     }
 

@@ -15,6 +15,11 @@ use super::engine;
 /// A compiled component is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
 
+/// How far a compile steps back: to about a tenth of a busy core. At 19, the
+/// most, it is a sixtieth, and a plugin that is dropped beside busy tools would
+/// not come up for minutes.
+const NICE: i32 = 10;
+
 /// The exit code that says: compiled, but the output could not be written.
 pub(super) const UNWRITTEN: u8 = 3;
 
@@ -49,8 +54,8 @@ fn limit(memory: u64, cpu: u64) -> io::Result<()> {
     for (resource, current, maximum) in limits {
         setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?;
     }
-    // The lowest priority: calls come first. The kernel may refuse; then it is only slower.
-    let _ = nice(19);
+    // Calls come first. The kernel may refuse; then they are only slower.
+    let _ = nice(NICE);
     // A parent that is killed leaves no child compiling for nobody.
     #[cfg(target_os = "linux")]
     set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
