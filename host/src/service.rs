@@ -86,6 +86,11 @@ impl Service {
         &self.config
     }
 
+    /// Whether every plugin that was there at start has been tried.
+    pub fn is_complete(&self) -> bool {
+        self.catalog.snapshot().complete
+    }
+
     /// The snapshot to list: while the server starts, it waits a little for the plugins that are there.
     pub async fn listing(&self) -> Arc<Snapshot> {
         self.snapshot_within(FIRST_LOOK, |snapshot| snapshot.complete).await

@@ -124,8 +124,13 @@ impl Session {
     /// Waits for the calls in flight, for at most `grace`, then drops them.
     pub(super) async fn end(&self, grace: Duration) {
         self.tasks.close();
-        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!("calls were still running at the end of the session and were stopped");
+        tokio::select! {
+            () = self.tasks.wait() => {}
+            // Nobody is left to answer.
+            () = self.outbox.closed() => tracing::debug!("the client is gone; its calls are stopped"),
+            () = tokio::time::sleep(grace) => {
+                tracing::warn!("calls were still running at the end of the session and were stopped");
+            }
         }
         self.ended.cancel();
         self.tasks.wait().await;
@@ -144,6 +149,15 @@ impl Session {
                         session.outbox.send(answer).await;
                     }
                 });
+            }
+            Message::Request(request) if request.method == "tools/list" && !self.service.is_complete() => {
+                // It waits for the plugins that were there at start, and nothing else waits with it.
+                let (session, id, params) = (Arc::clone(self), request.id, request.params.map(ToOwned::to_owned));
+                tokio::spawn(self.tasks.track_future(async move {
+                    let request = Request { id, method: "tools/list".into(), params: params.as_deref() };
+                    let answer = session.answer(&request).await;
+                    session.outbox.send(answer).await;
+                }));
             }
             Message::Request(request) => {
                 let answer = self.answer(&request).await;
