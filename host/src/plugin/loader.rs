@@ -32,6 +32,9 @@ const LARGE: usize = 4 << 20;
 /// How many refusals are remembered.
 const REFUSALS: usize = 4096;
 
+/// How long the reason of one may be, in bytes.
+const REASON: usize = 2_000;
+
 /// What a load may use, and what it gives.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -80,7 +83,8 @@ pub struct Loader {
     folder: PathBuf,
     /// Files in memory at once: a thousand may change together.
     reading: Semaphore,
-    /// Compiling takes every core it gets: leave one for the calls.
+    /// Compiling takes every core it gets: leave one for the calls. Two in any
+    /// case: whoever takes minutes must not hold up the rest.
     compiling: Semaphore,
     /// A permit for a component larger than [`LARGE`].
     large: Semaphore,
@@ -99,7 +103,7 @@ impl Loader {
             rules,
             folder,
             reading: Semaphore::new(READING),
-            compiling: Semaphore::new(cores.saturating_sub(1).max(1)),
+            compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
             large: Semaphore::new(1),
             components: Mutex::default(),
             refusals: Mutex::default(),
@@ -261,8 +265,13 @@ impl Loader {
     }
 
     /// Remembers a refusal by digest: the same bytes will not do better, and may cost minutes again.
-    fn remember<T>(&self, digest: Digest, result: Result<T, LoadError>) -> Result<T, LoadError> {
-        if let Err(LoadError::Refused(why)) = &result {
+    fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
+        if let Err(LoadError::Refused(why)) = &mut result {
+            if why.len() > REASON {
+                // What a stranger wrote is in it: a name, a list of imports.
+                why.truncate(why.floor_char_boundary(REASON));
+                why.push('…');
+            }
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             if refusals.len() >= REFUSALS {
                 refusals.clear();

@@ -114,6 +114,10 @@ impl Store {
     }
 
     fn try_keep(&self, digest: Digest, code: NamedTempFile, tools: Vec<ToolDefinition>) -> io::Result<()> {
+        // Another server was faster. Compiling twice does not give the same bytes, and two files would be one too many.
+        if self.record(digest).exists() {
+            return Ok(());
+        }
         let bytes = fs::read(code.path())?;
         let crc32 = crc32fast::hash(&bytes);
         // The checksum in the name: two servers that compile the same at the same time do not mix their files.

@@ -97,3 +97,22 @@ fn normal(text: &str) -> String {
     }
     out
 }
+
+impl Toolbay {
+    /// Runs by a shell script, in a name space of its own where it may mount; the script ends with `exec "$@"`.
+    pub(crate) fn unshared(self, script: &str) -> Self {
+        let mut command = Command::new("unshare");
+        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+        command.arg(self.command.get_program()).args(self.command.get_args());
+        command.current_dir(self.folder.beside(""));
+        Self { command, folder: self.folder }
+    }
+
+    /// Whether it succeeds.
+    pub(crate) fn run_quietly(mut self) -> bool {
+        let outcome = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        outcome.is_ok_and(|status| status.success())
+    }
+}

@@ -274,3 +274,15 @@ fn output(data: &mut Data, answer: &str, structured: Option<&str>) -> Vec<u8> {
     let content = data.put(&content);
     [words(&[0, content, 1]), data.optional(structured), data.optional(None)].concat()
 }
+
+impl Tiny {
+    /// The component, with some of its text replaced: for what no generator makes.
+    pub(crate) fn edited(&self, edits: &[(&str, &str)]) -> Vec<u8> {
+        let mut text = self.text();
+        for (from, to) in edits {
+            assert!(text.contains(from), "{from:?} is not in\n{text}");
+            text = text.replace(from, to);
+        }
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+}

@@ -1,0 +1,139 @@
+//! Compiling: its limits, what is remembered of it, and that nothing waits for it that need not.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::hostile::{doubling, nested_blocks};
+use crate::support::{Folder, Server, Tiny, hostile};
+
+/// The configuration in `[compile]`, with a store of the test's own, and a log of every compile.
+fn config(compile: &str) -> String {
+    format!("log = \"toolbay=debug\"\n[compile]\nstore = \"store\"\n{compile}")
+}
+
+/// Why the plugin `bomb` is refused.
+fn refusal(server: &Server) -> String {
+    let line = server.log.wait_for("plugin=\"bomb\"");
+    let (_, why) = line.split_once("WARN refused: ").unwrap_or_else(|| panic!("{line}"));
+    why.replace(" plugin=\"bomb\"", "").trim_end().to_owned()
+}
+
+#[test]
+fn every_limit_of_the_compiler_says_which_it_was() {
+    let cases = [
+        ("memory = \"256MiB\"", doubling(24), "compiling it needs more than 256.0 MiB of memory (compile.memory)"),
+        ("cpu = \"1s\"", nested_blocks(5000), "compiling it took more than 1s of processor time (compile.cpu)"),
+        ("timeout = \"700ms\"", nested_blocks(5000), "compiling it took longer than 700ms (compile.timeout)"),
+    ];
+    for (limit, bomb, why) in cases {
+        let folder = Folder::with("bomb.wasm", bomb);
+        let mut server = Server::configured(&folder, &config(limit));
+        assert_eq!(refusal(&server), why);
+        folder.put("a.wasm", Tiny::new(&["a"]).build());
+        server.wait_until_listed(&["a"]);
+    }
+}
+
+#[test]
+fn a_refusal_is_remembered_until_the_file_changes() {
+    let bomb = nested_blocks(5000);
+    let folder = Folder::with("bomb.wasm", &bomb);
+    let mut server = Server::configured(&folder, &config("cpu = \"1s\""));
+    let why = refusal(&server);
+    let spent = processor_time_of_children(&server);
+    assert!(spent >= Duration::from_millis(500), "{spent:?}");
+    // The same bytes again, in place, as a new file, and under another name.
+    folder.overwrite("bomb.wasm", &bomb);
+    server.log.wait_for_count(&why, 2);
+    folder.put("bomb.wasm", &bomb);
+    server.log.wait_for_count(&why, 3);
+    folder.put("other.wasm", &bomb);
+    server.log.wait_for_count(&why, 4);
+    folder.put("bomb.toml", "[limits]\nfuel = 7");
+    server.log.wait_for_count(&why, 5);
+    assert_eq!(processor_time_of_children(&server), spent, "nothing was compiled for these");
+    // Other bytes are tried.
+    folder.put("bomb.wasm", Tiny::new(&["mended"]).build());
+    server.wait_until_listed(&["mended"]);
+}
+
+/// What the children of the server have used that have ended.
+fn processor_time_of_children(server: &Server) -> Duration {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
+    let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    // `cutime` and `cstime`, in hundredths of a second: fields 16 and 17 of proc(5), of which two are cut off.
+    let ticks: u64 = fields[13].parse::<u64>().unwrap() + fields[14].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 10)
+}
+
+#[test]
+fn a_slow_compile_delays_no_call_and_no_other_plugin() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let mut server = Server::configured(&folder, &config(""));
+    server.wait_until_listed(&["a"]);
+    // It takes more than a minute; whoever waits for it misses the deadline of the test.
+    folder.put("bomb.wasm", nested_blocks(5000));
+    for n in 0..5 {
+        let name = format!("b{n}");
+        folder.put(&format!("{name}.wasm"), Tiny::new(&[&name]).build());
+        server.wait_for_tool(&name);
+        assert_eq!(server.text(&name, json!({})), "fine");
+        assert_eq!(server.text("a", json!({})), "fine");
+    }
+    assert!(!server.log.text().contains("plugin=\"bomb\""), "it still compiles: {}", server.log.text());
+    // Nobody waits for it at the end either: dropping the server checks that it ends well.
+    folder.remove("bomb.wasm");
+    folder.remove("a.wasm");
+    server.wait_until_listed(&["b0", "b1", "b2", "b3", "b4"]);
+}
+
+#[test]
+fn a_plugin_that_is_being_compiled_anew_serves_as_before() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("one").build());
+    let mut server = Server::configured(&folder, &config("cpu = \"1s\""));
+    server.wait_until_listed(&["a"]);
+    folder.put("a.wasm", nested_blocks(5000));
+    let refused = "refused, the version before it goes on serving: compiling it took more than 1s";
+    server.until("the new version is refused", |server| {
+        assert_eq!(server.text("a", json!({})), "one");
+        server.log.text().contains(refused)
+    });
+    assert_eq!(server.text("a", json!({})), "one");
+}
+
+#[test]
+fn a_rest_is_the_plugins_alone_and_ends_with_its_file() {
+    let crashing = |answer: &str| Tiny::new(&["bad"]).answer(answer).before_call("unreachable").build();
+    let folder = Folder::with("bad.wasm", crashing("one"));
+    folder.put("good.wasm", Tiny::new(&["good"]).build());
+    folder.put("hostile.wasm", hostile());
+    let mut server = Server::configured(&folder, "[breaker]\ncrashes = 2\nrest = \"1h\"");
+    server.wait_for_tool("good");
+    server.wait_for_tool("bad");
+    for _ in 0..2 {
+        assert_eq!(server.failure("bad", json!({})).0, "trap");
+    }
+    server.log.wait_for("crashed call after call and rests for 1h");
+    let (kind, text) = server.failure("bad", json!({}));
+    assert_eq!(kind, "resting");
+    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Try again in 3"), "{text}");
+    assert_eq!(server.text("good", json!({})), "fine");
+    // Another plugin may crash for the first time yet.
+    assert_eq!(server.failure("panic", json!({})).0, "trap");
+    assert_eq!(server.text("echo", json!({"text": "still here"})), "still here");
+    // A changed file begins anew, even one that crashes as well.
+    folder.put("bad.wasm", crashing("two"));
+    server.until("the rest ends", |server| server.failure("bad", json!({})).0 == "trap");
+    folder.put("bad.wasm", Tiny::new(&["bad"]).answer("mended").build());
+    server.until("it is mended", |server| server.call("bad", json!({})).get("isError").is_none());
+    assert_eq!(server.text("bad", json!({})), "mended");
+}
+
+#[test]
+fn a_rest_ends_by_itself() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::configured(&folder, "[breaker]\ncrashes = 1\nrest = \"100ms\"");
+    assert_eq!(server.failure("panic", json!({})).0, "trap");
+    server.until("the rest ends", |server| server.call("count", json!({})).get("isError").is_none());
+}

@@ -1,0 +1,104 @@
+//! Guests that compute too much, or break while they do.
+
+use super::put;
+use crate::support::{Folder, Tiny, hostile};
+
+const SPIN: &str = "(loop $for-ever (br $for-ever))";
+
+/// A component that does this in every call.
+fn does(folder: &Folder, code: &str) {
+    put(folder, Tiny::new(&["a"]).before_call(code).build());
+}
+
+/// The same, with something in the core module that it needs.
+fn has_and_does(folder: &Folder, core: &str, body: &str) {
+    put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
+}
+
+cases! {
+    a_loop_in_a_call: Call, "computes for ever", |folder| does(folder, SPIN)
+        => fails("fuel", "The tool used up its fuel of 10,000,000,000 instructions (limits.fuel raises it).");
+
+    a_loop_in_list_tools: ListTools, "computes for ever when it is asked for its tools",
+        |folder| put(folder, Tiny::new(&["a"]).before_list(SPIN).build())
+        => refused("did not list its tools: it used up its fuel of 1,000,000,000 instructions");
+
+    a_loop_in_a_start_function: Load, "computes for ever in a start function",
+        |folder| put(folder, Tiny::new(&["a"]).core(&format!("(start $s) (func $s {SPIN})")).build())
+        => refused("did not list its tools: it used up its fuel of 1,000,000,000 instructions");
+
+    a_loop_with_all_fuel: Call, "computes for ever, with all the fuel that it wants",
+        |folder| does(folder, SPIN)
+        => grant("[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"")
+        => fails("deadline", "The tool did not finish within 300ms (limits.timeout raises it).");
+
+    filling_memory_in_a_loop: Call, "fills 60 MiB of memory again and again",
+        |folder| has_and_does(folder, "(memory $big 960)",
+            "(loop $more (memory.fill $big (i32.const 0) (i32.const 7) (i32.const 62914560)) (br $more))")
+        => fails("fuel", "The tool used up its fuel of 10,000,000,000 instructions (limits.fuel raises it).");
+
+    recursion: Call, "calls itself for ever",
+        |folder| has_and_does(folder,
+            "(func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
+            "(drop (call $r (i32.const 1)))")
+        => fails("stack", "The tool recursed deeper than its stack of 512.0 KiB allows (server.stack raises it for all \
+            plugins).");
+
+    indirect_recursion: Call, "has two functions call each other through a table for ever",
+        |folder| has_and_does(folder,
+            "(type $f (func (param i32) (result i32))) (table 2 2 funcref) (elem (i32.const 0) $one $two)
+             (func $one (type $f) (i32.mul (i32.const 3) (call_indirect (type $f) (local.get 0) (i32.const 1))))
+             (func $two (type $f) (i32.mul (i32.const 5) (call_indirect (type $f) (local.get 0) (i32.const 0))))",
+            "(drop (call $one (i32.const 1)))")
+        => fails("stack", "The tool recursed deeper than its stack of 512.0 KiB allows (server.stack raises it for all \
+            plugins).");
+
+    recursion_in_list_tools: ListTools, "calls itself for ever when it is asked for its tools",
+        |folder| put(folder, Tiny::new(&["a"]).core("(func $r (call $r) (call $r))").before_list("(call $r)").build())
+        => refused("did not list its tools: it recursed deeper than its stack of 512.0 KiB allows (server.stack \
+            raises it for all \
+            plugins).");
+
+    a_panic: Call, "panics", |folder| put(folder, hostile()) => tool("panic", "{}")
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed. It wrote: thread \
+            '<unnamed>' (1) panicked at …:\nas asked…");
+
+    an_exit: Call, "ends its process", |folder| put(folder, hostile()) => tool("exit", "{}")
+        => fails("trap", "The tool crashed: it exited with code 1.");
+
+    unreachable: Call, "runs into `unreachable`", |folder| does(folder, "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
+
+    unreachable_at_start: Load, "crashes in a start function",
+        |folder| put(folder, Tiny::new(&["a"]).core("(start $s) (func $s unreachable)").build())
+        => refused("did not list its tools: it crashed: wasm trap: wasm `unreachable` instruction executed");
+
+    division_by_zero: Call, "divides by zero", |folder| does(folder, "(drop (i32.div_u (i32.const 1) (i32.const 0)))")
+        => fails("trap", "The tool crashed: wasm trap: integer divide by zero.");
+
+    integer_overflow: Call, "divides so that the result has no room",
+        |folder| does(folder, "(drop (i32.div_s (i32.const 0x80000000) (i32.const -1)))")
+        => fails("trap", "The tool crashed: wasm trap: integer overflow.");
+
+    a_load_out_of_bounds: Call, "reads beyond its memory",
+        |folder| does(folder, "(drop (i64.load offset=4294967288 (i32.const -1)))")
+        => fails("trap", "The tool crashed: wasm trap: out of bounds memory access.");
+
+    a_store_out_of_bounds: Call, "writes beyond its memory",
+        |folder| does(folder, "(i64.store (i32.const -1) (i64.const -1))")
+        => fails("trap", "The tool crashed: wasm trap: out of bounds memory access.");
+
+    a_null_call: Call, "calls a function that is not there",
+        |folder| has_and_does(folder, "(type $f (func)) (table 1 funcref)", "(call_indirect (type $f) (i32.const 0))")
+        => fails("trap", "The tool crashed: wasm trap: uninitialized element.");
+
+    a_call_beyond_the_table: Call, "calls a function beyond the end of a table",
+        |folder| has_and_does(folder, "(type $f (func)) (table 1 funcref)", "(call_indirect (type $f) (i32.const -1))")
+        => fails("trap", "The tool crashed: wasm trap: undefined element: out of bounds table access.");
+
+    a_call_of_another_type: Call, "calls a function as one of another type",
+        |folder| has_and_does(folder,
+            "(type $f (func (param i64))) (table 1 funcref) (elem (i32.const 0) $g) (func $g)",
+            "(call_indirect (type $f) (i64.const 1) (i32.const 0))")
+        => fails("trap", "The tool crashed: wasm trap: indirect call type mismatch.");
+}

@@ -1,0 +1,71 @@
+//! What is in the folder and is no plugin.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use super::put;
+use crate::support::{Folder, Tiny, Toolbay};
+
+/// Code that this server compiled, under the name of a plugin.
+fn compiled_code(folder: &Folder) {
+    let other = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    fs::write(other.beside("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();
+    let outcome = Toolbay::new(&other).args(["compile"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let mut files = fs::read_dir(other.beside("store")).unwrap().map(|entry| entry.unwrap().path());
+    let code = files.find(|path| path.extension().is_some_and(|extension| extension == "cwasm")).unwrap();
+    put(folder, fs::read(code).unwrap());
+}
+
+fn fifo(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(status.success());
+}
+
+cases! {
+    compiled: Folder, "is compiled code, as it is in the store: never opened as code", compiled_code
+        => refused(r#"not a WebAssembly file: it begins with "\x7fELF…", not with \0asm"#);
+
+    a_fifo: Folder, "is a FIFO that nobody writes to", |folder| fifo(&folder.path("hostile.wasm"))
+        => refused("not a regular file");
+
+    a_device: Folder, "is a link to a device that never ends", |folder| folder.link("hostile.wasm", "/dev/zero")
+        => refused("not a regular file");
+
+    a_folder: Folder, "is a folder", |folder| fs::create_dir(folder.path("hostile.wasm")).unwrap();
+
+    a_link_to_itself: Folder, "is a link to itself", |folder| folder.link("hostile.wasm", "hostile.wasm");
+
+    a_link_to_the_folder: Folder, "is a link to the folder that it is in",
+        |folder| folder.link("hostile.wasm", ".");
+
+    a_large_file: Folder, "is of 70 MB",
+        |folder| {
+            let staged = folder.stage("large", "\0asm\x0d\0\x01\0");
+            File::options().write(true).open(&staged).unwrap().set_len(70_000_000).unwrap();
+            fs::rename(staged, folder.path("hostile.wasm")).unwrap();
+        }
+        => refused("the file is larger than 64.0 MiB (server.component raises it)");
+
+    a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
+        => refused("a core WebAssembly module, not a component; build it for wasm32-wasip2, or turn it into a \
+            component with `wasm-tools component new`");
+
+    a_script: Folder, "is a script", |folder| put(folder, "#!/bin/sh\nrm -rf /\n")
+        => refused(r##"not a WebAssembly file: it begins with "#!/bin/s", not with \0asm"##);
+
+    garbage_in_a_section: Folder, "is a component with garbage in it",
+        |folder| put(folder, b"\0asm\x0d\0\x01\0\x07\x04\xff\xff\xff\xff")
+        => refused("not a valid component: unexpected end-of-file (at offset 0xe)");
+
+    another_component: Folder, "is a component for another host",
+        |folder| put(folder, wat::parse_str("(component)").unwrap())
+        => refused("does not export toolbay:plugin/tools@0.1.0; it exports nothing");
+
+    a_grant_for_more: Folder, "has a grant with keys that there are not",
+        |folder| {
+            folder.put("hostile.toml", "[permissions]\nkernel = true");
+            put(folder, Tiny::new(&["a"]).build());
+        }
+        => refused("hostile.toml:2:1: unknown key `kernel`; the keys are …");
+}

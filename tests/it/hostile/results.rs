@@ -1,0 +1,158 @@
+//! Guests whose results break the contract, or are too much.
+
+use std::fmt::Write as _;
+
+use super::put;
+use crate::support::{Folder, Tiny, hostile};
+
+/// A component whose result is at 16, with one text block at 64 that says what
+/// is at 1024; and then these words are put at these addresses.
+fn returns(folder: &Folder, words: &[(u32, u32)]) {
+    put(folder, Tiny::new(&["a"]).before_call(&format!("{} (return (i32.const 16))", stores(words))).build());
+}
+
+fn stores(words: &[(u32, u32)]) -> String {
+    let fine = [(20, 64), (24, 1), (68, 1), (72, 1024), (76, 1)];
+    fine.iter().chain(words).fold(String::new(), |mut code, (at, word)| {
+        let _ = write!(code, "(i32.store (i32.const {at}) (i32.const {word}))");
+        code
+    })
+}
+
+/// A component that returns a pointer to nowhere good.
+fn returns_pointer(folder: &Folder, pointer: i64) {
+    put(folder, Tiny::new(&["a"]).before_call(&format!("(return (i32.const {pointer}))")).build());
+}
+
+/// A component whose allocator does this when it is given the arguments.
+fn allocates(folder: &Folder, body: &str) {
+    let core = format!("(func (export \"bad\") (param i32 i32 i32 i32) (result i32) {body})");
+    put(
+        folder,
+        Tiny::new(&["a"]).core(&core).edited(&[
+            ("(func $call (param", "(alias core export $main \"bad\" (core func $bad)) (func $call (param"),
+            (
+                "(canon lift (core func $main-call) (memory $memory) (realloc $realloc))",
+                "(canon lift (core func $main-call) (memory $memory) (realloc $bad))",
+            ),
+        ]),
+    );
+}
+
+fn structured(folder: &Folder, json: &str) {
+    put(folder, Tiny::new(&["a"]).structured(json).build());
+}
+
+cases! {
+    bad_utf8: Call, "returns text that is not UTF-8",
+        |folder| returns(folder, &[(1024, 0xfffe_fdfc), (76, 4)])
+        => fails("trap", "The tool crashed: invalid utf-8 sequence of 1 bytes from index 0.");
+
+    a_list_beyond_memory: Call, "returns a list that is beyond its memory",
+        |folder| returns(folder, &[(20, 0x7fff_fff8)])
+        => fails("trap", "The tool crashed: list pointer/length out of bounds of memory.");
+
+    a_list_that_overlaps_the_end: Call, "returns a list that begins in its memory and ends beyond",
+        |folder| returns(folder, &[(24, 1000)])
+        => fails("trap", "The tool crashed: list pointer/length out of bounds of memory.");
+
+    an_unaligned_list: Call, "returns a list at an odd address", |folder| returns(folder, &[(20, 65)])
+        => fails("trap", "The tool crashed: list pointer is not aligned.");
+
+    a_list_without_end: Call, "returns a list of 4,294,967,295 blocks", |folder| returns(folder, &[(24, u32::MAX)])
+        => fails("trap", "The tool crashed: list pointer/length out of bounds of memory.");
+
+    a_string_without_end: Call, "returns a text of 4,294,967,295 bytes", |folder| returns(folder, &[(76, u32::MAX)])
+        => fails("trap", "The tool crashed: string pointer/length out of bounds of memory.");
+
+    a_kind_that_is_none: Call, "returns a block of a kind that there is not", |folder| returns(folder, &[(64, 9)])
+        => fails("trap", "The tool crashed: unexpected discriminant: 9.");
+
+    a_variant_that_is_none: Call, "returns neither success nor failure", |folder| returns(folder, &[(16, 7)])
+        => fails("trap", "The tool crashed: invalid expected discriminant.");
+
+    an_option_that_is_none: Call, "returns a member that is neither there nor absent",
+        |folder| returns(folder, &[(68, 200)]) => fails("trap", "The tool crashed: invalid option discriminant.");
+
+    a_pointer_beyond_memory: Call, "returns a result that is beyond its memory",
+        |folder| returns_pointer(folder, -16) => fails("trap", "The tool crashed: pointer out of bounds of memory.");
+
+    an_unaligned_pointer: Call, "returns a result at an odd address", |folder| returns_pointer(folder, 17)
+        => fails("trap", "The tool crashed: return pointer not aligned.");
+
+    an_allocator_that_lies: Call, "says that the arguments be put beyond its memory",
+        |folder| allocates(folder, "(i32.const -8)")
+        => fails("trap", "The tool crashed: realloc return: beyond end of memory.");
+
+    an_allocator_that_crashes: Call, "crashes when it is given the arguments",
+        |folder| allocates(folder, "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
+
+    an_allocator_that_never_ends: Call, "computes for ever when it is given the arguments",
+        |folder| allocates(folder, "(loop $again (br $again)) (i32.const 0)")
+        => fails("fuel", "The tool used up its fuel of 10,000,000,000 instructions (limits.fuel raises it).");
+
+    fifty_megabytes: Call, "returns a text of 50 MB",
+        |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
+            "(drop (memory.grow (i32.const 800))) {} (return (i32.const 16))", stores(&[(76, 50_000_000)]))).build())
+        => fails("output", "The tool passed more than 16.0 MiB to the host at once (limits.transfer raises it).");
+
+    a_million_blocks: Call, "returns a million blocks",
+        |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
+            "(drop (memory.grow (i32.const 2000))) {} (return (i32.const 16))",
+            stores(&[(20, 65_536), (24, 1_000_000)]))).build())
+        => grant("[limits]\nmemory = \"256MiB\"")
+        => fails("output", "The tool passed more than 16.0 MiB to the host at once (limits.transfer raises it).");
+
+    ten_thousand_blocks: Call, "returns 10,000 empty blocks", |folder| put(folder, hostile())
+        => tool("many_items", r#"{"n": 10000}"#)
+        => fails("output", "The tool's result has more than 1,000 content blocks (limits.output_items raises it).");
+
+    two_megabytes: Call, "returns a text of 2 MB", |folder| put(folder, hostile())
+        => tool("big_output", r#"{"n": 2000000}"#)
+        => fails("output", "The tool's result is larger than 1.0 MiB (limits.output raises it).");
+
+    deep_json: Call, "returns structured content that nests 100,000 deep",
+        |folder| structured(folder, &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))
+        => fails("invalid-output", "The tool's output is not valid: structured is not JSON: recursion limit exceeded \
+            at \
+            line 1 column 128.");
+
+    double_keys: Call, "returns structured content with a key twice: the last one counts",
+        |folder| structured(folder, r#"{"key": "first", "key": "last"}"#)
+        => answers("fine")
+        => also(|run| assert_eq!(run.result["structuredContent"], serde_json::json!({"key": "last"})));
+
+    a_number_without_room: Call, "returns structured content with a number that has no room",
+        |folder| structured(folder, "[1e999]")
+        => fails("invalid-output", "The tool's output is not valid: structured is not JSON: number out of range at \
+            line 1 column 6.");
+
+    no_number: Call, "returns structured content with NaN", |folder| structured(folder, r#"{"n": NaN}"#)
+        => fails("invalid-output", "The tool's output is not valid: structured is not JSON: expected value at line 1 \
+            column 7.");
+
+    a_lone_surrogate: Call, "returns structured content with half a character",
+        |folder| structured(folder, r#"{"n": "\ud800"}"#)
+        => fails("invalid-output", "The tool's output is not valid: structured is not JSON: unexpected end of hex \
+            escape at \
+            line 1 column 14.");
+
+    a_priority_of_nan: Call, "returns a block with a priority of NaN",
+        |folder| returns(folder, &[(176, 1), (188, 0x7ff8_0000)])
+        => fails("invalid-output", "The tool's output is not valid: content[0] has a priority of NaN, which is not \
+            between 0.0 and 1.0.");
+
+    a_priority_of_infinity: Call, "returns a block with a priority of infinity",
+        |folder| returns(folder, &[(176, 1), (188, 0x7ff0_0000)])
+        => fails("invalid-output", "The tool's output is not valid: content[0] has a priority of inf, which is not \
+            between 0.0 and 1.0.");
+
+    text_that_acts: Call, "returns text that would recolour a terminal, set its title, and read backwards",
+        |folder| put(folder, Tiny::new(&["a"]).answer("\u{1b}[31mre\u{202e}d\u{1b}]0;title\u{7}\u{0}!").build())
+        => answers("red!");
+
+    a_broken_promise: Call, "returns what its output schema does not allow", |folder| put(folder, hostile())
+        => tool("mismatch", "{}")
+        => fails("invalid-output", "The tool's output is not valid: /n: \"seven\" is not of type \"integer\".");
+}

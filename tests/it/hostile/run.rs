@@ -1,0 +1,151 @@
+//! Runs one case of the corpus.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::{Case, Expected};
+use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, failure, text};
+
+/// Calls that make the server as large as it gets without an attack.
+const WARM_UP: usize = 20;
+
+/// A server with a case in it.
+pub(crate) struct Run {
+    pub(crate) server: Server,
+    pub(crate) folder: Folder,
+    /// What the tool answered: its result.
+    pub(crate) result: Value,
+}
+
+pub(super) fn run(case: &Case) {
+    let folder = Folder::with("bystander.wasm", echo());
+    let mut server = Server::configured(&folder, case.config);
+    server.wait_for_tool("echo");
+    for _ in 0..WARM_UP {
+        bystander_answers(&mut server);
+    }
+    let mut before = resident(&server);
+    if !case.grant.is_empty() {
+        folder.put("hostile.toml", case.grant);
+    }
+    (case.put)(&folder);
+    let mut run = Run { server, folder, result: Value::Null };
+    match case.expected {
+        Expected::Ignored => {
+            // What comes later in the folder is there, so what came before was looked at.
+            run.folder.put("later.wasm", Tiny::new(&["later"]).build());
+            run.server.wait_until_listed(&["echo", "later"]);
+            assert!(!run.server.log.text().contains("hostile"), "{}", run.server.log.text());
+        }
+        Expected::Refused(why) => {
+            let line = run.server.log.wait_for("plugin=\"hostile\"");
+            let said = line.split_once("WARN refused: ").unwrap_or_else(|| panic!("{line}")).1;
+            let said = said.trim_end().strip_suffix(" plugin=\"hostile\"").unwrap_or_else(|| panic!("{line}"));
+            assert!(fits(why, said), "refused: {said:?}\nexpected: {why:?}");
+            assert_eq!(run.server.names(), ["echo"]);
+        }
+        Expected::Fails(kind, words) => {
+            let result = call(case, &mut run, &mut before);
+            let (said_kind, said) = failure(&result);
+            assert!(said_kind == kind && fits(words, &said), "{said_kind}: {said:?}\nexpected: {kind}: {words:?}");
+            run.result = result;
+        }
+        Expected::Answers(words) => {
+            let result = call(case, &mut run, &mut before);
+            assert!(result.get("isError").is_none() && fits(words, &text(&result)), "{result}\nexpected: {words:?}");
+            run.result = result;
+        }
+    }
+    bystander_answers(&mut run.server);
+    (case.also)(&mut run);
+    shrinks_to(&mut run.server, before + case.growth);
+}
+
+/// Calls the tool of the case, having noted what memory the server has with the plugin loaded.
+fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
+    run.server.wait_for_tool(case.tool);
+    bystander_answers(&mut run.server);
+    *before = resident(&run.server);
+    run.server.call(case.tool, serde_json::from_str(case.arguments).unwrap())
+}
+
+pub(super) fn bystander_answers(server: &mut Server) {
+    let arguments = serde_json::json!({"n": 7, "text": "hello"});
+    assert_eq!(server.text("echo", arguments.clone()), arguments.to_string());
+}
+
+/// Memory is given back when the allocator and the pool come to it: calls help them along.
+fn shrinks_to(server: &mut Server, most: u64) {
+    let began = Instant::now();
+    while resident(server) > most {
+        bystander_answers(server);
+        assert!(began.elapsed() < DEADLINE, "{} KiB resident, expected at most {most}", resident(server));
+    }
+}
+
+/// The memory that the server holds, in KiB: what is resident but for pages of files, which are its
+/// program's code as far as that was needed yet.
+fn resident(server: &Server) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let value = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    value("VmRSS:") - value("RssFile:")
+}
+
+/// Whether `text` is `pattern`, where `…` stands for anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// A plugin that answers its arguments.
+fn echo() -> Vec<u8> {
+    // A result with one text block, built by hand where nothing else is.
+    Tiny::new(&["echo"])
+        .before_call(
+            "(i32.store (i32.const 20) (i32.const 64)) (i32.store (i32.const 24) (i32.const 1))
+             (i32.store (i32.const 68) (i32.const 1)) (i32.store (i32.const 72) (local.get $arguments))
+             (i32.store (i32.const 76) (local.get $arguments-length)) (return (i32.const 16))",
+        )
+        .build()
+}
+
+#[test]
+fn attack_after_attack_leaves_no_more_than_the_first_ones() {
+    let folder = Folder::with("bystander.wasm", echo());
+    let mut server = Server::configured(&folder, "");
+    server.wait_for_tool("echo");
+    let mut attack = |from: usize, to: usize| {
+        for n in from..to {
+            // Each of its own digest, of megabytes, and refused.
+            let input = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000 + n));
+            folder.put("hostile.wasm", Tiny::of(vec![Tool { input, ..Tool::new("a") }]).build());
+            server.log.wait_for_count("refused: its schemas are larger than 1.0 MiB together", n + 1);
+            bystander_answers(&mut server);
+        }
+        resident(&server)
+    };
+    // The allocator keeps some room for each thread; when all have it, that is all.
+    let before = attack(0, 30);
+    let after = attack(30, 60);
+    assert!(after < before + (5 << 10), "{before} KiB after thirty, {after} KiB after sixty");
+}
+
+#[test]
+fn patterns() {
+    assert!(fits("a…c", "abc") && fits("a…", "a") && fits("…b…", "abc") && fits("a", "a") && fits("a…b…c", "aXbYc"));
+    assert!(!fits("a", "ab") && !fits("b…", "ab") && !fits("a…c", "abcd") && !fits("a…x…c", "abc"));
+}

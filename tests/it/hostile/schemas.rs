@@ -1,0 +1,131 @@
+//! Plugins whose schemas would cost the host more than their text.
+
+use std::fmt::Write as _;
+
+use super::put;
+use crate::support::{Folder, Tiny, Tool};
+
+fn input(folder: &Folder, schema: &str) {
+    put(folder, Tiny::of(vec![Tool { input: schema.into(), ..Tool::new("a") }]).build());
+}
+
+/// A component that returns what its own schema takes long to check.
+fn output(folder: &Folder, schema: &str, structured: &str) {
+    let tool = Tool { output: Some(schema.into()), ..Tool::new("a") };
+    put(folder, Tiny::of(vec![tool]).structured(structured).build());
+}
+
+/// Forty levels, each of which asks the next one twice: 2^40 ways to fail.
+fn doubling(keyword: &str) -> String {
+    let mut definitions = String::new();
+    for n in 0..40 {
+        let next = format!("{{\"$ref\":\"#/$defs/d{}\"}}", n + 1);
+        let _ = write!(definitions, "\"d{n}\":{{\"{keyword}\":[{next},{next}]}},");
+    }
+    let levels = format!("{definitions}\"d40\":{{\"type\":\"string\"}}");
+    format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
+}
+
+/// A list that nests, which may be checked in two ways on each level.
+const TWO_WAYS: &str = r##"{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"$defs":{"n":{"anyOf":[
+    {"type":"array","items":{"$ref":"#/$defs/n"}},{"type":"array","items":{"$ref":"#/$defs/n"},"minItems":1}]}}}"##;
+
+cases! {
+    no_json: Load, "has a schema that is not JSON", |folder| input(folder, "{")
+        => refused("tool \"a\": its input schema is not valid: not JSON: EOF while parsing an object at line 1 column 1");
+
+    a_remote_schema: Load, "has a schema that is elsewhere: nothing is fetched",
+        |folder| input(folder, r#"{"type":"object","$ref":"http://127.0.0.1:9/schema.json"}"#)
+        => refused("tool \"a\": its input schema is not valid: …Retrieval is disabled, cannot fetch \
+            http://127.0.0.1:9/schema.json");
+
+    a_local_schema: Load, "has a schema that is in a file of the host's: nothing is read",
+        |folder| input(folder, r#"{"type":"object","$ref":"file:///etc/passwd"}"#)
+        => refused("tool \"a\": its input schema is not valid: …Retrieval is disabled, cannot fetch \
+            file:///etc/passwd");
+
+    a_schema_of_itself: Load, "has a schema that is itself",
+        |folder| input(folder, r##"{"type":"object","$ref":"#"}"##) => answers("fine");
+
+    schemas_in_a_circle: Load, "has schemas that are each other",
+        |folder| input(folder, r##"{"type":"object","$ref":"#/$defs/a",
+            "$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##)
+        => answers("fine");
+
+    all_of_itself: Load, "has a schema that is all of itself",
+        |folder| input(folder, r##"{"type":"object","allOf":[{"$ref":"#"}, {"$ref":"#"}]}"##) => answers("fine");
+
+    not_itself: Load, "has a schema that is what it is not",
+        |folder| input(folder, r##"{"type":"object","not":{"$ref":"#"}}"##)
+        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): {\"$ref\":\"#\"} \
+            is not \
+            allowed for {}");
+
+    // OPEN: the host checks values against schemas without a bound on the work, on a thread of the guests' runtime. A
+    // call of these takes that thread for years; as many calls as there are cores stop all plugins. These cases are
+    // right in what they expect, and are left out until the check is bounded.
+    #[ignore = "the host does not bound the work of checking a value against a schema"]
+    a_doubling_schema: Call, "has an input schema of 40 levels of `anyOf`, each with the next one twice",
+        |folder| input(folder, &doubling("anyOf")) => tool("a", r#"{"x": 7}"#) => fails("invalid-arguments", "…");
+
+    #[ignore = "the host does not bound the work of checking a value against a schema"]
+    a_doubling_schema_of_all: Call, "has an input schema of 40 levels of `allOf`, each with the next one twice",
+        |folder| input(folder, &doubling("allOf")) => tool("a", r#"{"x": "fits"}"#) => answers("fine");
+
+    #[ignore = "the host does not bound the work of checking a value against a schema"]
+    a_doubling_output_schema: Call, "has an output schema of 40 levels of `oneOf`, each with the next one twice",
+        |folder| output(folder, &doubling("oneOf"), r#"{"x": 7}"#) => fails("invalid-output", "…");
+
+    #[ignore = "the host does not bound the work of checking a value against a schema"]
+    two_ways_on_each_level: Call, "has a schema that checks each level of a nest in two ways",
+        |folder| output(folder, TWO_WAYS, &format!(r#"{{"x": {}7{}}}"#, "[".repeat(100), "]".repeat(100)))
+        => fails("invalid-output", "…");
+
+    many_values_for_many: Call, "returns 100,000 values, each to be compared with 9,000",
+        |folder| {
+            let values: Vec<String> = (0..9000).map(|n| format!("\"{n:05}\"")).collect();
+            let schema = format!(
+                r#"{{"type":"object","properties":{{"x":{{"items":{{"enum":[{}]}}}}}}}}"#, values.join(","));
+            output(folder, &schema, &format!(r#"{{"x": [{}"08999"]}}"#, "\"08999\",".repeat(100_000)));
+        }
+        => answers("fine");
+
+    a_catastrophic_pattern: Call, "has a pattern that takes for ever to fail",
+        |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"^(?=a)(a+)+\\1$"}}}"#)
+        => tool("a", r#"{"x": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#)
+        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n/x: …!\" does not match …");
+
+    a_catastrophic_pattern_for_many: Call, "has a pattern that takes for ever to fail, and returns 10,000 texts for it",
+        |folder| {
+            let text = format!("\"{}!\",", "a".repeat(40));
+            output(folder, r#"{"type":"object","properties":{"x":{"items":{"pattern":"^(?=a)(a+)+\\1$"}}}}"#,
+                &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(10_000)));
+        }
+        => fails("invalid-output", "The tool's output is not valid: /x/0: …!\" does not match …");
+
+    a_pattern_that_must_not_fit: Call, "must not fit a pattern that takes for ever to fail, and returns 20,000 texts",
+        |folder| {
+            let text = format!("\"{}!\",", "a".repeat(40));
+            output(folder, r#"{"type":"object","properties":{"x":{"items":{"not":{"pattern":"^(?=a)(a+)+\\1$"}}}}}"#,
+                &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(20_000)));
+        }
+        => answers("fine");
+
+    a_huge_pattern: Load, "has a pattern that is huge when it is compiled",
+        |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)
+        => refused("tool \"a\": its input schema is not valid: /properties/x/pattern: \"((a{1000}){1000}){1000}\" is not \
+            a \"regex\"");
+
+    a_deep_schema: Load, "has a schema that nests 100 deep",
+        |folder| input(folder,
+            &format!(r#"{{"type":"object","not":{}true{}}}"#, r#"{"not":"#.repeat(100), "}".repeat(100)))
+        => refused(r#"tool "a": its input schema nests deeper than 64"#);
+
+    a_wide_schema: Load, "has a schema of 20,000 values",
+        |folder| input(folder, &format!(r#"{{"type":"object","enum":[{}0]}}"#, "0,".repeat(20_000)))
+        => refused(r#"tool "a": its input schema holds more than 10000 values"#);
+
+    a_large_schema: Load, "has a schema of 2 MB",
+        |folder| input(folder, &format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000)))
+        => may_leave(8) => refused("its schemas are larger than 1.0 MiB together");
+}

@@ -1,0 +1,281 @@
+//! Faults of the folder that keeps compiled components: each costs a line in the log and nothing else.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::hostile::nested_blocks;
+use crate::support::{DEADLINE, Folder, Server, Tiny, Toolbay};
+
+const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\nstore = \"store\"";
+
+fn folder() -> Folder {
+    Folder::with("a.wasm", Tiny::new(&["a"]).build())
+}
+
+/// A server that serves its plugin, whatever its store is like.
+fn serves(folder: &Folder) -> Server {
+    let mut server = Server::configured(folder, CONFIG);
+    server.wait_until_listed(&["a"]);
+    assert_eq!(server.text("a", json!({})), "fine");
+    server
+}
+
+fn in_store(folder: &Folder) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder.beside("store")).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// The files of the store with this extension.
+fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
+    let names = in_store(folder).into_iter().filter(|name| name.ends_with(extension));
+    names.map(|name| folder.beside("store").join(name)).collect()
+}
+
+fn warnings(server: &Server) -> Vec<String> {
+    server.log.text().lines().filter(|line| line.contains("WARN")).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_was_compiled_is_kept_and_found() {
+    let folder = folder();
+    drop(serves(&folder));
+    let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
+    assert_eq!((code.len(), record.len(), in_store(&folder).len()), (1, 1, 2));
+    let written = fs::metadata(&code[0]).unwrap();
+    assert_eq!(fs::metadata(folder.beside("store")).unwrap().mode() & 0o777, 0o700);
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+    let now = fs::metadata(&code[0]).unwrap();
+    assert_eq!((written.ino(), written.mtime_nsec()), (now.ino(), now.mtime_nsec()), "it was not compiled again");
+}
+
+/// What happens to a file.
+type Damage = fn(&Path);
+
+#[test]
+fn damaged_files_are_compiled_anew() {
+    let damages: [(&str, Damage, &str); 7] = [
+        (".cwasm", |code| fs::write(code, "nonsense").unwrap(), "its code is damaged"),
+        (".cwasm", |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(), "its code is damaged"),
+        (".cwasm", |code| File::create(code).unwrap().set_len(0).unwrap(), "its code is damaged"),
+        (".cwasm", flip_a_bit, "its code is damaged"),
+        (".cwasm", |code| fs::remove_file(code).unwrap(), "its code cannot be read: "),
+        (".json", |record| fs::write(record, "{\"code\":").unwrap(), "its record is damaged: "),
+        (".json", |record| fs::write(record, "").unwrap(), "its record is damaged: "),
+    ];
+    let folder = folder();
+    for (extension, damage, why) in damages {
+        drop(serves(&folder));
+        damage(&kept(&folder, extension)[0]);
+        let server = serves(&folder);
+        let warnings = warnings(&server);
+        let expected = format!("WARN a compiled component is not used and compiled anew: {why}");
+        assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{expected}: {warnings:?}");
+    }
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "it is whole again: {:?}", warnings(&server));
+}
+
+fn flip_a_bit(code: &Path) {
+    let mut bytes = fs::read(code).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(code, bytes).unwrap();
+}
+
+#[test]
+fn a_missing_record_is_a_miss_and_no_fault() {
+    let folder = folder();
+    drop(serves(&folder));
+    fs::remove_file(&kept(&folder, ".json")[0]).unwrap();
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+    assert_eq!(kept(&folder, ".json").len(), 1);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_one_line() {
+    // Below a file nobody makes a folder, not even root.
+    let folder = folder();
+    fs::write(folder.beside("store"), "a file").unwrap();
+    for store in ["store", "store/below"] {
+        let config = CONFIG.replace("\"store\"", &format!("{store:?}"));
+        let mut server = Server::configured(&folder, &config);
+        server.wait_until_listed(&["a"]);
+        assert_eq!(server.text("a", json!({})), "fine");
+        let warnings = warnings(&server);
+        let expected = format!("WARN compiled components are not kept: {store} cannot be used: ");
+        assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_one_line() {
+    let folder = folder();
+    if !Toolbay::new(&folder).unshared("mount -t tmpfs none plugins").run_quietly() {
+        eprintln!("left out: nobody may mount a small file system here");
+        return;
+    }
+    fs::create_dir(folder.beside("store")).unwrap();
+    fs::write(folder.beside("toolbay.toml"), CONFIG).unwrap();
+    let script = "mount -t tmpfs -o size=16k,mode=700 none store && exec \"$@\"";
+    let mut server = Server::run(Toolbay::new(&folder).args(["serve"]).unshared(script)).initialized("2025-11-25");
+    server.wait_until_listed(&["a"]);
+    assert_eq!(server.text("a", json!({})), "fine");
+    let warnings = warnings(&server);
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("WARN compiled components are not kept: the disk is full"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_store_where_no_file_can_be_made_is_one_line() {
+    // Not even by root.
+    let folder = folder();
+    let mut server = Server::configured(&folder, &CONFIG.replace("\"store\"", "\"/proc/toolbay-store\""));
+    server.wait_until_listed(&["a"]);
+    assert_eq!(server.text("a", json!({})), "fine");
+    let warnings = warnings(&server);
+    let expected = "WARN compiled components are not kept: /proc/toolbay-store cannot be used: ";
+    assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
+}
+
+#[test]
+fn a_store_that_others_can_write_is_refused() {
+    let folder = folder();
+    for mode in [0o770, 0o707, 0o777] {
+        fs::create_dir_all(folder.beside("store")).unwrap();
+        fs::set_permissions(folder.beside("store"), fs::Permissions::from_mode(mode)).unwrap();
+        let server = serves(&folder);
+        let warnings = warnings(&server);
+        let expected = format!(
+            "compiled components are not kept: store can be written by others (mode {mode:o}; chmod go-w mends it)"
+        );
+        assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
+        assert!(in_store(&folder).is_empty(), "{:?}", in_store(&folder));
+    }
+}
+
+#[test]
+fn code_that_somebody_puts_there_under_another_engine_is_left_alone() {
+    let folder = folder();
+    drop(serves(&folder));
+    for file in [kept(&folder, ".cwasm"), kept(&folder, ".json")].concat() {
+        let name = file.file_name().unwrap().to_str().unwrap().replacen('-', "-0", 1);
+        fs::rename(&file, folder.beside("store").join(name)).unwrap();
+    }
+    let others = in_store(&folder);
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+    assert_eq!(in_store(&folder).intersection(&others).count(), 2);
+    assert_eq!(in_store(&folder).len(), 4);
+}
+
+#[test]
+fn servers_share_a_store() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..20).map(|n| format!("t{n:02}")).collect();
+    for name in &names {
+        folder.put(&format!("{name}.wasm"), Tiny::new(&[name]).build());
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    // Both find nothing and compile everything.
+    let mut servers = [(); 3].map(|()| Server::configured(&folder, CONFIG));
+    for server in &mut servers {
+        server.wait_until_listed(&names);
+        for name in &names {
+            assert_eq!(server.text(name, json!({})), "fine");
+        }
+        assert!(warnings(server).is_empty(), "{:?}", warnings(server));
+    }
+    drop(servers);
+    // Two that end at the same moment may both keep their code: that is waste, and no fault.
+    assert_eq!(kept(&folder, ".json").len(), 20);
+    assert!(in_store(&folder).iter().all(|name| !name.starts_with(".tmp-")), "{:?}", in_store(&folder));
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_until_listed(&names);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+}
+
+#[test]
+fn one_server_may_empty_the_store_of_another() {
+    let folder = folder();
+    let mut server = serves(&folder);
+    fs::remove_dir_all(folder.beside("store")).unwrap();
+    assert_eq!(server.text("a", json!({})), "fine", "what is open stays open");
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    server.wait_until_listed(&["a", "b"]);
+    assert_eq!(server.text("b", json!({})), "fine");
+}
+
+#[test]
+fn leftovers_do_no_harm() {
+    let folder = folder();
+    drop(serves(&folder));
+    let (store, hours) = (folder.beside("store"), std::time::Duration::from_hours(2));
+    for name in [".tmp-old", ".tmp-new", "nonsense.json", "nonsense.cwasm"] {
+        fs::write(store.join(name), "half of someth").unwrap();
+    }
+    let old = File::options().write(true).open(store.join(".tmp-old")).unwrap();
+    old.set_modified(std::time::SystemTime::now() - hours).unwrap();
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+    assert!(!store.join(".tmp-old").exists(), "what is old was left by a server that was killed");
+    assert!(store.join(".tmp-new").exists(), "what is new may be another server's");
+}
+
+#[test]
+fn a_server_killed_while_it_compiles_leaves_nothing_behind_that_matters() {
+    let folder = folder();
+    folder.put("bomb.wasm", nested_blocks(5000));
+    fs::write(folder.beside("toolbay.toml"), CONFIG).unwrap();
+    let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
+    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // The small one is kept and the bomb is being compiled.
+    until("one child compiles", || kept_or_none(&folder) == 1 && children(&server).len() == 1);
+    let child = children(&server)[0];
+    server.kill().unwrap();
+    server.wait().unwrap();
+    until("the child is gone", || !runs(child));
+    assert_eq!(kept_or_none(&folder), 1);
+    folder.remove("bomb.wasm");
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+}
+
+fn kept_or_none(folder: &Folder) -> usize {
+    if folder.beside("store").exists() { kept(folder, ".json").len() } else { 0 }
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < DEADLINE, "it did not come to this: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// The processes that this one started and that still run.
+fn children(parent: &Child) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| status(*id).is_some_and(|(state, of)| state != 'Z' && of == parent.id())).collect()
+}
+
+fn runs(id: u32) -> bool {
+    status(id).is_some_and(|(state, _)| state != 'Z')
+}
+
+/// The state of a process, and its parent.
+fn status(id: u32) -> Option<(char, u32)> {
+    let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut words = text.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
