@@ -1,8 +1,10 @@
 //! JSON Schemas of tools: compiled once at load, then used to check arguments and results.
 
+mod budget;
+
 use std::fmt;
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// How deep a schema may nest. Hand-written ones stay below ten.
@@ -58,15 +60,19 @@ impl Schema {
         if !value.is_object() {
             return Err("must be a JSON object".into());
         }
-        measure(&value)?;
-        let validator = jsonschema::options()
+        let values = measure(&value)?;
+        let options = jsonschema::options()
             .offline()
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
-            .build(&value)
-            .map_err(|error| {
-                let place = error.instance_path().to_string();
-                if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
-            })?;
+            .with_keyword(budget::STEP, move |_, _, _| Ok(Box::new(budget::Step::new(values))));
+        let siblings_count = !matches!(Draft::default().detect(&value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
+        let stepped = budget::with_steps(&value, siblings_count);
+        let validator = options.build(&stepped).map_err(|error| {
+            // Said of the schema as it was written.
+            let error = if stepped == value { error } else { options.build(&value).err().unwrap_or(error) };
+            let place = error.instance_path().to_string();
+            if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
+        })?;
         Ok(Self { value, validator })
     }
 
@@ -92,19 +98,27 @@ impl Schema {
 
     /// Every way in which `instance` does not fit, up to ten; empty when it fits.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
-        if self.validator.is_valid(instance) {
-            return Vec::new();
+        let whole = |message: &str| vec![Violation { pointer: String::new(), message: message.to_owned() }];
+        match budget::within(budget::CHECK, || self.validator.is_valid(instance)) {
+            Some(true) => return Vec::new(),
+            Some(false) => {}
+            None => return whole("takes too long to check against the schema"),
         }
-        self.validator
-            .iter_errors(instance)
-            .take(VIOLATIONS)
-            .map(|error| Violation { pointer: error.instance_path().to_string(), message: describe(&error) })
-            .collect()
+        let list = || {
+            let errors = self.validator.iter_errors(instance).take(VIOLATIONS);
+            errors
+                .map(|error| Violation { pointer: error.instance_path().to_string(), message: describe(&error) })
+                .collect()
+        };
+        budget::within(budget::LIST, list)
+            .unwrap_or_else(|| whole("does not fit the schema; to say where takes too long"))
     }
 }
 
 /// Refuses schemas whose size alone makes them costly.
-fn measure(schema: &Value) -> Result<(), String> {
+///
+/// Returns how many values it holds.
+fn measure(schema: &Value) -> Result<usize, String> {
     let mut values = 0;
     let mut open = vec![(schema, 1)];
     while let Some((value, depth)) = open.pop() {
@@ -121,12 +135,16 @@ fn measure(schema: &Value) -> Result<(), String> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(values)
 }
 
 /// The error in words, without the value where that is long.
 fn describe(error: &ValidationError<'_>) -> String {
     let message = error.to_string();
+    if message.contains(budget::STEP) {
+        // It quotes the schema, which is not quite as it was written.
+        return format!("does not fit `{}`", error.kind().keyword());
+    }
     if message.len() <= MESSAGE {
         return message;
     }
@@ -197,6 +215,74 @@ mod tests {
         assert_eq!(Schema::compile(&wide).unwrap_err(), "holds more than 10000 values");
         let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(DEPTH), "}".repeat(DEPTH));
         assert_eq!(Schema::compile(&deep).unwrap_err(), "nests deeper than 64");
+    }
+
+    /// Forty levels, each of which asks for the next one twice.
+    fn doubling(keyword: &str) -> Schema {
+        let levels: serde_json::Map<String, Value> = (0..40)
+            .map(|n| {
+                let next = json!({"$ref": format!("#/$defs/l{}", n + 1)});
+                (format!("l{n}"), json!({keyword: [next, next]}))
+            })
+            .chain([("l40".to_owned(), json!({"type": "string"}))])
+            .collect();
+        Schema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_check_that_would_take_years_ends() {
+        for keyword in ["anyOf", "oneOf"] {
+            let violations = doubling(keyword).violations(&json!(7));
+            assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema", "{keyword}");
+        }
+        assert_eq!(doubling("allOf").violations(&json!("text")).len(), 1);
+    }
+
+    #[test]
+    fn steps_change_nothing_of_what_is_allowed() {
+        let drafts = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"];
+        let cases = [
+            // A tree, a name that looks like a keyword, and data that looks like a reference.
+            (
+                json!({"definitions": {"tree": {"type": "object", "additionalProperties": false, "properties": {
+                "left": {"$ref": "#/definitions/tree"}, "$ref": {"type": "integer"},
+                "default": {"$ref": "#/definitions/tree"}, "is": {"const": {"$ref": "#/definitions/tree"}}}}},
+                "$ref": "#/definitions/tree"}),
+                vec![json!({"left": {"$ref": 1}}), json!({"is": {"$ref": "#/definitions/tree"}})],
+                vec![json!({"left": {"$ref": "x"}}), json!({"default": {"no": 1}}), json!({"is": {}})],
+            ),
+            // A pointer into an `allOf` that stands beside a reference.
+            (
+                json!({"definitions": {"a": {"allOf": [{"type": "string"}]}}, "properties": {
+                "x": {"$ref": "#/definitions/a"}, "y": {"$ref": "#/definitions/a/allOf/0"}}}),
+                vec![json!({"x": "s", "y": "s"})],
+                vec![json!({"x": 1}), json!({"y": 1})],
+            ),
+        ];
+        for draft in drafts {
+            for (schema, fits, does_not) in &cases {
+                let mut schema = schema.clone();
+                schema["$schema"] = draft.into();
+                let schema = Schema::compile(&schema.to_string()).unwrap();
+                for value in fits {
+                    assert_eq!(schema.violations(value), [], "{draft} {value}");
+                }
+                for value in does_not {
+                    assert_ne!(schema.violations(value), [], "{draft} {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_beside_a_reference_counts_since_2019_alone() {
+        let beside = |draft: &str| {
+            let schema = json!({"$schema": draft, "definitions": {"a": {"type": "string"}},
+                "properties": {"x": {"$ref": "#/definitions/a", "maxLength": 1}}});
+            Schema::compile(&schema.to_string()).unwrap().violations(&json!({"x": "long"})).len()
+        };
+        assert_eq!(beside("https://json-schema.org/draft/2020-12/schema"), 1);
+        assert_eq!(beside("http://json-schema.org/draft-07/schema#"), 0);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::schema::Violation;
 /// How long a question about tools waits for the plugins that were there at
 /// start. Clients that list once and never again would otherwise see none; a
 /// plugin that hangs delays the first list by no more than this.
-const FIRST_LOOK: Duration = Duration::from_millis(500);
+const FIRST_LOOK: Duration = Duration::from_secs(2);
 
 /// How long a call of an unknown tool waits for them: it would fail otherwise.
 const FIRST_CALL: Duration = Duration::from_secs(10);

@@ -32,8 +32,6 @@ pub(crate) struct Case {
     also: fn(&mut run::Run),
     /// How much more memory the server may hold afterwards, in KiB.
     growth: u64,
-    /// The host does not pass it yet: it is not run, and not in the book.
-    left_out: bool,
 }
 
 /// Where an attack strikes.
@@ -73,7 +71,6 @@ impl Case {
             expected: Expected::Ignored,
             also: |_| {},
             growth: GROWTH,
-            left_out: false,
         }
     }
 
@@ -115,11 +112,6 @@ impl Case {
         self
     }
 
-    const fn left_out(mut self, _why: &str) -> Self {
-        self.left_out = true;
-        self
-    }
-
     const fn also(mut self, check: fn(&mut run::Run)) -> Self {
         self.also = check;
         self
@@ -131,13 +123,11 @@ fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
 }
 
-/// Makes rows of the table, and of each a test. A row with `#[ignore]` is a case that the host does not pass yet.
+/// Makes rows of the table, and of each a test.
 macro_rules! cases {
-    ($($(#[$left_out:meta])?
-    $name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
+    ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
         pub(super) const CASES: &[crate::hostile::Case] = &[$(
             crate::hostile::Case::new(crate::hostile::Strikes::$strikes, $what, $put)
-                $(.left_out(stringify!($left_out)))?
                 $(.$with $arguments)*
         ),*];
 
@@ -147,7 +137,6 @@ macro_rules! cases {
             enum Name { $($name),* }
 
             $(#[test]
-            $(#[$left_out])?
             fn $name() {
                 crate::hostile::run::run(&super::CASES[Name::$name as usize]);
             })*

@@ -1,6 +1,6 @@
 //! The one task that loads: looks what changed, loads it, and publishes new snapshots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub struct Reloader {
     slots: BTreeMap<String, Slot>,
     loads: JoinSet<(String, u64, Result<Loaded, LoadError>)>,
     tickets: u64,
+    /// What is hidden by another plugin's tool of the same name, and has been said.
+    hidden: BTreeSet<String>,
     /// The first look at the folder has been taken.
     looked: bool,
     /// When the oldest change that is not published yet came about.
@@ -77,6 +79,7 @@ impl Reloader {
             slots: BTreeMap::new(),
             loads: JoinSet::new(),
             tickets: 0,
+            hidden: BTreeSet::new(),
             looked: false,
             changed: None,
             busy: now.checked_sub(SETTLE).unwrap_or(now),
@@ -190,8 +193,23 @@ impl Reloader {
             !slot.gone
         });
         let complete = self.slots.values().all(|slot| !slot.initial);
-        let entries = self.slots.iter().map(|(id, slot)| (id.clone(), slot.entry.clone())).collect();
-        if self.publisher.publish(assemble(&entries, complete)) {
+        let entries: BTreeMap<String, Entry> =
+            self.slots.iter().map(|(id, slot)| (id.clone(), slot.entry.clone())).collect();
+        let snapshot = assemble(&entries, complete);
+        let mut hidden = BTreeSet::new();
+        for (id, report) in &snapshot.plugins {
+            // What is wrong with the file itself was said when it was loaded.
+            let said = entries.get(id).map(|entry| entry.problem.iter().chain(&entry.remarks)).into_iter().flatten();
+            let said: Vec<&String> = said.collect();
+            for problem in report.problems.iter().filter(|problem| !said.contains(problem)) {
+                if !self.hidden.contains(problem) {
+                    tracing::warn!(plugin = id, "{problem}");
+                }
+                hidden.insert(problem.clone());
+            }
+        }
+        self.hidden = hidden;
+        if self.publisher.publish(snapshot) {
             tracing::debug!("the list of tools changed");
         }
     }

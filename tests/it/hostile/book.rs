@@ -38,12 +38,12 @@ fn no_two_cases_are_the_same() {
 }
 
 fn page() -> String {
-    let count = THEMES.iter().flat_map(|(_, cases)| *cases).filter(|case| !case.left_out).count();
+    let count: usize = THEMES.iter().map(|(_, cases)| cases.len()).sum();
     let mut page = INTRODUCTION.replace("COUNT", &count.to_string());
     for (at, (title, cases)) in THEMES.iter().enumerate() {
         let gap = if at == 0 { "" } else { "\n" };
         let _ = writeln!(page, "{gap}## {title}\n\n| the plugin | strikes | outcome |\n| --- | --- | --- |");
-        for case in cases.iter().filter(|case| !case.left_out) {
+        for case in *cases {
             let _ = writeln!(page, "| {}{} | {} | {} |", case.what, settings(case), strikes(case), outcome(case));
         }
     }
