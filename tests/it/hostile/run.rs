@@ -138,10 +138,11 @@ fn attack_after_attack_leaves_no_more_than_the_first_ones() {
         }
         resident(&server)
     };
-    // The allocator keeps some room for each thread; when all have it, that is all.
+    // The allocator keeps some room for each thread, and which thread an attack meets is chance: it levels off at
+    // about 20 MiB. One copy of what each attack brings, were it kept, would be 60 MiB.
     let before = attack(0, 30);
     let after = attack(30, 60);
-    assert!(after < before + (5 << 10), "{before} KiB after thirty, {after} KiB after sixty");
+    assert!(after < before + (20 << 10), "{before} KiB after thirty, {after} KiB after sixty");
 }
 
 #[test]
