@@ -180,6 +180,7 @@ impl Store {
     fn files(&self) -> Vec<Listed> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
             .filter_map(|entry| {
                 let metadata = entry.metadata().ok()?;
                 Some(Listed {
@@ -220,6 +221,12 @@ pub(super) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
     unsafe {
         Component::deserialize(engine, code)
     }
+}
+
+/// Whether a file of this name is one of ours: whatever else is in the folder is not touched.
+fn is_ours(name: &str) -> bool {
+    let digest = name.get(..64).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    name.starts_with(TEMPORARY) || (digest && name.get(64..65) == Some("-"))
 }
 
 /// A file of the store.
@@ -367,8 +374,10 @@ mod tests {
         store.size = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
         let mut code = store.scratch().unwrap();
         code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
+        fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
         store.keep(Digest::of(b"newer"), code, tools());
         assert!(!record.exists());
+        assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
         assert!(store.record(Digest::of(b"newer")).exists());
     }
 
