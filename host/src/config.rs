@@ -9,7 +9,7 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::limits::{Limits, LimitsPatch};
+use crate::limits::{Clamp, Limits, LimitsPatch};
 use crate::plugin::breaker::BreakerRules;
 use crate::plugin::loader::Rules;
 use crate::rate::RateLimit;
@@ -244,7 +244,7 @@ impl Config {
 
     /// The rules for loading plugins.
     pub fn rules(&self) -> Rules {
-        let (ceiling, _) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
+        let (ceiling, _) = self.ceiling();
         let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
         let describe = LimitsPatch {
             fuel: Some(self.describe.fuel),
@@ -274,7 +274,7 @@ impl Config {
         let running = PathBuf::from("/proc/self/exe");
         let compiler = if running.exists() { running } else { std::env::current_exe()? };
         let slots = u32::try_from(self.server.calls).unwrap_or(u32::MAX).saturating_add(SPARE_SLOTS);
-        let (ceiling, _) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
+        let (ceiling, _) = self.ceiling();
         let CompileConfig { memory, cpu, timeout, .. } = self.compile;
         Ok(Settings {
             slots,
@@ -288,9 +288,14 @@ impl Config {
 
     /// Remarks about limits of the server's own that its ceilings lowered.
     pub fn clamps(&self) -> Vec<String> {
-        let (ceiling, above) = Limits::CEILING.with(&self.ceilings, &Limits::UTMOST);
+        let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
         above.iter().map(|clamp| format!("ceilings: {clamp}")).chain(clamps.iter().map(ToString::to_string)).collect()
+    }
+
+    /// What no grant goes beyond, and what of it was clamped itself.
+    fn ceiling(&self) -> (Limits, Vec<Clamp>) {
+        Limits::CEILING.with(&self.ceilings, &Limits::UTMOST)
     }
 
     fn check(&self) -> Result<(), ConfigError> {

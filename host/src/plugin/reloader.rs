@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::folder::{self, Files};
 use super::loader::{LoadError, Loaded, Loader};
 use super::watcher::{Changes, Watcher};
-use crate::catalog::{Entry, Publisher, assemble};
+use crate::catalog::{Entry, Publisher, Snapshot, assemble};
 use crate::sandbox::PrepareError;
 
 /// How long the folder must be quiet before a change is published: a burst of
@@ -196,12 +196,23 @@ impl Reloader {
         let entries: BTreeMap<String, Entry> =
             self.slots.iter().map(|(id, slot)| (id.clone(), slot.entry.clone())).collect();
         let snapshot = assemble(&entries, complete);
+        self.say_what_is_hidden(&snapshot, &entries);
+        if self.publisher.publish(snapshot) {
+            tracing::debug!("the list of tools changed");
+        }
+    }
+
+    /// Logs, once, each tool that is not offered because of another plugin's.
+    fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, Entry>) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
             // What is wrong with the file itself was said when it was loaded.
-            let said = entries.get(id).map(|entry| entry.problem.iter().chain(&entry.remarks)).into_iter().flatten();
-            let said: Vec<&String> = said.collect();
-            for problem in report.problems.iter().filter(|problem| !said.contains(problem)) {
+            let own = |problem: &String| {
+                entries
+                    .get(id)
+                    .is_some_and(|entry| entry.problem.as_ref() == Some(problem) || entry.remarks.contains(problem))
+            };
+            for problem in report.problems.iter().filter(|problem| !own(problem)) {
                 if !self.hidden.contains(problem) {
                     tracing::warn!(plugin = id, "{problem}");
                 }
@@ -209,9 +220,6 @@ impl Reloader {
             }
         }
         self.hidden = hidden;
-        if self.publisher.publish(snapshot) {
-            tracing::debug!("the list of tools changed");
-        }
     }
 }
 
