@@ -2,6 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What a component says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Description {
+    /// Its tools.
+    pub tools: Vec<ToolDefinition>,
+    /// What the operator should know: parts that are not offered, and why.
+    pub remarks: Vec<String>,
+}
+
 /// One tool of a plugin, in its own words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ToolDefinition {

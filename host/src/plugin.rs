@@ -18,9 +18,10 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use self::breaker::{Breaker, BreakerRules};
+use self::grant::Shown;
 use crate::catalog::CheckedDefinition;
 use crate::rate::{Rate, RateLimit};
-use crate::sandbox::{Environment, Prepared};
+use crate::sandbox::{Environment, Prepared, Source};
 
 /// A loaded plugin; nothing in it changes. It is freed when the catalog and
 /// the last call that uses it let go.
@@ -32,6 +33,8 @@ pub struct Plugin {
     pub component: Arc<Component>,
     /// On which terms it serves.
     pub terms: Terms,
+    /// Its tools as it offers them: what its component has, changed by its terms.
+    pub tools: Vec<Arc<CheckedDefinition>>,
     /// A permit for each call that may run at once. A reloaded plugin has new
     /// ones: calls of the old version do not hold up the new.
     pub slots: Arc<Semaphore>,
@@ -48,6 +51,8 @@ pub struct Terms {
     pub environment: Environment,
     /// What a call of these tools is given instead, by the name within the plugin.
     pub tools: BTreeMap<String, Environment>,
+    /// How these tools are shown instead, by the name within the plugin.
+    pub shown: BTreeMap<String, Shown>,
     /// What its tools' names begin with.
     pub prefix: Option<String>,
     /// How often each of its tools may be called.
@@ -66,15 +71,18 @@ pub struct Component {
     pub prepared: Arc<Prepared>,
     /// Its tools, by name.
     pub tools: Vec<Arc<CheckedDefinition>>,
+    /// What the operator should know: parts that are not offered, and why.
+    pub remarks: Vec<String>,
 }
 
 impl Plugin {
     /// Puts together what was loaded.
     pub fn new(id: String, component: Arc<Component>, terms: Terms) -> Self {
         let slots = Arc::new(Semaphore::new(terms.environment.limits.concurrency));
-        let names = component.tools.iter().map(|tool| tool.name.clone());
+        let tools = offered(&id, &component, &terms);
+        let names = tools.iter().map(|tool| tool.name.clone());
         let rates = names.filter_map(|name| Some((name, Rate::new(terms.rate_limit?)?))).collect();
-        Self { id, component, terms, slots, rates, breaker: Breaker::default() }
+        Self { id, component, terms, tools, slots, rates, breaker: Breaker::default() }
     }
 
     /// What a call of the tool is given; `name` is the one within the plugin.
@@ -90,10 +98,33 @@ impl Plugin {
     /// A plugin with these tools, which cannot be called.
     #[cfg(test)]
     pub(crate) fn for_test(id: &str, prefix: Option<&str>, tools: Vec<Arc<CheckedDefinition>>) -> Self {
-        let component = Component { digest: Digest::of(b""), prepared: Arc::new(Prepared::for_test()), tools };
+        let component =
+            Component { digest: Digest::of(b""), prepared: Arc::new(Prepared::for_test()), tools, remarks: vec![] };
         let terms = Terms { prefix: prefix.map(str::to_owned), ..Terms::default() };
         Self::new(id.into(), Arc::new(component), terms)
     }
+}
+
+/// The tools of a component as a plugin on these terms offers them.
+fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Arc<CheckedDefinition>> {
+    let mut tools = Vec::new();
+    for tool in &component.tools {
+        // A command has no name of its own.
+        let renamed = component.prepared.is_command().then(|| Arc::new(tool.renamed(tool_name(id))));
+        let tool = renamed.as_ref().unwrap_or(tool);
+        match terms.shown.get(&tool.name) {
+            Some(shown) if shown.hidden => {}
+            Some(shown) => tools.push(Arc::new(tool.shown_as(shown))),
+            None => tools.push(Arc::clone(tool)),
+        }
+    }
+    tools
+}
+
+/// A tool's name made of a file's: what may not be in one becomes `_`.
+fn tool_name(id: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    id.chars().map(|c| if allowed(c) { c } else { '_' }).take(128).collect()
 }
 
 /// SHA-256 of a component file.
@@ -105,6 +136,16 @@ impl Digest {
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The digest of a plugin file and of what is beside it that changes what it becomes.
+    pub fn of_source(source: &Source) -> Self {
+        let file = Self::of(&source.file);
+        if source.wit.is_empty() {
+            return file;
+        }
+        let wit = Self::of(source.wit.as_bytes());
+        Self::of(&[file.0, wit.0].concat())
     }
 }
 

@@ -4,12 +4,16 @@
 //! [`Prepared`] component once; a call takes it, an [`Environment`] and
 //! arguments, and ends as a [`Finished`]. Nothing of a guest outlives its call.
 
+mod adapt;
 mod bindings;
 mod call;
+mod command;
 mod compile;
 mod coop;
+mod docs;
 mod engine;
 mod error;
+mod functions;
 mod http;
 mod imports;
 mod limiter;
@@ -32,15 +36,17 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 pub use self::call::{Environment, Finished, LogLevel, Observer, Progress, Usage};
-pub use self::compile::Compile;
 use self::compile::Compiler;
+pub use self::compile::{Compile, Source};
+use self::docs::Docs;
 use self::engine::Ticker;
 pub(crate) use self::error::thousands;
 pub use self::error::{CallError, Limit};
 pub use self::prepared::{PrepareError, Prepared};
 use self::state::State;
 use self::store::Store;
-use crate::definition::ToolDefinition;
+use self::worker::Notes;
+use crate::definition::Description;
 use crate::limits::Limits;
 use crate::plugin::Digest;
 
@@ -88,6 +94,25 @@ struct Inner {
 /// Compiled code that may be kept once the component has described itself.
 pub struct Scratch(Option<NamedTempFile>);
 
+/// A plugin file that became code.
+pub struct Compiled {
+    /// Linked, and ready to be called.
+    pub prepared: Prepared,
+    /// What is written about its functions.
+    docs: Docs,
+    /// What the operator should know.
+    remarks: Vec<String>,
+    /// To be kept.
+    scratch: Scratch,
+}
+
+impl Compiled {
+    /// What is called, and what is kept.
+    pub fn into_parts(self) -> (Prepared, Scratch) {
+        (self.prepared, self.scratch)
+    }
+}
+
 impl Sandbox {
     /// Starts the engine and the guests' runtime. A store that cannot be used
     /// is one line in the log.
@@ -116,33 +141,37 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A component that was compiled before, and the tools that it described. Blocks for milliseconds.
-    pub fn find(&self, digest: Digest) -> Option<(Prepared, Vec<ToolDefinition>)> {
-        let (component, tools) = self.inner.store.as_ref()?.find(&self.inner.engine, digest)?;
+    /// A component that was compiled before, and how it described itself. Blocks for milliseconds.
+    pub fn find(&self, digest: Digest) -> Option<(Prepared, Description)> {
+        let (component, description) = self.inner.store.as_ref()?.find(&self.inner.engine, digest)?;
         // Linked once already, so a failure is not the file's: let it be compiled and said again.
-        Some((self.link(&component).ok()?, tools))
+        Some((self.link(&component).ok()?, description))
     }
 
-    /// Compiles and links a component, for as long as it takes within the
+    /// Compiles and links a plugin file, for as long as it takes within the
     /// limits. Dropping the future stops it.
     ///
     /// # Errors
     ///
-    /// Why the bytes are not a plugin.
-    pub async fn compile(&self, bytes: Vec<u8>) -> Result<(Prepared, Scratch), PrepareError> {
-        prepared::check_preamble(&bytes)?;
+    /// Why it is not a plugin.
+    pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
+        prepared::check_preamble(&source.file)?;
+        let linked = |component: &Component, notes: Option<Notes>, scratch| {
+            let (docs, remarks) = notes.map(|notes| (notes.docs, notes.remarks)).unwrap_or_default();
+            Ok(Compiled { prepared: self.link(component)?, docs, remarks, scratch: Scratch(scratch) })
+        };
         let Some(compiler) = &self.inner.compiler else {
-            let component = self.blocking(move |engine| Component::new(engine, &bytes)).await?;
-            return Ok((self.link(&component)?, Scratch(None)));
+            let component = self.blocking(move |engine| Component::new(engine, &source.file)).await?;
+            return linked(&component, None, None);
         };
         if let Some(scratch) = self.inner.store.as_ref().and_then(|store| store.scratch().ok())
             && let Ok(output) = scratch.reopen()
         {
-            match compiler.compile(&bytes, output).await {
-                Ok(()) => {
+            match compiler.compile(&source, output).await {
+                Ok(notes) => {
                     let path = scratch.path().to_owned();
                     let component = self.blocking(move |engine| store::open(engine, &path)).await?;
-                    return Ok((self.link(&component)?, Scratch(Some(scratch))));
+                    return linked(&component, Some(notes), Some(scratch));
                 }
                 // A full disk: what is not kept still serves.
                 Err(PrepareError::Unwritten) => tracing::warn!("compiled components are not kept: the disk is full"),
@@ -151,15 +180,15 @@ impl Sandbox {
         }
         let unwritten = |_| PrepareError::Unwritten;
         let mut code = store::memory().map_err(unwritten)?;
-        compiler.compile(&bytes, code.try_clone().map_err(unwritten)?).await?;
+        let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
         let component = self.blocking(move |engine| store::open_memory(engine, &mut code)).await?;
-        Ok((self.link(&component)?, Scratch(None)))
+        linked(&component, Some(notes), None)
     }
 
     /// Keeps compiled code, so that [`Sandbox::find`] finds it. Blocks for milliseconds.
-    pub fn keep(&self, digest: Digest, scratch: Scratch, tools: Vec<ToolDefinition>) {
+    pub fn keep(&self, digest: Digest, scratch: Scratch, description: Description) {
         if let (Some(store), Scratch(Some(code))) = (&self.inner.store, scratch) {
-            store.keep(digest, code, tools);
+            store.keep(digest, code, description);
         }
     }
 
@@ -174,7 +203,8 @@ impl Sandbox {
         let engine = self.inner.engine.clone();
         match tokio::task::spawn_blocking(move || open(&engine)).await {
             Ok(opened) => {
-                opened.map_err(|error| PrepareError::Invalid(prepared::one_line(&error.root_cause().to_string())))
+                let invalid = |error: wasmtime::Error| format!("not a valid component: {}", error.root_cause());
+                opened.map_err(|error| PrepareError::Invalid(prepared::one_line(&invalid(error))))
             }
             Err(error) => Err(PrepareError::Compiler(format!("compiling it failed: {error}"))),
         }

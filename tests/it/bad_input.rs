@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::support::wit::component;
 use crate::support::{Folder, Server, Tiny, Tool, Toolbay, failure, hostile};
 
 /// A folder in which every file but `good.wasm` is wrong, each in its own way.
@@ -16,7 +17,7 @@ fn bad_folder() -> Folder {
         ("truncated", whole[..whole.len() / 2].to_vec()),
         ("core-module", wat::parse_str("(module (func (export \"run\")))").unwrap()),
         ("nothing-exported", wat::parse_str("(component)").unwrap()),
-        ("command", command()),
+        ("resources", resources()),
         ("newer-contract", newer_contract()),
         ("garbled", garbled(&whole)),
         ("unknown-import", unknown_import()),
@@ -50,18 +51,10 @@ fn bad_folder() -> Folder {
     folder
 }
 
-/// A program for the command line.
-fn command() -> Vec<u8> {
-    wat::parse_str(
-        r#"(component
-          (core module $m (func (export "run") (result i32) (i32.const 0)))
-          (core instance $i (instantiate $m))
-          (alias core export $i "run" (core func $core))
-          (func $run (result (result)) (canon lift (core func $core)))
-          (instance $export (export "run" (func $run)))
-          (export "wasi:cli/run@0.2.0" (instance $export)))"#,
-    )
-    .unwrap()
+/// Functions of which none can be a tool.
+fn resources() -> Vec<u8> {
+    let wit = "package a:b; world w { export shop: interface { resource basket; open: func() -> own<basket>; } }";
+    component(wit, r#"(func (export "shop#open") (result i32) unreachable)"#)
 }
 
 /// What exports the contract in a version that there is not.
@@ -110,7 +103,7 @@ fn the_rest_serves_and_the_log_has_a_line_for_each() {
     server.wait_until_listed(&["good", "same-as-good"]);
     assert_eq!(server.text("good", json!({})), "fine");
     let refused =
-        ["text", "core-module", "command", "unknown-import", "no-schema", "twice", "grant-key", "grant-mount"];
+        ["text", "core-module", "resources", "unknown-import", "no-schema", "twice", "grant-key", "grant-mount"];
     for id in refused {
         let plugin = format!("plugin=\"{id}\"");
         let line = server.log.wait_for(&plugin);

@@ -14,6 +14,7 @@ mod bad_input;
 mod call;
 mod cli;
 mod compile;
+mod functions;
 mod handshake;
 mod hostile;
 mod isolation;

@@ -6,6 +6,7 @@ mod folder;
 mod log;
 mod message;
 mod tiny;
+pub(crate) mod wit;
 
 use std::collections::HashSet;
 use std::path::PathBuf;

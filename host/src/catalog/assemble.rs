@@ -49,7 +49,7 @@ pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
 }
 
 fn add_tools(tools: &mut BTreeMap<String, Arc<Tool>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
-    for definition in &plugin.component.tools {
+    for definition in &plugin.tools {
         let name = match &plugin.terms.prefix {
             Some(prefix) => format!("{prefix}.{}", definition.name),
             None => definition.name.clone(),

@@ -7,13 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::definition::{Annotations, Icon, ToolDefinition};
 use crate::plugin::Plugin;
+use crate::plugin::grant::{Hints, Shown};
 use crate::schema::Schema;
 
 /// How long a tool's name may be (MCP, "Tool Names").
 const NAME: usize = 128;
 
 /// A definition whose name and schemas are valid; shared by all tools made from it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CheckedDefinition {
     /// The name within the plugin.
     pub name: String,
@@ -22,9 +23,9 @@ pub struct CheckedDefinition {
     /// What it does, for the model.
     pub description: Option<String>,
     /// What the arguments must fit.
-    pub input: Schema,
+    pub input: Arc<Schema>,
     /// What the structured content must fit.
-    pub output: Option<Schema>,
+    pub output: Option<Arc<Schema>>,
     /// What it does to the world.
     pub annotations: Option<Annotations>,
     /// Pictures of it.
@@ -82,12 +83,41 @@ impl CheckedDefinition {
             name,
             title: definition.title,
             description: definition.description,
-            input,
-            output,
+            input: Arc::new(input),
+            output: output.map(Arc::new),
             annotations: definition.annotations,
             icons: definition.icons,
             meta,
         })
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn renamed(&self, name: String) -> Self {
+        Self { name, ..self.clone() }
+    }
+
+    /// The same as an operator wants it shown.
+    #[must_use]
+    pub fn shown_as(&self, shown: &Shown) -> Self {
+        let hints = shown.annotations;
+        let annotations = if hints == Hints::default() {
+            self.annotations
+        } else {
+            let own = self.annotations.unwrap_or_default();
+            Some(Annotations {
+                read_only: hints.read_only.or(own.read_only),
+                destructive: hints.destructive.or(own.destructive),
+                idempotent: hints.idempotent.or(own.idempotent),
+                open_world: hints.open_world.or(own.open_world),
+            })
+        };
+        Self {
+            title: shown.title.clone().or_else(|| self.title.clone()),
+            description: shown.description.clone().or_else(|| self.description.clone()),
+            annotations,
+            ..self.clone()
+        }
     }
 
     /// Whether a client that lists both sees the same.
@@ -96,7 +126,7 @@ impl CheckedDefinition {
             && self.title == other.title
             && self.description == other.description
             && self.input.value() == other.input.value()
-            && self.output.as_ref().map(Schema::value) == other.output.as_ref().map(Schema::value)
+            && self.output.as_deref().map(Schema::value) == other.output.as_deref().map(Schema::value)
             && self.annotations == other.annotations
             && self.icons == other.icons
             && self.meta == other.meta

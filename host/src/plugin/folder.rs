@@ -14,6 +14,8 @@ pub struct Files {
     pub component: Fingerprint,
     /// `<id>.toml`, if there is one.
     pub grant: Option<Fingerprint>,
+    /// `<id>.wit`, if there is one.
+    pub wit: Option<Fingerprint>,
 }
 
 /// What changes when a file does: cheap to take, and enough to know when not to read.
@@ -59,8 +61,9 @@ pub fn scan(folder: &Path) -> io::Result<BTreeMap<String, Files>> {
         if metadata.is_dir() {
             continue;
         }
-        let grant = std::fs::metadata(grant_path(folder, id)).ok().map(|metadata| Fingerprint::of(&metadata));
-        plugins.insert(id.to_owned(), Files { component: Fingerprint::of(&metadata), grant });
+        let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Fingerprint::of(&metadata));
+        let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
+        plugins.insert(id.to_owned(), Files { component: Fingerprint::of(&metadata), grant, wit });
     }
     Ok(plugins)
 }
@@ -70,9 +73,9 @@ pub fn plugin_id(name: &OsStr) -> Option<&str> {
     stem(name, ".wasm")
 }
 
-/// The id of the plugin that a file called `name` belongs to, as its component or its grant.
+/// The id of the plugin that a file called `name` belongs to, as its component or beside it.
 pub fn owner(name: &OsStr) -> Option<&str> {
-    plugin_id(name).or_else(|| stem(name, ".toml"))
+    plugin_id(name).or_else(|| stem(name, ".toml")).or_else(|| stem(name, ".wit"))
 }
 
 /// Files that are being written or that an editor keeps, such as `.x.wasm` and
@@ -90,6 +93,11 @@ pub fn component_path(folder: &Path, id: &str) -> PathBuf {
 /// Where a plugin's grant is, if it has one.
 pub fn grant_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.toml"))
+}
+
+/// Where the description of a plugin's functions is, if there is one.
+pub fn wit_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.wit"))
 }
 
 #[cfg(test)]
@@ -115,6 +123,7 @@ mod tests {
             assert_eq!(plugin_id(OsStr::new(name)), id, "{name}");
         }
         assert_eq!(owner(OsStr::new("weather.toml")), Some("weather"));
+        assert_eq!(owner(OsStr::new("weather.wit")), Some("weather"));
     }
 
     #[test]

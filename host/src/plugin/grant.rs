@@ -38,6 +38,53 @@ pub struct Grant {
 pub struct ToolGrant {
     /// The keys of its budget that differ.
     pub limits: ToolLimits,
+    /// See [`Shown::hidden`].
+    pub hidden: bool,
+    /// See [`Shown::title`].
+    pub title: Option<String>,
+    /// See [`Shown::description`].
+    pub description: Option<String>,
+    /// See [`Shown::annotations`].
+    pub annotations: Hints,
+}
+
+impl ToolGrant {
+    /// How it is shown.
+    pub fn shown(&self) -> Shown {
+        Shown {
+            hidden: self.hidden,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            annotations: self.annotations,
+        }
+    }
+}
+
+/// How a tool is shown instead of how its plugin would have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// It is not offered at all.
+    pub hidden: bool,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it does, for the model.
+    pub description: Option<String>,
+    /// What it does to the world: each of these instead of the plugin's word.
+    pub annotations: Hints,
+}
+
+/// What a tool does to the world, in an operator's words (MCP `ToolAnnotations`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may delete or overwrite.
+    pub destructive: Option<bool>,
+    /// The same call twice has the effect of one.
+    pub idempotent: Option<bool>,
+    /// It deals with things outside a closed set.
+    pub open_world: Option<bool>,
 }
 
 /// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others

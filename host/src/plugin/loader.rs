@@ -11,17 +11,20 @@ use bytesize::ByteSize;
 use tokio::sync::Semaphore;
 
 use super::breaker::BreakerRules;
-use super::folder::{component_path, grant_path};
-use super::grant::Grant;
+use super::folder::{component_path, grant_path, wit_path};
+use super::grant::{Grant, Shown};
 use super::{Component, Digest, Plugin, Terms};
 use crate::catalog::{CheckedDefinition, check};
-use crate::definition::ToolDefinition;
+use crate::definition::{Description, ToolDefinition};
 use crate::limits::Limits;
 use crate::rate::RateLimit;
-use crate::sandbox::{CallError, Environment, PrepareError, Prepared, Sandbox, Scratch, thousands};
+use crate::sandbox::{CallError, Compiled, Environment, PrepareError, Sandbox, Source, thousands};
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
+
+/// How large a `.wit` file may be.
+const WIT_SIZE: u64 = 1 << 20;
 
 /// How many component files are held in memory at once.
 const READING: usize = 8;
@@ -122,36 +125,54 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
-        let (terms, remarks) = self.terms(&component, grant);
-        let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}")).collect();
+        let (terms, remarks) = self.terms(&id, &component, grant);
+        let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
+        let remarks = component.remarks.iter().cloned().chain(remarks).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
     }
 
     /// The grant within the server's rules, and what the operator should know about that.
-    fn terms(&self, component: &Component, grant: Grant) -> (Terms, Vec<String>) {
+    fn terms(&self, id: &str, component: &Component, grant: Grant) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.rules.limits.with(&grant.limits, &self.rules.ceiling);
         let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
         let config = Arc::new(grant.config_values());
         let environment = Environment { limits, permissions: grant.permissions, config };
-        let mut tools = BTreeMap::new();
+        let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
-            if !component.tools.iter().any(|known| known.name == name) {
+            let is_known = if component.prepared.is_command() {
+                super::tool_name(id) == name
+            } else {
+                component.tools.iter().any(|known| known.name == name)
+            };
+            if !is_known {
                 remarks.push(format!("[tools.{name}] is about a tool that the plugin does not have"));
             }
             let (limits, clamps) = environment.limits.with(&tool.limits.patch(), &self.rules.ceiling);
             remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
+            let look = tool.shown();
+            if look != Shown::default() {
+                shown.insert(name.clone(), look);
+            }
             tools.insert(name, Environment { limits, ..environment.clone() });
         }
         let rate_limit = grant.rate_limit.or(self.rules.rate_limit);
-        let terms = Terms { environment, tools, prefix: grant.prefix, rate_limit, breaker: self.rules.breaker };
+        let terms = Terms { environment, tools, shown, prefix: grant.prefix, rate_limit, breaker: self.rules.breaker };
         (terms, remarks)
     }
 
-    /// Both files, read off the runtime.
-    async fn read(&self, id: &str) -> Result<(Vec<u8>, Grant), LoadError> {
+    /// The files of a plugin, read off the runtime.
+    async fn read(&self, id: &str) -> Result<(Source, Grant), LoadError> {
         let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
-            let bytes = read_bounded(&component_path(&folder, &id), limit)?;
+            let file = read_bounded(&component_path(&folder, &id), limit)?;
+            let wit = match read_bounded(&wit_path(&folder, &id), WIT_SIZE) {
+                Ok(text) => {
+                    String::from_utf8(text).map_err(|_| LoadError::Refused(format!("{id}.wit is not UTF-8 text")))?
+                }
+                Err(LoadError::Gone) => String::new(),
+                Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{id}.wit: {why}"))),
+                Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
+            };
             let name = format!("{id}.toml");
             let grant = match read_bounded(&grant_path(&folder, &id), GRANT_SIZE) {
                 Ok(text) => {
@@ -162,7 +183,7 @@ impl Loader {
                 Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{name}: {why}"))),
                 Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
             };
-            Ok((bytes, grant))
+            Ok((Source { file, wit }, grant))
         });
         read.await.unwrap_or_else(|error| Err(LoadError::Refused(format!("reading it failed: {error}"))))
     }
@@ -173,8 +194,8 @@ impl Loader {
         let (digest, compiled, grant) = {
             // The semaphores are never closed.
             let _reading = self.reading.acquire().await;
-            let (bytes, grant) = self.read(id).await?;
-            let digest = Digest::of(&bytes);
+            let (source, grant) = self.read(id).await?;
+            let digest = Digest::of_source(&source);
             if let Some(component) = self.known(digest)? {
                 return Ok((component, grant));
             }
@@ -182,50 +203,52 @@ impl Loader {
                 return Ok((component, grant));
             }
             // One large component at a time: each takes hundreds of megabytes to compile.
-            let _large = if bytes.len() > LARGE { Some(self.large.acquire().await) } else { None };
+            let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
             let _compiling = self.compiling.acquire().await;
             // Compiled by another load while this one waited?
             if let Some(component) = self.known(digest)? {
                 return Ok((component, grant));
             }
-            (digest, self.remember(digest, self.compile(bytes).await)?, grant)
+            (digest, self.remember(digest, self.compile(source).await)?, grant)
         };
-        let (prepared, scratch) = compiled;
-        let described = self.describe(&Arc::new(prepared)).await;
-        let (prepared, definitions) = self.remember(digest, described)?;
-        let tools = self.remember(digest, self.check(definitions.clone()).await)?;
+        let (compiled, description) = self.remember(digest, self.describe(compiled).await)?;
+        let tools = self.remember(digest, self.check(description.tools.clone()).await)?;
+        let (prepared, scratch) = compiled.into_parts();
+        let remarks = description.remarks.clone();
         let sandbox = self.sandbox.clone();
-        let kept = tokio::task::spawn_blocking(move || sandbox.keep(digest, scratch, definitions)).await;
+        let kept = tokio::task::spawn_blocking(move || sandbox.keep(digest, scratch, description)).await;
         if let Err(error) = kept {
             tracing::error!(plugin = id, %error, "keeping its compiled code failed unexpectedly");
         }
-        Ok((self.in_use(Component { digest, prepared, tools }), grant))
+        let prepared = Arc::new(prepared);
+        Ok((self.in_use(Component { digest, prepared, tools, remarks }), grant))
     }
 
     /// A component that was compiled before, perhaps by another server.
     async fn stored(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
         let sandbox = self.sandbox.clone();
-        let Ok(Some((prepared, definitions))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await else {
+        let Ok(Some((prepared, description))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await else {
             return Ok(None);
         };
-        let tools = self.remember(digest, self.check(definitions).await)?;
-        Ok(Some(self.in_use(Component { digest, prepared: Arc::new(prepared), tools })))
+        let tools = self.remember(digest, self.check(description.tools).await)?;
+        let (prepared, remarks) = (Arc::new(prepared), description.remarks);
+        Ok(Some(self.in_use(Component { digest, prepared, tools, remarks })))
     }
 
-    async fn compile(&self, bytes: Vec<u8>) -> Result<(Prepared, Scratch), LoadError> {
-        self.sandbox.compile(bytes).await.map_err(|error| match error {
+    async fn compile(&self, source: Source) -> Result<Compiled, LoadError> {
+        self.sandbox.compile(source).await.map_err(|error| match error {
             PrepareError::Incomplete => LoadError::Incomplete,
             error => LoadError::Refused(error.to_string()),
         })
     }
 
     /// Asks the plugin for its tools, on the guests' runtime.
-    async fn describe(&self, prepared: &Arc<Prepared>) -> Result<(Arc<Prepared>, Vec<ToolDefinition>), LoadError> {
-        let (sandbox, limits, prepared) = (self.sandbox.clone(), self.rules.describe.clone(), Arc::clone(prepared));
+    async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Description), LoadError> {
+        let (sandbox, limits) = (self.sandbox.clone(), self.rules.describe.clone());
         let described = self.sandbox.spawn(async move {
-            let finished = sandbox.describe(&prepared, &limits).await;
-            let definitions = finished.result.map_err(|error| describe_failed(&error))?;
-            Ok((prepared, definitions))
+            let finished = sandbox.describe(&compiled, &limits).await;
+            let description = finished.result.map_err(|error| describe_failed(&error))?;
+            Ok((compiled, description))
         });
         described
             .await

@@ -15,9 +15,9 @@ use super::engine::Running;
 use super::error::{CallError, Evidence, Limit, classify};
 use super::output;
 use super::state::State;
-use super::{Prepared, Sandbox};
+use super::{Compiled, Prepared, Sandbox};
 use crate::content::Output;
-use crate::definition::ToolDefinition;
+use crate::definition::Description;
 use crate::limits::Limits;
 use crate::plugin::grant::Permissions;
 use crate::text::clean;
@@ -111,13 +111,16 @@ pub struct Finished<T> {
 
 impl Sandbox {
     /// Asks a plugin for its tools, with no permissions and the small budget `limits`.
-    pub async fn describe(&self, prepared: &Prepared, limits: &Limits) -> Finished<Vec<ToolDefinition>> {
+    pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
-        match self.enter(&environment, Arc::new(Nobody)) {
+        match self.enter(&environment, Arc::new(Nobody), None) {
             Ok(mut entry) => {
-                let call = coop(entry.meter.clone(), prepared.describe(&mut entry.store));
-                let answer = timeout(limits.timeout, call).await;
-                entry.finish(answer, |tools| Ok(tools.into_iter().map(output::definition).collect()))
+                let call = compiled.prepared.describe(&mut entry.store, &compiled.docs);
+                let answer = timeout(limits.timeout, coop(entry.meter.clone(), call)).await;
+                entry.finish(answer, |mut description| {
+                    description.remarks.extend(compiled.remarks.iter().cloned());
+                    Ok(description)
+                })
             }
             Err(error) => Finished::without_entering(error),
         }
@@ -135,7 +138,8 @@ impl Sandbox {
         tool: &str,
         arguments: &str,
     ) -> Finished<Output> {
-        match self.enter(environment, observer) {
+        let stdin = prepared.is_command().then(|| arguments.to_owned());
+        match self.enter(environment, observer, stdin) {
             Ok(mut entry) => {
                 let call = coop(entry.meter.clone(), prepared.call(&mut entry.store, tool, arguments));
                 let answer = timeout(environment.limits.timeout, call).await;
@@ -154,9 +158,15 @@ impl Sandbox {
     }
 
     /// Makes the store of one call. Nothing else does.
-    fn enter<'a>(&self, environment: &'a Environment, observer: Arc<dyn Observer>) -> Result<Entry<'a>, CallError> {
+    /// A guest that is given `stdin` answers on its standard output.
+    fn enter<'a>(
+        &self,
+        environment: &'a Environment,
+        observer: Arc<dyn Observer>,
+        stdin: Option<String>,
+    ) -> Result<Entry<'a>, CallError> {
         let limits = &environment.limits;
-        let state = State::new(limits, &environment.permissions, Arc::clone(&environment.config), observer)
+        let state = State::new(limits, &environment.permissions, Arc::clone(&environment.config), observer, stdin)
             .map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);

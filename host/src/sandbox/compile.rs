@@ -10,10 +10,19 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::prepared::{PrepareError, one_line};
-use super::worker::UNWRITTEN;
+use super::worker::{NOTES, Notes, UNWRITTEN};
 
 /// How much of a child's complaint is read.
-const COMPLAINT: u64 = 4096;
+const COMPLAINT: usize = 4096;
+
+/// What is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The plugin file.
+    pub file: Vec<u8>,
+    /// The `.wit` file beside it, if there is one: what its functions do.
+    pub wit: String,
+}
 
 /// What a compile may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +49,8 @@ impl Compiler {
         Self { program, stack, limits }
     }
 
-    /// Compiles `bytes` into the file `output`. Dropping the future kills the child.
-    pub(super) async fn compile(&self, bytes: &[u8], output: File) -> Result<(), PrepareError> {
+    /// Compiles `source` into the file `output`. Dropping the future kills the child.
+    pub(super) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
         let broken = |what: &str| PrepareError::Compiler(format!("the compiler could not be {what}"));
         let mut child = Command::new(&self.program)
             .arg("compile-worker")
@@ -55,8 +64,8 @@ impl Compiler {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| broken(&format!("started: {error}")))?;
-        let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, bytes));
-        let (status, complaint) = match work.await {
+        let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source));
+        let (status, said) = match work.await {
             Ok(done) => done.map_err(|error| broken(&format!("used: {error}")))?,
             Err(_elapsed) => {
                 let timeout = humantime::format_duration(self.limits.timeout);
@@ -65,15 +74,16 @@ impl Compiler {
                 )));
             }
         };
-        self.judge(status, &complaint)
+        self.judge(status, &said)?;
+        serde_json::from_slice(&said).map_err(|error| broken(&format!("understood: {error}")))
     }
 
-    fn judge(&self, status: ExitStatus, complaint: &str) -> Result<(), PrepareError> {
+    fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
         #[cfg(unix)]
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         #[cfg(not(unix))]
         let signal: Option<i32> = None;
-        let complaint = one_line(complaint);
+        let complaint = one_line(&String::from_utf8_lossy(said.get(..COMPLAINT).unwrap_or(said)));
         match signal {
             None if status.success() => Ok(()),
             None if status.code() == Some(UNWRITTEN.into()) => Err(PrepareError::Unwritten),
@@ -99,22 +109,26 @@ impl Compiler {
     }
 }
 
-/// Writes the component, and reads the complaint, until the child ends.
-async fn converse(child: &mut Child, bytes: &[u8]) -> std::io::Result<(ExitStatus, String)> {
+/// Writes the source, and reads the notes or the complaint, until the child ends.
+async fn converse(child: &mut Child, source: &Source) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
             // A child that ended early has said why, or its status does.
-            drop(stdin.write_all(bytes).await);
+            for part in [&(source.file.len() as u64).to_le_bytes(), source.file.as_slice(), source.wit.as_bytes()] {
+                if stdin.write_all(part).await.is_err() {
+                    return;
+                }
+            }
         }
     };
     let read = async {
-        let mut complaint = Vec::new();
+        let mut said = Vec::new();
         if let Some(stderr) = stderr {
-            stderr.take(COMPLAINT).read_to_end(&mut complaint).await?;
+            stderr.take((NOTES + COMPLAINT) as u64).read_to_end(&mut said).await?;
         }
-        Ok::<_, std::io::Error>(String::from_utf8_lossy(&complaint).into_owned())
+        Ok::<_, std::io::Error>(said)
     };
-    let ((), complaint) = tokio::join!(write, read);
-    Ok((child.wait().await?, complaint?))
+    let ((), said) = tokio::join!(write, read);
+    Ok((child.wait().await?, said?))
 }

@@ -12,6 +12,11 @@ use crate::definition::{Annotations, Icon, Theme, ToolDefinition};
 use crate::limits::Limits;
 use crate::text::clean;
 
+/// The texts of a definition without what only acts.
+pub(super) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
+    ToolDefinition { title: tool.title.map(cleaned), description: tool.description.map(cleaned), ..tool }
+}
+
 /// Takes over a tool definition as it is; the loader checks it.
 pub(super) fn definition(tool: types::ToolDefinition) -> ToolDefinition {
     ToolDefinition {

@@ -1,15 +1,25 @@
 //! A component that is compiled, checked and linked: all that can be done before the first call.
 
+use std::fmt;
+
 use thiserror::Error;
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Store};
+use wasmtime_wasi::p2::bindings::CommandPre;
 
 use super::bindings::toolbay::plugin::types;
 use super::bindings::{Plugin, PluginPre};
+use super::docs::Docs;
+use super::functions::{self, Functions};
 use super::state::State;
+use super::{command, output};
+use crate::definition::Description;
 
 /// The export that makes a component a plugin.
 const TOOLS: &str = "toolbay:plugin/tools";
+
+/// The export that makes it a command.
+const RUN: &str = "wasi:cli/run";
 
 /// What every import of a plugin begins with: these are linked always, and a
 /// grant decides what they may do.
@@ -34,6 +44,10 @@ pub struct Prepared {
 enum Form {
     /// It exports `toolbay:plugin/tools`.
     Tools(PluginPre<State>),
+    /// It exports functions of its own: each is a tool.
+    Functions(Functions),
+    /// It exports `wasi:cli/run`: it is one tool, called as its file is.
+    Command(CommandPre<State>),
     /// Nothing: for tests of what does not call.
     #[cfg(test)]
     Nothing,
@@ -48,14 +62,8 @@ pub enum PrepareError {
     /// Something else altogether.
     #[error("not a WebAssembly file: it begins with {0}, not with \\0asm")]
     NotWasm(String),
-    /// WebAssembly, but of the kind without interfaces.
-    #[error(
-        "a core WebAssembly module, not a component; build it for wasm32-wasip2, or turn it into a component with \
-         `wasm-tools component new`"
-    )]
-    CoreModule,
     /// A component that does not validate or compile.
-    #[error("not a valid component: {0}")]
+    #[error("{0}")]
     Invalid(String),
     /// The compiler met a limit or broke on it.
     #[error("{0}")]
@@ -69,8 +77,11 @@ pub enum PrepareError {
     /// It imports something known in a shape or version that is not.
     #[error("imports do not fit: {0}")]
     Link(String),
-    /// A component for another host.
-    #[error("does not export toolbay:plugin/tools@0.1.0; it exports {0}")]
+    /// A component of another version of the contract.
+    #[error("exports {0}; this host serves toolbay:plugin/tools@0.1.0")]
+    OtherVersion(String),
+    /// A component without anything that a tool could be.
+    #[error("exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports {0}")]
     NoTools(String),
 }
 
@@ -88,15 +99,32 @@ impl Prepared {
             return Err(PrepareError::UnknownImports(unknown));
         }
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
-        if !exports.iter().any(|name| name.split('@').next() == Some(TOOLS)) {
-            let exports = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
-            return Err(PrepareError::NoTools(exports));
-        }
+        let exports_interface = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
+        let tools = exports_interface(TOOLS);
+        let functions = if tools.is_some() { None } else { Some(functions::find(engine, component)) };
         let pre =
             linker.instantiate_pre(component).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?;
-        // It exports the interface in another version, or in another shape.
-        let pre = PluginPre::new(pre).map_err(|_| PrepareError::NoTools(exports.join(", ")))?;
-        Ok(Self { form: Form::Tools(pre) })
+        let form = match (tools, functions) {
+            // In another version, or in another shape.
+            (Some(tools), _) => {
+                Form::Tools(PluginPre::new(pre).map_err(|_| PrepareError::OtherVersion((*tools).to_owned()))?)
+            }
+            (None, Some(Ok(functions))) => Form::Functions(functions.linked(pre)),
+            (None, _) if exports_interface(RUN).is_some() => Form::Command(
+                CommandPre::new(pre).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?,
+            ),
+            (None, refused) => {
+                let exports = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
+                let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
+                return Err(PrepareError::NoTools(why.map_or(exports.clone(), |why| format!("{exports} ({why})"))));
+            }
+        };
+        Ok(Self { form })
+    }
+
+    /// Whether it is one tool without a name of its own.
+    pub fn is_command(&self) -> bool {
+        matches!(self.form, Form::Command(_))
     }
 
     /// What cannot be called.
@@ -105,14 +133,21 @@ impl Prepared {
         Self { form: Form::Nothing }
     }
 
-    pub(super) async fn describe(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<types::ToolDefinition>> {
+    /// Its tools; `docs` is what is written about plain functions.
+    pub(super) async fn describe(&self, store: &mut Store<State>, docs: &Docs) -> wasmtime::Result<Description> {
         match &self.form {
             Form::Tools(pre) => {
                 let plugin = pre.instantiate_async(&mut *store).await?;
-                plugin.toolbay_plugin_tools().call_list_tools(store).await
+                let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
+                Ok(Description { tools: tools.into_iter().map(output::definition).collect(), remarks: Vec::new() })
             }
+            Form::Functions(functions) => {
+                let tools = functions.definitions(docs).into_iter().map(output::cleaned_definition).collect();
+                Ok(Description { tools, remarks: functions.refused().to_vec() })
+            }
+            Form::Command(_) => Ok(Description { tools: vec![command::definition()], remarks: Vec::new() }),
             #[cfg(test)]
-            Form::Nothing => Ok(Vec::new()),
+            Form::Nothing => Ok(Description::default()),
         }
     }
 
@@ -127,14 +162,16 @@ impl Prepared {
                 let plugin = pre.instantiate_async(&mut *store).await?;
                 plugin.toolbay_plugin_tools().call_call_tool(store, tool, arguments).await
             }
+            Form::Functions(functions) => functions.call(store, tool, arguments).await,
+            Form::Command(pre) => command::call(pre, store).await,
             #[cfg(test)]
             Form::Nothing => Ok(Err(types::Failure::Failed("nothing to call".into()))),
         }
     }
 }
 
-impl std::fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared").finish_non_exhaustive()
     }
 }
@@ -160,8 +197,7 @@ pub(super) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         });
     }
     match bytes.get(4..8) {
-        // Version 1, layer 0: a core module. Version 13, layer 1: a component.
-        Some([_, _, 0, 0]) => Err(PrepareError::CoreModule),
+        // Version 1, layer 0: a core module. Version 13, layer 1: a component. Their sections are alike.
         Some(_) if sections_are_complete(bytes.get(8..).unwrap_or_default()) => Ok(()),
         _ => Err(PrepareError::Incomplete),
     }
@@ -210,7 +246,6 @@ mod tests {
         assert_eq!(refused(b""), PrepareError::Incomplete);
         assert_eq!(refused(b"\0as"), PrepareError::Incomplete);
         assert_eq!(refused(b"\0asm\x0d\0"), PrepareError::Incomplete);
-        assert_eq!(refused(b"\0asm\x01\0\0\0"), PrepareError::CoreModule);
         assert_eq!(
             refused(b"hello, world").to_string(),
             "not a WebAssembly file: it begins with \"hello, w\", not with \\0asm"

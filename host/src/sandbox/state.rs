@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::FsPerms;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
@@ -40,9 +41,15 @@ impl State {
         permissions: &Permissions,
         config: Arc<BTreeMap<String, String>>,
         observer: Arc<dyn Observer>,
+        input: Option<String>,
     ) -> Result<Self, String> {
-        let stdio = Stdio::new(limits.stdio.as_u64());
+        let mut stdio = Stdio::new(limits.stdio.as_u64());
         let mut wasi = WasiCtxBuilder::new();
+        if let Some(text) = input {
+            wasi.stdin(MemoryInputPipe::new(text));
+            // One byte more than an answer may have: enough to see that it is too large.
+            stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
+        }
         wasi.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
         for name in &permissions.environment {
             if let Ok(value) = std::env::var(name) {

@@ -27,27 +27,35 @@ struct Shared {
     written: u64,
     /// Past this the guest is stopped.
     limit: u64,
+    /// How much of standard output is kept.
+    keep: usize,
 }
 
 /// One of the two streams, as the guest holds it.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     stdio: Stdio,
-    kept: fn(&mut Shared) -> &mut Vec<u8>,
+    kept: fn(&mut Shared) -> (&mut Vec<u8>, usize),
 }
 
 impl Stdio {
     pub(super) fn new(limit: u64) -> Self {
-        let shared = Shared { stdout: Vec::new(), stderr: Vec::new(), written: 0, limit };
+        let shared = Shared { stdout: Vec::new(), stderr: Vec::new(), written: 0, limit, keep: KEPT };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
+    /// The same, with so much of standard output kept: of a command, it is the answer.
+    pub(super) fn keeping(self, stdout: usize) -> Self {
+        self.with(|shared| shared.keep = stdout);
+        self
+    }
+
     pub(super) fn stdout(&self) -> Stream {
-        Stream { stdio: self.clone(), kept: |shared| &mut shared.stdout }
+        Stream { stdio: self.clone(), kept: |shared| (&mut shared.stdout, shared.keep) }
     }
 
     pub(super) fn stderr(&self) -> Stream {
-        Stream { stdio: self.clone(), kept: |shared| &mut shared.stderr }
+        Stream { stdio: self.clone(), kept: |shared| (&mut shared.stderr, KEPT) }
     }
 
     /// Whether the guest wrote more than it may.
@@ -88,8 +96,8 @@ impl OutputStream for Stream {
         let kept = self.kept;
         self.stdio.with(|shared| {
             shared.written += bytes.len() as u64;
-            let kept = kept(shared);
-            let room = KEPT.saturating_sub(kept.len());
+            let (kept, keep) = kept(shared);
+            let room = keep.saturating_sub(kept.len());
             kept.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
             if shared.written > shared.limit {
                 return Err(StreamError::trap("standard output and error went over their bound"));

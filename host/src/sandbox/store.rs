@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::definition::ToolDefinition;
+use crate::definition::Description;
 use crate::plugin::Digest;
 
 /// What a temporary file is called while it is written.
@@ -48,8 +48,8 @@ struct Record {
     /// Its length and checksum: disks and people make mistakes.
     length: u64,
     crc32: u32,
-    /// What the component said its tools are.
-    tools: Vec<ToolDefinition>,
+    /// How the component described itself.
+    description: Description,
 }
 
 impl Store {
@@ -67,9 +67,9 @@ impl Store {
         Ok(store)
     }
 
-    /// The component with this digest, and what it said its tools are. A file
+    /// The component with this digest, and how it described itself. A file
     /// that is not what it should be is removed, with one line in the log.
-    pub(super) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Vec<ToolDefinition>)> {
+    pub(super) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Description)> {
         let path = self.record(digest);
         let text = fs::read(&path).ok()?;
         let found = self.open_record(engine, &text);
@@ -86,7 +86,7 @@ impl Store {
         }
     }
 
-    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Vec<ToolDefinition>), String> {
+    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Description), String> {
         let record: Record = serde_json::from_slice(text).map_err(|error| format!("its record is damaged: {error}"))?;
         let path = self.folder.join(Path::new(&record.code).file_name().ok_or("its record is damaged")?);
         let code = fs::read(&path).map_err(|error| format!("its code cannot be read: {error}"))?;
@@ -97,7 +97,7 @@ impl Store {
         }
         drop(code);
         let component = open(engine, &path).map_err(|error| error.root_cause().to_string())?;
-        Ok((component, record.tools))
+        Ok((component, record.description))
     }
 
     /// A file to compile into, which [`Store::keep`] keeps.
@@ -105,15 +105,15 @@ impl Store {
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)
     }
 
-    /// Keeps compiled code and what it said its tools are. A store that cannot
+    /// Keeps compiled code and how it described itself. A store that cannot
     /// is a slower start and nothing else, so errors are for the log.
-    pub(super) fn keep(&self, digest: Digest, code: NamedTempFile, tools: Vec<ToolDefinition>) {
-        if let Err(error) = self.try_keep(digest, code, tools) {
+    pub(super) fn keep(&self, digest: Digest, code: NamedTempFile, description: Description) {
+        if let Err(error) = self.try_keep(digest, code, description) {
             tracing::warn!(%digest, "a compiled component is not kept: {error}");
         }
     }
 
-    fn try_keep(&self, digest: Digest, code: NamedTempFile, tools: Vec<ToolDefinition>) -> io::Result<()> {
+    fn try_keep(&self, digest: Digest, code: NamedTempFile, description: Description) -> io::Result<()> {
         // Another server was faster. Compiling twice does not give the same bytes, and two files would be one too many.
         if self.record(digest).exists() {
             return Ok(());
@@ -124,7 +124,7 @@ impl Store {
         let name = format!("{digest}-{:016x}-{crc32:08x}.cwasm", self.engine);
         code.as_file().sync_all()?;
         code.persist(self.folder.join(&name))?;
-        let record = Record { code: name, length: bytes.len() as u64, crc32, tools };
+        let record = Record { code: name, length: bytes.len() as u64, crc32, description };
         let mut file = self.scratch()?;
         file.write_all(&serde_json::to_vec(&record)?)?;
         file.as_file().sync_all()?;
@@ -262,6 +262,7 @@ fn make_private(folder: &Path) -> Result<(), String> {
 mod tests {
     use super::super::engine;
     use super::*;
+    use crate::definition::ToolDefinition;
     use crate::limits::Limits;
 
     const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
@@ -274,8 +275,9 @@ mod tests {
         Digest::of(COMPONENT.as_bytes())
     }
 
-    fn tools() -> Vec<ToolDefinition> {
-        vec![ToolDefinition { name: "t".into(), ..ToolDefinition::default() }]
+    fn tools() -> Description {
+        let tool = ToolDefinition { name: "t".into(), ..ToolDefinition::default() };
+        Description { tools: vec![tool], ..Description::default() }
     }
 
     /// A store with one component in it.

@@ -1,4 +1,4 @@
-//! The compiling child: `toolbay compile-worker` reads a component and writes its compiled form.
+//! The compiling child: `toolbay compile-worker` reads a plugin file and writes its compiled form.
 //!
 //! Compiling cannot be interrupted, and a component of a kilobyte can make it
 //! take minutes and gigabytes. In a process of its own it has limits that the
@@ -9,8 +9,12 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
+use serde::{Deserialize, Serialize};
 
+use super::adapt::{self, Kind};
+use super::docs::Docs;
 use super::engine;
+use super::prepared::one_line;
 
 /// A compiled component is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
@@ -20,27 +24,82 @@ const OUTPUT: u64 = 1 << 30;
 /// not come up for minutes.
 const NICE: i32 = 10;
 
+/// What a complaint about a component begins with.
+const INVALID: &str = "not a valid component: ";
+
 /// The exit code that says: compiled, but the output could not be written.
 pub(super) const UNWRITTEN: u8 = 3;
 
-/// Compiles standard input to standard output, within `memory` bytes of address
-/// space and `cpu` seconds. What is wrong with the input goes to standard error.
+/// How many bytes of notes a child may leave. More is documentation that nobody reads.
+pub(super) const NOTES: usize = 1 << 20;
+
+/// What the child found out about a file, beside its code.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Notes {
+    /// What the file is.
+    pub(super) kind: Kind,
+    /// What its author wrote about its functions.
+    pub(super) docs: Docs,
+    /// What the operator should know.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Compiles standard input to standard output: the length of the plugin file (eight
+/// bytes, little endian), the file, and the `.wit` file beside it. Within `memory`
+/// bytes of address space and `cpu` seconds. Standard error gets the notes, or
+/// what is wrong with the input.
 pub(crate) fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
         return failed(&format!("the compiler could not be limited: {error}"));
     }
-    let mut bytes = Vec::new();
-    if let Err(error) = io::stdin().read_to_end(&mut bytes) {
-        return failed(&format!("the compiler could not read the component: {error}"));
-    }
-    let compiled = engine::compiler(stack).and_then(|engine| engine.precompile_component(&bytes));
+    let (file, wit) = match read() {
+        Ok(job) => job,
+        Err(error) => return failed(&format!("the compiler could not read the component: {error}")),
+    };
+    let (component, kind) = match adapt::componentize(file) {
+        Ok(adapted) => adapted,
+        Err(why) => return failed(&why),
+    };
+    let compiled = engine::compiler(stack).and_then(|engine| engine.precompile_component(&component));
     match compiled {
-        Ok(code) => match io::stdout().write_all(&code) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::from(UNWRITTEN),
-        },
-        Err(error) => failed(&error.root_cause().to_string()),
+        Ok(code) => {
+            if io::stdout().write_all(&code).is_err() {
+                return ExitCode::from(UNWRITTEN);
+            }
+            drop(io::stderr().write_all(&notes(kind, &component, &wit)));
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&format!("{INVALID}{}", error.root_cause())),
     }
+}
+
+/// The plugin file and the `.wit` file.
+fn read() -> io::Result<(Vec<u8>, String)> {
+    let mut stdin = io::stdin().lock();
+    let mut length = [0; 8];
+    stdin.read_exact(&mut length)?;
+    let mut file = Vec::new();
+    stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut file)?;
+    let mut wit = String::new();
+    stdin.read_to_string(&mut wit)?;
+    Ok((file, wit))
+}
+
+fn notes(kind: Kind, component: &[u8], wit: &str) -> Vec<u8> {
+    let mut remarks = Vec::new();
+    let beside = if wit.is_empty() { Ok(Docs::default()) } else { Docs::of_wit(wit) };
+    let beside = beside.unwrap_or_else(|why| {
+        remarks.push(format!("the .wit file beside it is not used: {}", one_line(&why)));
+        Docs::default()
+    });
+    let mut docs = Docs::of_component(component);
+    docs.functions.extend(beside.functions);
+    let text = serde_json::to_vec(&Notes { kind, docs, remarks: remarks.clone() }).unwrap_or_default();
+    if text.len() <= NOTES {
+        return text;
+    }
+    remarks = vec!["its documentation is larger than 1 MiB and not used".to_owned()];
+    serde_json::to_vec(&Notes { kind, docs: Docs::default(), remarks }).unwrap_or_default()
 }
 
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {

@@ -48,7 +48,8 @@ cases! {
         => refused("the file is larger than 64.0 MiB (server.component raises it)");
 
     a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
-        => refused("a core WebAssembly module, not a component; build it for wasm32-wasip2, or turn it into a \
+        => refused("a core WebAssembly module that exports neither `_start` nor the functions of \
+            toolbay:plugin/tools, so nothing says how to call it; build it for wasm32-wasip2, or turn it into a \
             component with `wasm-tools component new`");
 
     a_script: Folder, "is a script", |folder| put(folder, "#!/bin/sh\nrm -rf /\n")
@@ -60,7 +61,7 @@ cases! {
 
     another_component: Folder, "is a component for another host",
         |folder| put(folder, wat::parse_str("(component)").unwrap())
-        => refused("does not export toolbay:plugin/tools@0.1.0; it exports nothing");
+        => refused("exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports nothing");
 
     a_grant_for_more: Folder, "has a grant with keys that there are not",
         |folder| {

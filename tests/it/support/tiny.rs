@@ -106,13 +106,32 @@ impl Tiny {
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    fn text(&self) -> String {
+    /// The same tools as a core module, as compilers leave it before it becomes a component.
+    pub(crate) fn module(&self) -> Vec<u8> {
+        let (data, list, answer) = self.data();
+        let text = format!(
+            r#"(module {libc}
+    (export "cabi_realloc" (func $realloc))
+    (func (export "toolbay:plugin/tools@0.1.0#list-tools") (result i32) (i32.const {list}))
+    (func (export "toolbay:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (result i32) (i32.const {answer})))"#,
+            libc = libc(&data.bytes),
+        );
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// What is in memory, and where in it the tools and the answer are.
+    fn data(&self) -> (Data, usize, usize) {
         let mut data = Data::default();
         let tools: Vec<u8> = self.tools.iter().flat_map(|tool| definition(&mut data, tool)).collect();
         let list = data.put(&tools);
         let list = data.put(&words(&[list, self.tools.len()]));
         let output = output(&mut data, &self.answer, self.structured.as_deref());
         let answer = data.put(&output);
+        (data, list, answer)
+    }
+
+    fn text(&self) -> String {
+        let (data, list, answer) = self.data();
         let with = if self.imports.contains("$import") {
             r#"(with "host" (instance (export "import" (func $import))))"#
         } else {
@@ -195,7 +214,7 @@ fn libc(data: &[u8]) -> String {
         r#"(memory (export "memory") {pages})
     (data (i32.const {BASE}) "{literal}")
     (global $next (mut i32) (i32.const {end}))
-    (func (export "realloc") (param i32 i32 i32 i32) (result i32) (local $at i32)
+    (func $realloc (export "realloc") (param i32 i32 i32 i32) (result i32) (local $at i32)
       (local.set $at (i32.and (i32.add (global.get $next) (i32.const 15)) (i32.const -16)))
       (global.set $next (i32.add (local.get $at) (local.get 3)))
       (block $fits (loop $more

@@ -1,0 +1,180 @@
+//! The types of a plain function, as a tree of our own: schemas, values and WIT text are made from it.
+
+use std::fmt;
+
+use wasmtime::component::Type;
+
+/// How many types a function's signature may be made of, all nesting counted.
+/// A type that doubles itself thirty times is a few bytes in a component.
+const TYPES: usize = 1_000;
+
+/// How deep they may nest.
+const DEPTH: usize = 16;
+
+/// A WIT type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Bool,
+    Integer(Integer),
+    Float32,
+    Float64,
+    Char,
+    String,
+    /// `list<u8>`, which is base64 in JSON.
+    Bytes,
+    List(Box<Shape>),
+    Record(Vec<(String, Shape)>),
+    Tuple(Vec<Shape>),
+    Variant(Vec<(String, Option<Shape>)>),
+    Enum(Vec<String>),
+    Option(Box<Shape>),
+    Result(Option<Box<Shape>>, Option<Box<Shape>>),
+    Flags(Vec<String>),
+}
+
+/// The integers of WIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Integer {
+    S8,
+    U8,
+    S16,
+    U16,
+    S32,
+    U32,
+    S64,
+    U64,
+}
+
+impl Integer {
+    /// The smallest and the largest value.
+    pub(super) fn range(self) -> (i128, i128) {
+        match self {
+            Self::S8 => (i8::MIN.into(), i8::MAX.into()),
+            Self::U8 => (0, u8::MAX.into()),
+            Self::S16 => (i16::MIN.into(), i16::MAX.into()),
+            Self::U16 => (0, u16::MAX.into()),
+            Self::S32 => (i32::MIN.into(), i32::MAX.into()),
+            Self::U32 => (0, u32::MAX.into()),
+            Self::S64 => (i64::MIN.into(), i64::MAX.into()),
+            Self::U64 => (0, u64::MAX.into()),
+        }
+    }
+
+    /// Whether JSON numbers, as most clients read them, cannot hold every value.
+    pub(super) fn is_wide(self) -> bool {
+        matches!(self, Self::S64 | Self::U64)
+    }
+}
+
+/// What is left of the budget of one signature.
+pub(super) struct Budget(usize);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(TYPES)
+    }
+}
+
+impl Shape {
+    /// Reads a type.
+    ///
+    /// # Errors
+    ///
+    /// Why no tool can have it.
+    pub(super) fn of(ty: &Type, budget: &mut Budget) -> Result<Self, String> {
+        Self::nested(ty, budget, 0)
+    }
+
+    fn nested(ty: &Type, budget: &mut Budget, depth: usize) -> Result<Self, String> {
+        budget.0 = budget.0.checked_sub(1).ok_or_else(|| format!("its types are more than {TYPES}"))?;
+        if depth > DEPTH {
+            return Err(format!("its types nest deeper than {DEPTH}"));
+        }
+        let mut inner = |ty: &Type| Self::nested(ty, budget, depth + 1);
+        Ok(match ty {
+            Type::Bool => Self::Bool,
+            Type::S8 => Self::Integer(Integer::S8),
+            Type::U8 => Self::Integer(Integer::U8),
+            Type::S16 => Self::Integer(Integer::S16),
+            Type::U16 => Self::Integer(Integer::U16),
+            Type::S32 => Self::Integer(Integer::S32),
+            Type::U32 => Self::Integer(Integer::U32),
+            Type::S64 => Self::Integer(Integer::S64),
+            Type::U64 => Self::Integer(Integer::U64),
+            Type::Float32 => Self::Float32,
+            Type::Float64 => Self::Float64,
+            Type::Char => Self::Char,
+            Type::String => Self::String,
+            Type::List(list) => match inner(&list.ty())? {
+                Self::Integer(Integer::U8) => Self::Bytes,
+                item => Self::List(Box::new(item)),
+            },
+            Type::Record(record) => {
+                let fields = record.fields().map(|field| Ok((field.name.to_owned(), inner(&field.ty)?)));
+                Self::Record(fields.collect::<Result<_, String>>()?)
+            }
+            Type::Tuple(tuple) => Self::Tuple(tuple.types().map(|ty| inner(&ty)).collect::<Result<_, _>>()?),
+            Type::Variant(variant) => {
+                let cases =
+                    variant.cases().map(|case| Ok((case.name.to_owned(), case.ty.map(|ty| inner(&ty)).transpose()?)));
+                Self::Variant(cases.collect::<Result<_, String>>()?)
+            }
+            Type::Enum(names) => Self::Enum(names.names().map(str::to_owned).collect()),
+            Type::Option(option) => Self::Option(Box::new(inner(&option.ty())?)),
+            Type::Result(result) => {
+                let ok = result.ok().map(|ty| inner(&ty)).transpose()?.map(Box::new);
+                Self::Result(ok, result.err().map(|ty| inner(&ty)).transpose()?.map(Box::new))
+            }
+            Type::Flags(flags) => Self::Flags(flags.names().map(str::to_owned).collect()),
+            Type::Own(_) | Type::Borrow(_) => return Err("it takes or returns a resource".into()),
+            Type::Future(_) | Type::Stream(_) => return Err("it takes or returns a future or a stream".into()),
+            Type::ErrorContext | Type::Map(_) | Type::FixedLengthList(_) => {
+                return Err("it takes or returns a type that is not part of WASI 0.2".into());
+            }
+        })
+    }
+
+    /// Whether JSON `null` is one of its values.
+    pub(super) fn is_nullable(&self) -> bool {
+        matches!(self, Self::Option(_))
+    }
+}
+
+/// As it is written in WIT; types without a name are written out.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool => f.write_str("bool"),
+            Self::Integer(integer) => write!(f, "{}", format!("{integer:?}").to_lowercase()),
+            Self::Float32 => f.write_str("f32"),
+            Self::Float64 => f.write_str("f64"),
+            Self::Char => f.write_str("char"),
+            Self::String => f.write_str("string"),
+            Self::Bytes => f.write_str("list<u8>"),
+            Self::List(item) => write!(f, "list<{item}>"),
+            Self::Record(fields) => {
+                let fields = fields.iter().map(|(name, shape)| format!("{name}: {shape}"));
+                write!(f, "record {{ {} }}", joined(fields))
+            }
+            Self::Tuple(items) => write!(f, "tuple<{}>", joined(items.iter().map(ToString::to_string))),
+            Self::Variant(cases) => {
+                let cases = cases.iter().map(|(name, shape)| match shape {
+                    Some(shape) => format!("{name}({shape})"),
+                    None => name.clone(),
+                });
+                write!(f, "variant {{ {} }}", joined(cases))
+            }
+            Self::Enum(names) => write!(f, "enum {{ {} }}", joined(names.iter().cloned())),
+            Self::Flags(names) => write!(f, "flags {{ {} }}", joined(names.iter().cloned())),
+            Self::Option(inner) => write!(f, "option<{inner}>"),
+            Self::Result(None, None) => f.write_str("result"),
+            Self::Result(Some(ok), None) => write!(f, "result<{ok}>"),
+            Self::Result(None, Some(err)) => write!(f, "result<_, {err}>"),
+            Self::Result(Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
+        }
+    }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
+}

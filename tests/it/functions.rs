@@ -1,0 +1,199 @@
+//! Components for any host: plain functions, commands and core modules as tools.
+
+use serde_json::{Value, json};
+
+use crate::support::wit::component;
+use crate::support::{Folder, Server, Tiny, Toolbay, text};
+
+/// What a plugin of plain functions says in WIT.
+const GREETER: &str = "package acme:greeter@1.4.0;
+interface people {
+    /// Who is greeted.
+    record person {
+        /// The name as it is said aloud.
+        name: string,
+        age: option<u8>,
+    }
+    /// Answers with the name.
+    greet: func(who: person) -> string;
+    /// Counts up to a number.
+    count: func(to: u32) -> result<u32, string>;
+}
+world greeter {
+    export people;
+}";
+
+/// `greet` answers the name that it was given; `count` answers its argument, and fails for zero.
+fn greeter() -> Vec<u8> {
+    component(
+        GREETER,
+        r#"(func (export "acme:greeter/people@1.4.0#greet") (param i32 i32 i32 i32) (result i32)
+            (i32.store (i32.const 16) (local.get 0)) (i32.store (i32.const 20) (local.get 1)) (i32.const 16))
+        (data (i32.const 64) "nothing to count")
+        (func (export "acme:greeter/people@1.4.0#count") (param i32) (result i32)
+            (i32.store (i32.const 32) (i32.eqz (local.get 0)))
+            (i32.store (i32.const 36) (select (i32.const 64) (local.get 0) (i32.eqz (local.get 0))))
+            (i32.store (i32.const 40) (i32.const 16))
+            (i32.const 32))"#,
+    )
+}
+
+/// A WASI 0.1 command of `body`, which may call `$read` and `$write` with a file and a vector, and `$exit`.
+fn command(body: &str) -> Vec<u8> {
+    let wasi = |name: &str, ty: &str| format!(r#"(import "wasi_snapshot_preview1" "{name}" (func {ty}))"#);
+    let imports = [
+        wasi("fd_read", "$read (param i32 i32 i32 i32) (result i32)"),
+        wasi("fd_write", "$write (param i32 i32 i32 i32) (result i32)"),
+        wasi("proc_exit", "$exit (param i32)"),
+    ];
+    let imports = imports.join("\n");
+    wat::parse_str(format!(r#"(module {imports} (memory (export "memory") 1) (func (export "_start") {body}))"#))
+        .unwrap()
+}
+
+/// Reads standard input into 1024, and says how much that was at 8.
+const READ: &str = "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
+    (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (i32.store (i32.const 4) (i32.load (i32.const 8)))";
+
+/// Writes what was read to a file.
+fn write(file: u32) -> String {
+    format!("(drop (call $write (i32.const {file}) (i32.const 0) (i32.const 1) (i32.const 12)))")
+}
+
+fn tool(server: &mut Server, name: &str) -> Value {
+    server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
+}
+
+#[test]
+fn each_function_is_a_tool() {
+    let folder = Folder::with("greeter.wasm", greeter());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["count", "greet"]);
+    assert_eq!(
+        tool(&mut server, "greet")["description"],
+        "greet: func(who: record { name: string, age: option<u8> }) -> string"
+    );
+    assert_eq!(server.text("greet", json!({"who": {"name": "Ada"}})), "Ada");
+    let counted = server.call("count", json!({"to": 7}));
+    assert_eq!(counted["structuredContent"], json!({"result": 7}));
+    assert_eq!(text(&counted), r#"{"result":7}"#);
+    assert_eq!(server.failure("count", json!({"to": 0})), ("none".into(), "nothing to count".into()));
+    let misfit = server.call("count", json!({"to": 1_u64 << 32}));
+    assert!(text(&misfit).contains("/to: 4294967296 is greater than the maximum of 4294967295"), "{misfit}");
+}
+
+#[test]
+fn the_wit_file_beside_it_says_what_they_do() {
+    let folder = Folder::with("greeter.wasm", greeter());
+    folder.put("greeter.wit", GREETER);
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["count", "greet"]);
+    insta::assert_json_snapshot!(server.tools());
+    folder.put("greeter.wit", GREETER.replace("Counts up to", "Reaches for"));
+    server.until("the new words", |server| tool(server, "count")["description"] == "Reaches for a number.");
+    folder.put("greeter.wit", "world {");
+    server.until("the types instead", |server| {
+        tool(server, "count")["description"] == "count: func(to: u32) -> result<u32, string>"
+    });
+    let listed = Toolbay::new(&folder).args(["list"]).run();
+    assert!(listed.stdout.contains("the .wit file beside it is not used: expected"), "{listed}");
+}
+
+#[test]
+fn the_operator_has_the_last_word_on_how_a_tool_is_shown() {
+    let folder = Folder::with("greeter.wasm", greeter());
+    let grant = |hidden: bool| {
+        format!(
+            "[tools.greet]\ntitle = \"Greet\"\ndescription = \"Say hello.\"\nannotations = {{ read_only = true }}\n\
+             [tools.count]\nhidden = {hidden}"
+        )
+    };
+    folder.put("greeter.toml", grant(true));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["greet"]);
+    let shown = tool(&mut server, "greet");
+    assert_eq!((&shown["title"], &shown["description"]), (&json!("Greet"), &json!("Say hello.")));
+    assert_eq!(shown["annotations"], json!({"readOnlyHint": true}));
+    assert_eq!(server.error("tools/call", json!({"name": "count", "arguments": {"to": 1}}))["code"], -32602);
+    folder.put("greeter.toml", grant(false));
+    server.wait_until_listed(&["count", "greet"]);
+}
+
+#[test]
+fn a_function_that_cannot_be_a_tool_is_left_out_with_its_reason() {
+    let wit = "package a:b; world w {
+        export shop: interface { resource basket; open: func() -> own<basket>; hours: func() -> u8; }
+    }";
+    let exports = r#"(func (export "shop#open") (result i32) unreachable)
+        (func (export "shop#hours") (result i32) (i32.const 9))"#;
+    let folder = Folder::with("shop.wasm", component(wit, exports));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["hours"]);
+    let said = server.log.wait_for("function shop#open is not offered");
+    assert!(said.contains("it takes or returns a resource"), "{said}");
+    assert_eq!(server.call("hours", json!({}))["structuredContent"], json!({"result": 9}));
+    let listed = Toolbay::new(&folder).args(["list"]).run();
+    assert!(listed.stdout.contains("function shop#open is not offered: it takes or returns a resource"), "{listed}");
+}
+
+#[test]
+fn a_command_is_a_tool_called_as_its_file_is() {
+    // Answers what it reads.
+    let folder = Folder::with("to upper.wasm", command(&format!("{READ} {}", write(1))));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["to_upper"]);
+    let answer = server.call("to_upper", json!({"a": [1, "ü"]}));
+    assert_eq!(text(&answer), r#"{"a":[1,"ü"]}"#);
+    assert_eq!(answer["structuredContent"], json!({"a": [1, "ü"]}));
+    // The name is the file's, also in the grant.
+    folder.put("to upper.toml", "[tools.to_upper]\ndescription = \"Echoes.\"\nlimits = { fuel = 10 }");
+    server.until("the grant", |server| tool(server, "to_upper")["description"] == "Echoes.");
+    assert_eq!(server.failure("to_upper", json!({})).0, "fuel");
+}
+
+#[test]
+fn a_command_that_fails_says_what_it_wrote() {
+    let body = format!("{READ} {} (call $exit (i32.const 3))", write(2));
+    let folder = Folder::with("fails.wasm", command(&body));
+    folder.put("quiet.wasm", command("(call $exit (i32.const 3))"));
+    folder.put("fine.wasm", command(&format!("{READ} {} (call $exit (i32.const 0))", write(1))));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["fails", "fine", "quiet"]);
+    assert_eq!(server.failure("fails", json!({"a": 1})), ("none".into(), r#"{"a":1}"#.into()));
+    assert_eq!(server.failure("quiet", json!({})), ("none".into(), "it ended with code 1".into()));
+    assert_eq!(server.text("fine", json!({})), "{}");
+}
+
+#[test]
+fn a_command_that_writes_more_than_a_result_may_have_fails() {
+    let body = format!("{READ} (loop $again {} (br $again))", write(1));
+    let folder = Folder::with("chatty.wasm", command(&body));
+    folder.put("chatty.toml", "[limits]\noutput = \"1KiB\"\nstdio = \"64KiB\"");
+    folder.put("long.wasm", command(&format!("{READ} {}", write(1).repeat(40))));
+    folder.put("long.toml", "[limits]\noutput = \"1KiB\"");
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["chatty", "long"]);
+    let arguments = json!({"a": "x".repeat(100)});
+    assert_eq!(server.failure("chatty", arguments.clone()).0, "output");
+    let (kind, words) = server.failure("long", arguments);
+    assert_eq!((kind.as_str(), words.contains("limits.output")), ("output", true), "{words}");
+}
+
+#[test]
+fn a_module_with_the_functions_of_the_contract_needs_no_packaging() {
+    let folder = Folder::with("module.wasm", Tiny::new(&["hello"]).answer("from a module").module());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["hello"]);
+    assert_eq!(server.text("hello", json!({})), "from a module");
+}
+
+#[test]
+fn what_is_stored_is_what_was_described() {
+    let folder = Folder::with("greeter.wasm", greeter());
+    folder.put("greeter.wit", GREETER);
+    let list = || Toolbay::new(&folder).args(["list", "--json"]).run().stdout;
+    let first = list();
+    assert!(first.contains("greet"), "{first}");
+    assert_eq!(list(), first, "the second start describes it from the store");
+}
