@@ -1,8 +1,11 @@
 //! The command line: what each word means, and which exit code says what.
 
 mod call;
+mod check;
 mod compile;
+mod dev;
 mod list;
+mod new;
 mod serve;
 
 use std::io::Write as _;
@@ -45,6 +48,38 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Explain a plugin file before trusting it: what it is, its tools, and what it can use
+    Check {
+        /// The plugin file
+        file: PathBuf,
+        #[command(flatten)]
+        common: Common,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Begin a plugin: a folder that builds at once
+    New {
+        /// The folder to make; its last part is the plugin's name, such as my-weather
+        name: PathBuf,
+        /// The language to write it in
+        #[arg(long, value_name = "LANGUAGE")]
+        language: new::Language,
+        /// Plain WIT functions, without an SDK
+        #[arg(long)]
+        plain: bool,
+    },
+    /// Build a plugin after each change, put it into the plugin folder, and make its example call
+    Dev {
+        /// The plugin's project: the folder with its plugin.toml
+        #[arg(default_value = ".")]
+        project: PathBuf,
+        #[command(flatten)]
+        common: Common,
+        /// Build once and end
+        #[arg(long)]
+        once: bool,
+    },
     /// Compile every plugin in the folder into the store, so that a server starts at once
     Compile(Common),
     /// Compile standard input to standard output; toolbay starts this itself
@@ -69,6 +104,9 @@ enum Command {
         /// Print the whole result as JSON
         #[arg(long)]
         json: bool,
+        /// Print what the call used, beside what it was allowed
+        #[arg(long)]
+        usage: bool,
     },
 }
 
@@ -90,12 +128,17 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Serve(common) => serve::run(&common),
+            Command::Check { file, common, json } => check::run(&common, &file, json),
+            Command::New { name, language, plain } => new::run(&name, language, plain),
+            Command::Dev { project, common, once } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),
             Command::CompileWorker { stack, memory, cpu } => {
                 return worker::run(ByteSize::b(stack), memory, cpu);
             }
             Command::List { common, json } => list::run(&common, json),
-            Command::Call { tool, arguments, common, json } => call::run(&common, tool, &arguments, json),
+            Command::Call { tool, arguments, common, json, usage } => {
+                call::run(&common, tool, &arguments, call::Show { json, usage })
+            }
         };
         result.unwrap_or_else(|error| {
             complain(&format!("{error:#}"));

@@ -20,6 +20,7 @@ pub mod definition;
 pub mod limits;
 pub mod mcp;
 pub mod plugin;
+pub mod project;
 pub mod rate;
 pub mod sandbox;
 pub mod schema;

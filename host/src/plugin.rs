@@ -9,6 +9,7 @@ pub mod folder;
 pub mod grant;
 pub mod loader;
 pub mod reloader;
+pub mod usage;
 pub mod watcher;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +20,7 @@ use tokio::sync::Semaphore;
 
 use self::breaker::{Breaker, BreakerRules};
 use self::grant::Shown;
+use self::usage::RecentUsage;
 use crate::catalog::CheckedDefinition;
 use crate::rate::{Rate, RateLimit};
 use crate::sandbox::{Environment, Prepared, Source};
@@ -42,6 +44,8 @@ pub struct Plugin {
     pub rates: HashMap<String, Rate>,
     /// Whether it rests.
     pub breaker: Breaker,
+    /// What its calls used lately.
+    pub usage: RecentUsage,
 }
 
 /// On which terms a plugin serves: its grant, clamped by the server.
@@ -82,7 +86,7 @@ impl Plugin {
         let tools = offered(&id, &component, &terms);
         let names = tools.iter().map(|tool| tool.name.clone());
         let rates = names.filter_map(|name| Some((name, Rate::new(terms.rate_limit?)?))).collect();
-        Self { id, component, terms, tools, slots, rates, breaker: Breaker::default() }
+        Self { id, component, terms, tools, slots, rates, breaker: Breaker::default(), usage: RecentUsage::default() }
     }
 
     /// What a call of the tool is given; `name` is the one within the plugin.

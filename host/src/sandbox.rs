@@ -4,6 +4,7 @@
 //! [`Prepared`] component once; a call takes it, an [`Environment`] and
 //! arguments, and ends as a [`Finished`]. Nothing of a guest outlives its call.
 
+mod about;
 mod adapt;
 mod bindings;
 mod call;
@@ -35,6 +36,7 @@ use tokio::task::JoinHandle;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
+pub use self::about::About;
 pub use self::call::{Environment, Finished, LogLevel, Observer, Progress, Usage};
 use self::compile::Compiler;
 pub use self::compile::{Compile, Source};
@@ -102,11 +104,18 @@ pub struct Compiled {
     docs: Docs,
     /// What the operator should know.
     remarks: Vec<String>,
+    /// What the file is.
+    about: About,
     /// To be kept.
     scratch: Scratch,
 }
 
 impl Compiled {
+    /// What the file is, as far as a child compiled it.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
     /// What is called, and what is kept.
     pub fn into_parts(self) -> (Prepared, Scratch) {
         (self.prepared, self.scratch)
@@ -157,8 +166,9 @@ impl Sandbox {
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         prepared::check_preamble(&source.file)?;
         let linked = |component: &Component, notes: Option<Notes>, scratch| {
-            let (docs, remarks) = notes.map(|notes| (notes.docs, notes.remarks)).unwrap_or_default();
-            Ok(Compiled { prepared: self.link(component)?, docs, remarks, scratch: Scratch(scratch) })
+            let (docs, remarks, about) =
+                notes.map(|notes| (notes.docs, notes.remarks, notes.about)).unwrap_or_default();
+            Ok(Compiled { prepared: self.link(component)?, docs, remarks, about, scratch: Scratch(scratch) })
         };
         let Some(compiler) = &self.inner.compiler else {
             let component = self.blocking(move |engine| Component::new(engine, &source.file)).await?;

@@ -2,6 +2,7 @@
 //!
 //! Knows neither JSON-RPC nor wasmtime.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::admission::{Admission, Client, Refused};
 use crate::catalog::{Catalog, Snapshot, Tool};
 use crate::config::Config;
 use crate::content::Output;
+use crate::plugin::Plugin;
 use crate::sandbox::{CallError, Finished, LogLevel, Observer, Progress, Sandbox, Usage};
 use crate::schema::Violation;
 
@@ -124,6 +126,7 @@ impl Service {
             self.sandbox.call(&plugin.component.prepared, plugin.environment(name), observer, name, &arguments).await;
         drop(permit);
         log_end(&tool, &finished);
+        plugin.usage.note(finished.usage, matches!(finished.result, Err(CallError::Limit(_))));
         let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
         if plugin.breaker.note(crashed, plugin.terms.breaker) {
             let rest = humantime::format_duration(plugin.terms.breaker.rest);
@@ -131,6 +134,17 @@ impl Service {
         }
         let result = finished.result.and_then(|output| check_output(&tool, output)).map_err(Failure::Call);
         Answer { result, usage: Some(finished.usage) }
+    }
+
+    /// Logs, for each plugin that was called, which limits its last calls would have kept.
+    pub fn log_suggestions(&self) {
+        let snapshot = self.catalog.snapshot();
+        // A plugin has several tools, which are not beside each other.
+        let plugins: BTreeMap<&str, &Arc<Plugin>> =
+            snapshot.tools.values().map(|tool| (tool.plugin.id.as_str(), &tool.plugin)).collect();
+        for (plugin, suggestion) in plugins.iter().filter_map(|(id, plugin)| Some((id, plugin.usage.suggest()?))) {
+            tracing::info!(plugin, "suggested limits: {suggestion}");
+        }
     }
 
     async fn snapshot_within(&self, wait: Duration, ready: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {

@@ -9,12 +9,22 @@ use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 
 use super::{Common, block_on, complain, loaded, print};
+use crate::limits::Limits;
 use crate::mcp::{result_json, revision::Revision};
 use crate::sandbox::{LogLevel, Observer, Progress, Usage, thousands};
 use crate::service::{Answer, Failure, Request, Service};
 use crate::toml_file::nearest;
 
-pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) -> anyhow::Result<ExitCode> {
+/// How the outcome is printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Show {
+    /// The whole result as JSON.
+    pub(super) json: bool,
+    /// What was used, beside what was allowed.
+    pub(super) usage: bool,
+}
+
+pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
     let config = common.configure(true)?;
     block_on(async {
@@ -26,8 +36,15 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) ->
                 None => bail!("unknown tool {tool:?}; `toolbay list` shows what there is"),
             }
         }
+        let limits =
+            snapshot.tools.get(&tool).map(|tool| tool.plugin.environment(&tool.definition.name).limits.clone());
         let answer = call(Arc::new(service), Request { tool, arguments }).await?;
-        Ok(show(answer, json))
+        let used = answer.usage;
+        let code = self::show(answer, show.json);
+        if let (true, Some(used), Some(limits)) = (show.usage, used, limits) {
+            print_usage(used, &limits);
+        }
+        Ok(code)
     })
 }
 
@@ -44,7 +61,7 @@ fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
     }
 }
 
-async fn call(service: Arc<Service>, request: Request) -> anyhow::Result<Answer> {
+pub(super) async fn call(service: Arc<Service>, request: Request) -> anyhow::Result<Answer> {
     let calling = Arc::clone(&service);
     let running = service.sandbox().spawn(async move {
         let client = calling.admission().client();
@@ -53,7 +70,7 @@ async fn call(service: Arc<Service>, request: Request) -> anyhow::Result<Answer>
     running.await.context("the call failed unexpectedly")
 }
 
-fn show(answer: Answer, json: bool) -> ExitCode {
+pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
     let usage = answer.usage;
     let failed = answer.result.is_err();
     if let Err(Failure::UnknownTool(name)) = &answer.result {
@@ -98,6 +115,15 @@ fn text(result: &Value) -> String {
 fn used(usage: Usage) -> String {
     let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
     format!("{} fuel, {:.1} ms, {memory} of memory at most", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
+}
+
+/// What was used, beside what was allowed.
+fn print_usage(used: Usage, limits: &Limits) {
+    let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
+    let timeout = humantime::format_duration(limits.timeout);
+    complain(&format!("fuel    {} of {} (limits.fuel)", thousands(used.fuel), thousands(limits.fuel)));
+    complain(&format!("time    {:.1} ms of {timeout} (limits.timeout)", used.wall.as_secs_f64() * 1000.0));
+    complain(&format!("memory  {} of {} (limits.memory)", bytes(used.memory), bytes(limits.memory.as_u64())));
 }
 
 /// Shows a tool's progress while it runs; its log lines are in the log.

@@ -346,7 +346,7 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
 }
 
 /// What to say when `list-tools` did not answer.
-fn describe_failed(error: &CallError) -> String {
+pub(crate) fn describe_failed(error: &CallError) -> String {
     let why = match error {
         CallError::Limit(limit) => {
             // The keys that raise a call's limits do not raise this one's.

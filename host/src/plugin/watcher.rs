@@ -68,6 +68,33 @@ impl Watcher {
         Ok(watcher)
     }
 
+    /// Watches files, and folders with all that is in them. What changed is not told, only that something did.
+    ///
+    /// # Errors
+    ///
+    /// As [`Watcher::new`].
+    pub fn over(paths: &[PathBuf]) -> Result<Self, String> {
+        let inbox = Arc::new(Inbox::default());
+        let paths: Vec<PathBuf> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+        let handler = {
+            let (inbox, paths) = (Arc::clone(&inbox), paths.clone());
+            move |result: DebounceEventResult| inbox.put_within(&paths, result)
+        };
+        let debouncer = new_debouncer_opt(GATHER, Some(TICK), handler, NoCache, notify::Config::default())
+            .map_err(|error| advice(&error))?;
+        let mut watcher = Self { debouncer, folder: PathBuf::new(), inbox };
+        for path in &paths {
+            // Editors replace files: what is watched is the folder that a file is in.
+            let (at, mode) = if path.is_dir() {
+                (path.as_path(), RecursiveMode::Recursive)
+            } else {
+                (path.parent().unwrap_or(path), RecursiveMode::NonRecursive)
+            };
+            watcher.debouncer.watch(at, mode).map_err(|error| format!("cannot watch {}: {error}", path.display()))?;
+        }
+        Ok(watcher)
+    }
+
     /// Waits for changes and takes them.
     pub async fn changes(&mut self) -> Changes {
         let inbox = Arc::clone(&self.inbox);
@@ -124,6 +151,23 @@ impl Inbox {
             self.news.notify_one();
         }
     }
+
+    /// Notes that something at or below one of `paths` changed.
+    fn put_within(&self, paths: &[PathBuf], result: DebounceEventResult) {
+        let within = |event: &DebouncedEvent| {
+            let touched = event.paths.iter().any(|path| paths.iter().any(|watched| path.starts_with(watched)));
+            event.need_rescan() || (touched && is_change(event.kind))
+        };
+        if result.map_or(true, |events| events.iter().any(within)) {
+            self.changes.lock().unwrap_or_else(PoisonError::into_inner).any = true;
+            self.news.notify_one();
+        }
+    }
+}
+
+/// Reading makes access events: only the end of a write is news.
+fn is_change(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
 }
 
 impl Pending {
@@ -132,8 +176,7 @@ impl Pending {
             self.any = true;
             return;
         }
-        // Our own reading makes access events: only the end of a write is news.
-        if matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write)) {
+        if !is_change(event.kind) {
             return;
         }
         for path in &event.paths {

@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
@@ -19,8 +18,7 @@ const CONTRACT: &str = include_str!("../../../wit/plugin.wit");
 const CALL_TOOL: &str = "toolbay:plugin/tools@0.1.0#call-tool";
 
 /// What a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A component.
     Component,

@@ -122,6 +122,17 @@ impl Prepared {
         Ok(Self { form })
     }
 
+    /// How it offers its tools, in words.
+    pub fn form(&self) -> &'static str {
+        match &self.form {
+            Form::Tools(_) => "it exports toolbay:plugin/tools",
+            Form::Functions(_) => "each function that it exports is a tool",
+            Form::Command(_) => "it is a command: one tool, called as its file is",
+            #[cfg(test)]
+            Form::Nothing => "it has no tools",
+        }
+    }
+
     /// Whether it is one tool without a name of its own.
     pub fn is_command(&self) -> bool {
         matches!(self.form, Form::Command(_))

@@ -11,7 +11,8 @@ use bytesize::ByteSize;
 use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::adapt::{self, Kind};
+use super::about::About;
+use super::adapt;
 use super::docs::Docs;
 use super::engine;
 use super::prepared::one_line;
@@ -36,12 +37,12 @@ pub(super) const NOTES: usize = 1 << 20;
 /// What the child found out about a file, beside its code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Notes {
-    /// What the file is.
-    pub(super) kind: Kind,
     /// What its author wrote about its functions.
     pub(super) docs: Docs,
     /// What the operator should know.
     pub(super) remarks: Vec<String>,
+    /// What the file is.
+    pub(super) about: About,
 }
 
 /// Compiles standard input to standard output: the length of the plugin file (eight
@@ -66,7 +67,7 @@ pub(crate) fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
             if io::stdout().write_all(&code).is_err() {
                 return ExitCode::from(UNWRITTEN);
             }
-            drop(io::stderr().write_all(&notes(kind, &component, &wit)));
+            drop(io::stderr().write_all(&notes(About::new(kind, &component, code.len()), &component, &wit)));
             ExitCode::SUCCESS
         }
         Err(error) => failed(&format!("{INVALID}{}", error.root_cause())),
@@ -85,7 +86,7 @@ fn read() -> io::Result<(Vec<u8>, String)> {
     Ok((file, wit))
 }
 
-fn notes(kind: Kind, component: &[u8], wit: &str) -> Vec<u8> {
+fn notes(about: About, component: &[u8], wit: &str) -> Vec<u8> {
     let mut remarks = Vec::new();
     let beside = if wit.is_empty() { Ok(Docs::default()) } else { Docs::of_wit(wit) };
     let beside = beside.unwrap_or_else(|why| {
@@ -94,12 +95,13 @@ fn notes(kind: Kind, component: &[u8], wit: &str) -> Vec<u8> {
     });
     let mut docs = Docs::of_component(component);
     docs.functions.extend(beside.functions);
-    let text = serde_json::to_vec(&Notes { kind, docs, remarks: remarks.clone() }).unwrap_or_default();
+    let text = serde_json::to_vec(&Notes { docs, remarks: remarks.clone(), about: about.clone() }).unwrap_or_default();
     if text.len() <= NOTES {
         return text;
     }
     remarks = vec!["its documentation is larger than 1 MiB and not used".to_owned()];
-    serde_json::to_vec(&Notes { kind, docs: Docs::default(), remarks }).unwrap_or_default()
+    serde_json::to_vec(&Notes { docs: Docs::default(), remarks, about: About { wit: None, ..about } })
+        .unwrap_or_default()
 }
 
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {

@@ -1,0 +1,162 @@
+//! `toolbay check`: explains a plugin file before anybody trusts it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use bytesize::ByteSize;
+use serde_json::{Value, json};
+
+use super::{Common, block_on, print};
+use crate::catalog::{CheckedDefinition, check};
+use crate::config::Config;
+use crate::plugin::Digest;
+use crate::sandbox::{About, Sandbox, Source};
+
+/// What there is to say about a file.
+struct Findings {
+    digest: Digest,
+    size: u64,
+    about: About,
+    form: &'static str,
+    compile_ms: f64,
+    remarks: Vec<String>,
+    tools: Vec<std::sync::Arc<CheckedDefinition>>,
+}
+
+/// What an interface is, and what it needs before it does anything, by how its name begins.
+const INTERFACES: [(&str, &str); 10] = [
+    ("toolbay:plugin/", "logs, progress and configuration of the host; needs no permission"),
+    ("wasi:cli/environment", "environment variables; none, unless permissions.environment names them"),
+    ("wasi:cli/", "standard input and output, and the end of the program; captured, needs no permission"),
+    ("wasi:clocks/", "the time; needs no permission"),
+    ("wasi:filesystem/", "files; none, unless [[permissions.mounts]] gives folders"),
+    ("wasi:http/", "HTTP requests; refused at use"),
+    ("wasi:io/", "streams, of what else it imports; needs no permission"),
+    ("wasi:random/", "random numbers; needs no permission"),
+    ("wasi:sockets/", "network connections; refused at use"),
+    ("", "something that no plugin can have"),
+];
+
+pub(super) fn run(common: &Common, file: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    let config = common.configure(true)?;
+    let findings = block_on(look(config, file))?;
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    print(&if as_json { json_text(&findings)? } else { text(name, &findings) });
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
+    let name = file.display();
+    let size = std::fs::metadata(file).map(|metadata| metadata.len());
+    let size = size.map_err(|error| anyhow::anyhow!("{name} cannot be read: {}", error.kind()))?;
+    if size > config.server.component.as_u64() {
+        bail!("{name} is larger than {} (server.component raises it)", config.server.component.display().iec());
+    }
+    let source = Source {
+        file: std::fs::read(file).with_context(|| format!("{name} cannot be read"))?,
+        wit: std::fs::read_to_string(file.with_extension("wit")).unwrap_or_default(),
+    };
+    let digest = Digest::of_source(&source);
+    let sandbox = Sandbox::new(config.sandbox()?)?;
+    let began = Instant::now();
+    let compiled =
+        sandbox.compile(source).await.map_err(|error| anyhow::anyhow!("{name} cannot be a plugin: {error}"))?;
+    let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
+    let (asked, limits) = (sandbox.clone(), config.rules().describe);
+    let described = sandbox.spawn(async move {
+        let finished = asked.describe(&compiled, &limits).await;
+        (compiled, finished.result)
+    });
+    let (compiled, description) = described.await.context("asking it for its tools failed")?;
+    let description = description.map_err(|error| {
+        anyhow::anyhow!("{name} cannot be a plugin: {}", crate::plugin::loader::describe_failed(&error))
+    })?;
+    let tools = check(description.tools).map_err(|why| anyhow::anyhow!("{name} cannot be a plugin: {why}"))?;
+    let about = compiled.about().clone();
+    let (prepared, _) = compiled.into_parts();
+    Ok(Findings { digest, size, about, form: prepared.form(), compile_ms, remarks: description.remarks, tools })
+}
+
+/// What the imports let it do, in plain words, each once.
+fn needs(about: &About) -> Vec<&'static str> {
+    let mut words: Vec<&str> = Vec::new();
+    for import in &about.imports {
+        let known = INTERFACES.iter().find(|(start, _)| import.starts_with(start));
+        words.extend(known.map(|(_, words)| *words).filter(|known| !words.contains(known)));
+    }
+    words
+}
+
+fn text(name: &str, findings: &Findings) -> String {
+    let about = &findings.about;
+    let mut out = String::new();
+    let size = ByteSize::b(findings.size).display().iec();
+    let _ = writeln!(out, "{name}  {size}  sha256 {}", findings.digest);
+    let _ = writeln!(out, "    {}; {}", about.kind, findings.form);
+    if !about.made_with.is_empty() {
+        let _ = writeln!(out, "    made with {}", about.made_with.join(", "));
+    }
+    let code = ByteSize::b(about.code).display().iec();
+    let _ = writeln!(out, "    compiled in {:.0} ms to {code}", findings.compile_ms);
+    let _ = writeln!(out, "\nIt can use:");
+    let needs = needs(about);
+    for words in &needs {
+        let _ = writeln!(out, "    {words}");
+    }
+    if needs.is_empty() {
+        let _ = writeln!(out, "    nothing but its own memory");
+    }
+    for remark in &findings.remarks {
+        let _ = writeln!(out, "    ! {remark}");
+    }
+    let _ = writeln!(out, "\nIts tools:");
+    for tool in &findings.tools {
+        let _ = writeln!(out, "    {}", tool.name);
+        for line in tool.description.as_deref().unwrap_or_default().lines() {
+            let _ = writeln!(out, "        {line}");
+        }
+        let _ = writeln!(out, "        input   {}", tool.input.value());
+        if let Some(output) = &tool.output {
+            let _ = writeln!(out, "        output  {}", output.value());
+        }
+    }
+    if let Some(wit) = &about.wit {
+        let _ = writeln!(out, "\nIts types:");
+        for line in wit.lines() {
+            let _ = writeln!(out, "{}", format!("    {line}").trim_end());
+        }
+    }
+    out
+}
+
+fn json_text(findings: &Findings) -> serde_json::Result<String> {
+    let about = &findings.about;
+    let tool = |tool: &CheckedDefinition| {
+        json!({
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input.value(),
+            "outputSchema": tool.output.as_ref().map(|schema| schema.value().clone()),
+        })
+    };
+    let json: Value = json!({
+        "sha256": findings.digest.to_string(),
+        "size": findings.size,
+        "kind": about.kind,
+        "form": findings.form,
+        "madeWith": about.made_with,
+        "compileMs": findings.compile_ms,
+        "code": about.code,
+        "imports": about.imports,
+        "exports": about.exports,
+        "canUse": needs(about),
+        "remarks": findings.remarks,
+        "tools": findings.tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
+        "wit": about.wit,
+    });
+    Ok(serde_json::to_string_pretty(&json)? + "\n")
+}

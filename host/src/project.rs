@@ -1,0 +1,161 @@
+//! A plugin's project: `plugin.toml` in its folder, as `toolbay new` writes it and `toolbay dev` reads it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::toml_file;
+
+/// The file that makes a folder a plugin's project.
+pub const FILE: &str = "plugin.toml";
+
+/// A parsed `plugin.toml`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Project {
+    /// The plugin's id: what its file is called.
+    pub name: String,
+    /// The language it is written in.
+    pub language: String,
+    /// Commands to run once, before the first build.
+    #[serde(default)]
+    pub setup: Vec<String>,
+    /// Commands to run after each change.
+    pub build: Vec<String>,
+    /// Commands that test it.
+    #[serde(default)]
+    pub test: Vec<String>,
+    /// What the build makes, within the folder.
+    pub output: PathBuf,
+    /// Further files for the plugin folder, such as a `.wit` file.
+    #[serde(default)]
+    pub beside: Vec<PathBuf>,
+    /// Files and folders whose change means a new build.
+    pub watch: Vec<PathBuf>,
+    /// What must be on the machine.
+    #[serde(default)]
+    pub requires: Vec<Requirement>,
+    /// A call to make after each build.
+    #[serde(default)]
+    pub example: Option<Example>,
+}
+
+/// A program that a build needs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requirement {
+    /// A command that prints its version.
+    pub command: String,
+    /// The least version; none means that any will do.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// How to install it.
+    pub install: String,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Example {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+impl Project {
+    /// Reads the project in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// One line that says what is wrong, and where.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let path = folder.join(FILE);
+        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                format!("there is no {FILE} in {}; `toolbay new` makes a project", folder.display())
+            }
+            kind => format!("{} cannot be read: {kind}", path.display()),
+        })?;
+        Self::parse(&text)
+    }
+
+    /// Parses the text of a `plugin.toml`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Project::read`].
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml_file::parse(FILE, text)
+    }
+}
+
+impl Requirement {
+    /// Whether the machine has it.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, and the command that installs it.
+    pub fn check(&self) -> Result<(), String> {
+        let program = self.command.split_whitespace().next().unwrap_or_default();
+        let output = std::process::Command::new("sh").arg("-c").arg(&self.command).output();
+        let said = match output {
+            Ok(output) if output.status.success() => {
+                format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+            }
+            _ => return Err(format!("{program} is missing (`{}` failed): {}", self.command, self.install)),
+        };
+        let Some(least) = &self.version else { return Ok(()) };
+        let Some(found) = version(&said) else { return Ok(()) };
+        if numbers(&found) >= numbers(least) {
+            Ok(())
+        } else {
+            Err(format!("{program} is {found}, but {least} or newer is needed: {}", self.install))
+        }
+    }
+}
+
+/// The first thing in a text that looks like a version: digits with a dot between them, or a lone number.
+fn version(text: &str) -> Option<String> {
+    let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+    let words: Vec<&str> = words.map(|word| word.trim_matches('.')).filter(|word| !word.is_empty()).collect();
+    words.iter().find(|word| word.contains('.')).or(words.first()).map(|word| (*word).to_owned())
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('.').map(|part| part.parse().unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_and_compared() {
+        assert_eq!(version("Python 3.11.7").as_deref(), Some("3.11.7"));
+        assert_eq!(version("go version go1.27.3 linux/amd64").as_deref(), Some("1.27.3"));
+        assert_eq!(version("v20.20.2").as_deref(), Some("20.20.2"));
+        assert_eq!(version("none"), None);
+        assert!(numbers("3.11.7") >= numbers("3.10") && numbers("3.9") < numbers("3.10"));
+    }
+
+    #[test]
+    fn what_is_missing_says_how_to_install_it() {
+        let requirement = |command: &str, version: Option<&str>| Requirement {
+            command: command.into(),
+            version: version.map(Into::into),
+            install: "apt-get install it".into(),
+        };
+        assert_eq!(requirement("echo it 1.2", Some("1.2")).check(), Ok(()));
+        assert_eq!(
+            requirement("echo it 1.2", Some("1.10")).check().unwrap_err(),
+            "echo is 1.2, but 1.10 or newer is needed: apt-get install it"
+        );
+        assert_eq!(
+            requirement("no-such-program --version", None).check().unwrap_err(),
+            "no-such-program is missing (`no-such-program --version` failed): apt-get install it"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! What authors use: `toolbay new`, `toolbay dev`, `toolbay check`.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use crate::support::wit::component;
+use crate::support::{DEADLINE, Folder, Outcome, Tiny, Toolbay, hostile};
+
+fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
+    Toolbay::new(folder).args(args).run()
+}
+
+/// A project whose build is a copy: what is tested here is not a compiler.
+fn project(folder: &Folder, more: &str) -> String {
+    let at = folder.beside("project");
+    std::fs::create_dir(&at).unwrap();
+    std::fs::write(at.join("source"), Tiny::new(&["hello"]).answer("first").build()).unwrap();
+    let text = format!(
+        "name = \"mine\"\nlanguage = \"none\"\nsetup = [\"echo set up\"]\nbuild = [\"cp source made.wasm\"]\n\
+         output = \"made.wasm\"\nwatch = [\"source\"]\n{more}\n[example]\ntool = \"hello\"\n"
+    );
+    std::fs::write(at.join("plugin.toml"), text).unwrap();
+    at.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn new_makes_a_project_and_says_how_to_build_it() {
+    let folder = Folder::new();
+    let at = folder.beside("my-weather");
+    let made = toolbay(&folder, &["new", at.to_str().unwrap(), "--language", "python"]);
+    assert_eq!(made.code, 0, "{made}");
+    assert!(made.stdout.contains("    python3 -m venv .venv\n"), "{made}");
+    assert!(made.stdout.contains("    cp my-weather.wasm PLUGINS/\n"), "{made}");
+    assert!(std::fs::read_to_string(at.join("plugin.toml")).unwrap().contains("name = \"my-weather\""));
+    assert!(at.join("toolbay/wit/plugin.wit").exists() && at.join(".gitignore").exists());
+    let again = toolbay(&folder, &["new", at.to_str().unwrap(), "--language", "go"]);
+    assert_eq!(again.code, 1);
+    assert!(again.stderr.contains("my-weather is there already"), "{again}");
+    let bad = toolbay(&folder, &["new", "My Weather", "--language", "go"]);
+    assert!(bad.stderr.contains("\"My Weather\" is no name for a plugin: use small letters"), "{bad}");
+}
+
+#[test]
+fn dev_builds_delivers_and_calls() {
+    let folder = Folder::new();
+    let at = project(&folder, "");
+    let done = toolbay(&folder, &["dev", &at, "--once"]);
+    assert_eq!(done.code, 0, "{done}");
+    assert!(done.stdout.starts_with("$ echo set up\n") && done.stdout.contains("$ cp source made.wasm\n"), "{done}");
+    assert!(done.stdout.contains("tools: hello\n> hello {}\nfirst\n"), "{done}");
+    assert!(folder.path("mine.wasm").exists());
+}
+
+#[test]
+fn dev_says_what_is_missing_and_what_failed() {
+    let folder = Folder::new();
+    let lacking = "[[requires]]\ncommand = \"no-such-compiler --version\"\ninstall = \"apt-get install it\"";
+    let at = project(&folder, lacking);
+    let lacks = toolbay(&folder, &["dev", &at, "--once"]);
+    assert_eq!(lacks.code, 1);
+    assert!(
+        lacks.stderr.contains("no-such-compiler is missing (`no-such-compiler --version` failed): apt-get install it"),
+        "{lacks}"
+    );
+    std::fs::write(
+        format!("{at}/plugin.toml"),
+        "name = \"mine\"\nlanguage = \"none\"\nbuild = [\"exit 3\"]\noutput = \"x\"\nwatch = []",
+    )
+    .unwrap();
+    let failed = toolbay(&folder, &["dev", &at, "--once"]);
+    assert!(failed.code == 1 && failed.stderr.contains("`exit 3` failed; the version before it"), "{failed}");
+    let nothing = toolbay(&folder, &["dev", folder.beside("nowhere").to_str().unwrap(), "--once"]);
+    assert!(
+        nothing.stderr.contains("there is no plugin.toml in ") && nothing.stderr.contains("toolbay new"),
+        "{nothing}"
+    );
+}
+
+#[test]
+fn dev_builds_again_after_a_change() {
+    let folder = Folder::new();
+    let at = project(&folder, "");
+    let (mut command, _folder) = Toolbay::new(&folder).args(["dev", &at]).into_parts();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let (tx, rx) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if tx.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let wait_for = |wanted: &str| while rx.recv_timeout(DEADLINE).unwrap() != wanted {};
+    wait_for("first");
+    wait_for("Waiting for a change; Ctrl-C ends.");
+    std::fs::write(format!("{at}/source"), Tiny::new(&["hello"]).answer("second").build()).unwrap();
+    wait_for("second");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn check_explains_each_form() {
+    let folder = Folder::new();
+    let check = |name: &str, file: Vec<u8>| {
+        let path = folder.beside(name);
+        std::fs::write(&path, file).unwrap();
+        toolbay(&folder, &["check", path.to_str().unwrap()])
+    };
+    let sdk = check("sdk.wasm", hostile());
+    assert_eq!(sdk.code, 0, "{sdk}");
+    assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools\n"), "{sdk}");
+    assert!(sdk.stdout.contains("made with ") && sdk.stdout.contains("Rust"), "{sdk}");
+    assert!(sdk.stdout.contains("files; none, unless [[permissions.mounts]] gives folders"), "{sdk}");
+    let wit = "package a:b; world w { export add: func(a: u8, b: u8) -> u16; }";
+    let add = r#"(func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))"#;
+    let mut plain = check("plain.wasm", component(wit, add)).stdout;
+    // The time and the length of the code are the machine's.
+    plain = plain.lines().filter(|line| !line.contains("compiled in ")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(plain);
+    let module = check("module.wasm", Tiny::new(&["hello"]).module());
+    assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin/tools"), "{module}");
+    let bad = check("bad.wasm", b"hello, world".to_vec());
+    assert!(bad.code == 1 && bad.stderr.contains("cannot be a plugin: not a WebAssembly file"), "{bad}");
+    let gone = toolbay(&folder, &["check", "gone.wasm"]);
+    assert!(gone.code == 1 && gone.stderr.contains("gone.wasm cannot be read: entity not found"), "{gone}");
+}
