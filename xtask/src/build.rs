@@ -53,7 +53,8 @@ pub(crate) fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 
-fn server(workspace: &Workspace) -> Result<PathBuf> {
+/// Builds the server alone.
+pub(crate) fn server(workspace: &Workspace) -> Result<PathBuf> {
     let mut cargo = command::cargo(&workspace.root);
     // `--examples` (there are none) has cargo choose the features of
     // dependencies as it does for tests, so that nothing is compiled twice.

@@ -30,6 +30,14 @@ struct Folders {
     installed: PathBuf,
 }
 
+impl Folders {
+    fn of(workspace: &Workspace) -> Result<Self> {
+        let installed = workspace.target.join("clients");
+        fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
+        Ok(Self { source: workspace.root.join("tests/clients"), installed })
+    }
+}
+
 /// A client's program, installed.
 struct Script {
     program: PathBuf,
@@ -38,9 +46,7 @@ struct Script {
 
 /// Runs each client in each mode. One that cannot be installed is a failure, and the others still run.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
-    let folders = Folders { source: workspace.root.join("tests/clients"), installed: workspace.target.join("clients") };
-    fs::create_dir_all(&folders.installed)
-        .with_context(|| format!("failed to create {}", folders.installed.display()))?;
+    let folders = Folders::of(workspace)?;
     let mut failures = Vec::new();
     for (language, script) in [("Python", python::install(&folders)), ("TypeScript", node::install(&folders))] {
         let script = match script {
@@ -80,8 +86,17 @@ impl Script {
     }
 }
 
+/// A script of `tests/clients` with the official Python client at hand.
+pub(crate) fn python_script(workspace: &Workspace, name: &str) -> Result<Command> {
+    let folders = Folders::of(workspace)?;
+    let mut python = Command::new(python::environment(&folders)?);
+    // Unbuffered, so that each check shows as it is made; and no byte code beside the sources.
+    python.args(["-u", "-B"]).arg(folders.source.join(name));
+    Ok(python)
+}
+
 /// Does `install` unless it was done for these same `inputs`.
-fn install_once(stamp: &Path, inputs: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn install_once(stamp: &Path, inputs: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
     if fs::read_to_string(stamp).is_ok_and(|done| done == inputs) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `demo`.
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `demo`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -7,6 +7,7 @@ mod client;
 mod clients;
 mod command;
 mod demo;
+mod languages;
 mod tally;
 mod terminal;
 mod test;
@@ -33,6 +34,8 @@ enum Command {
     Build,
     /// Build and run every test and check, the official MCP clients included
     Test(test::Options),
+    /// Build the plugins of each language from its template, and call every tool through an official client
+    Languages(languages::Options),
     /// Watch the real server do what it promises, with measured times
     Demo,
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
     let result = Workspace::load().and_then(|workspace| match cli.command {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
+        Command::Languages(options) => languages::run(&workspace, &options),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::build::{self, Built};
 use crate::clients;
 use crate::command;
+use crate::languages;
 use crate::tally::Tally;
 use crate::terminal;
 use crate::toolchain::{self, WASM};
@@ -40,6 +41,8 @@ enum Step {
     It,
     /// The official Python and TypeScript clients against the real server
     Clients,
+    /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called
+    Languages,
 }
 
 /// How a step ended.
@@ -88,12 +91,13 @@ impl Step {
             Self::Doc => "doc",
             Self::It => IT,
             Self::Clients => "clients",
+            Self::Languages => "languages",
         }
     }
 
     /// Whether the step uses the server or the plugins as they are built.
     fn needs_build(self) -> bool {
-        matches!(self, Self::It | Self::Clients)
+        matches!(self, Self::It | Self::Clients | Self::Languages)
     }
 
     fn run(self, workspace: &Workspace, built: Option<&Built>, tally: &mut Tally) -> Result<()> {
@@ -105,6 +109,10 @@ impl Step {
             Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
             Self::Clients => match built {
                 Some(built) => clients::run(workspace, built, tally),
+                None => bail!("nothing is built"),
+            },
+            Self::Languages => match built {
+                Some(built) => languages::check(workspace, &built.server, &languages::TESTED, true, tally),
                 None => bail!("nothing is built"),
             },
         }

@@ -1,5 +1,6 @@
 //! The official Python client, in a virtual environment of its own.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -12,6 +13,14 @@ const ADVICE: &str = "install Python 3.10 or newer so that `python3` runs it";
 
 /// Installs what the client's script needs.
 pub(super) fn install(folders: &Folders) -> Result<Script> {
+    let program = environment(folders)?;
+    // Unbuffered, so that each check shows as it is made; and no byte code beside the sources.
+    let args = vec!["-u".into(), "-B".into(), folders.source.join("client.py").into()];
+    Ok(Script { program, args })
+}
+
+/// A Python that has the client.
+pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
         .with_context(|| format!("the Python client needs python3; {ADVICE}"))?;
     require(&version, (3, 10), ADVICE).context("python3")?;
@@ -29,7 +38,5 @@ pub(super) fn install(folders: &Folders) -> Result<Script> {
         )
         .context("failed to install the Python client")
     })?;
-    // Unbuffered, so that each check shows as it is made; and no byte code beside the sources.
-    let args = vec!["-u".into(), "-B".into(), folders.source.join("client.py").into()];
-    Ok(Script { program: python, args })
+    Ok(python)
 }

@@ -1,0 +1,70 @@
+/* What the SDK's files share; no part of what an author uses. */
+#ifndef TOOLBAY_INTERNAL_H
+#define TOOLBAY_INTERNAL_H
+
+#include <stdarg.h>
+
+#include "toolbay.h"
+
+/* In the order of the contract's `content-kind`. */
+typedef enum { BLOCK_TEXT, BLOCK_IMAGE, BLOCK_AUDIO, BLOCK_LINK, BLOCK_RESOURCE } block_kind;
+
+/* One block of a result. A string without `data` is absent. */
+typedef struct {
+    block_kind kind;
+    toolbay_string text, data, mime_type, uri, name, title, description;
+    const uint64_t *size;
+    unsigned audience;
+    double priority; /* negative is absent */
+} block;
+
+typedef enum { OUTCOME_OUTPUT, OUTCOME_INVALID, OUTCOME_FAILED } outcome;
+
+struct toolbay_result {
+    outcome outcome;
+    toolbay_string message; /* of a failure */
+    block *blocks;
+    size_t count, capacity;
+    toolbay_string structured, meta;
+};
+
+/* malloc, realloc and a copy that never return NULL. */
+void *toolbay_allocate(size_t size);
+void *toolbay_reallocate(void *memory, size_t size);
+toolbay_string toolbay_copy(const void *data, size_t size);
+
+/* A copy of the string, or the absent one for NULL. */
+toolbay_string toolbay_copy_or_absent(const char *text);
+
+toolbay_string toolbay_format_list(const char *format, va_list arguments);
+
+/* The text, with U+FFFD for what is not UTF-8: the host refuses anything else. */
+toolbay_string toolbay_utf8(toolbay_string text);
+
+/* Ends the call for want of memory; the JSON code calls it too. */
+void toolbay_out_of_memory(void) __attribute__((noreturn));
+
+/* The host, or a test in its place. A message without `data` is absent. */
+void toolbay_host_log(toolbay_level level, toolbay_string message);
+void toolbay_host_progress(double progress, double total, toolbay_string message);
+
+/* The JSON Schema of a type, for arguments or for structured content. */
+toolbay_string toolbay_schema(const toolbay_type *type, bool output);
+
+/* Writes the struct as a JSON object. */
+void toolbay_encode(toolbay_writer *writer, const toolbay_type *type, const void *value);
+
+/* Writes the value of one field of the struct. */
+void toolbay_encode_field(toolbay_writer *writer, const toolbay_field *field, const void *value);
+
+/* Reads a JSON object into the struct; what is wrong, or the absent string. */
+toolbay_string toolbay_decode(const toolbay_type *type, const toolbay_json *json, void *value);
+
+/* The schemas of a tool; the output schema may be absent. */
+toolbay_string toolbay_input_schema(const toolbay_tool *tool);
+toolbay_string toolbay_output_schema(const toolbay_tool *tool);
+
+/* Finds the tool and runs it; never NULL. */
+toolbay_result *toolbay_run(toolbay_string name, toolbay_string arguments);
+
+#endif

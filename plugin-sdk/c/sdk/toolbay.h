@@ -1,0 +1,421 @@
+/*
+ * Toolbay plugins in C.
+ *
+ * A plugin is a table of tools: a name, what it does, a type for its arguments
+ * and a function. The JSON Schemas that clients see come from the types, and
+ * the function is given a struct:
+ *
+ *     struct greet { const char *name; bool excited; };
+ *
+ *     static const toolbay_type greet_type = TOOLBAY_TYPE(struct greet,
+ *         TOOLBAY_FIELD(struct greet, name, "Who to greet."),
+ *         TOOLBAY_FIELD(struct greet, excited, "Whether to shout.", .optional = true));
+ *
+ *     static toolbay_result *greet(const void *arguments) {
+ *         const struct greet *args = arguments;
+ *         return toolbay_text(args->excited ? "HELLO, %s!" : "Hello, %s.", args->name);
+ *     }
+ *
+ *     TOOLBAY_PLUGIN({
+ *         .name = "greet",
+ *         .description = "Greets somebody by name.",
+ *         .arguments = &greet_type,
+ *         .call = greet,
+ *         .read_only = TOOLBAY_YES,
+ *     })
+ *
+ * Memory: every call runs in an instance of its own, which goes when the call
+ * ends. Allocate as you like and free nothing. Whatever the SDK gives you lives
+ * as long as the call, and whatever you give to the SDK it copies.
+ */
+#ifndef TOOLBAY_H
+#define TOOLBAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TOOLBAY_PRINTF(TEXT, FIRST) __attribute__((format(printf, TEXT, FIRST)))
+
+/* ---------------------------------------------------------------- strings */
+
+/* A text in UTF-8 with its length in bytes. It may contain NUL; when it comes
+ * from the SDK, one more NUL follows it. */
+typedef struct {
+    const char *data;
+    size_t size;
+} toolbay_string;
+
+/* JSON as text: a field of this type takes and gives any JSON value. */
+typedef struct {
+    toolbay_string text;
+} toolbay_raw;
+
+/* The string that ends at the first NUL; NULL is the empty one. */
+toolbay_string toolbay_str(const char *text);
+
+/* Formats as printf does, into new memory. */
+toolbay_string toolbay_format(const char *format, ...) TOOLBAY_PRINTF(1, 2);
+
+/* Whether the text is empty or only white space. */
+bool toolbay_blank(const char *text);
+
+/* ------------------------------------------------------------------ types */
+
+/* What a field is in JSON. TOOLBAY_FIELD chooses it by the C type. */
+typedef enum {
+    TOOLBAY_KIND_BOOLEAN,
+    TOOLBAY_KIND_INTEGER,  /* signed, of any size */
+    TOOLBAY_KIND_NATURAL,  /* unsigned, of any size */
+    TOOLBAY_KIND_NUMBER,   /* float or double */
+    TOOLBAY_KIND_TEXT,     /* const char *: cannot hold U+0000 */
+    TOOLBAY_KIND_STRING,   /* toolbay_string */
+    TOOLBAY_KIND_RAW,      /* toolbay_raw */
+    TOOLBAY_KIND_OBJECT    /* a struct with a toolbay_type */
+} toolbay_kind;
+
+/* The least and the greatest; {0, 0} says nothing. */
+typedef struct {
+    double least, greatest;
+} toolbay_range;
+
+/* One member of an object. Make it with one of the four macros below; after
+ * the description they take any of the members from `optional` on. */
+typedef struct {
+    const char *name;
+    const char *description;
+    toolbay_kind kind;
+    size_t offset;
+    size_t size;                     /* of one value, in bytes */
+    const struct toolbay_type *type; /* of an object */
+    bool list;                       /* the field points to many values ... */
+    size_t count_offset;             /* ... as many as the size_t there says */
+    bool pointer;                    /* the field points to one value, or is NULL */
+
+    bool optional;                   /* may be left out: then the field keeps its default */
+    bool nullable;                   /* a NULL pointer or string is written as null */
+    const char *title;               /* a name for people */
+    const char *const *choices;      /* the only texts that fit, NULL-terminated */
+    toolbay_range range;             /* of a number */
+    toolbay_range length;            /* of a text in characters, or of a list in values */
+    const char *pattern;             /* that a text matches */
+} toolbay_field;
+
+/* A struct as a JSON object. */
+typedef struct toolbay_type {
+    size_t size;
+    const toolbay_field *fields;
+    size_t count;
+    /* The struct that fields which were left out are taken from, and whose
+     * values the schema gives as defaults. Without it they are zero. */
+    const void *defaults;
+} toolbay_type;
+
+/* Describes STRUCT by the fields that follow. */
+#define TOOLBAY_TYPE(STRUCT, ...) TOOLBAY_TYPE_WITH_DEFAULTS(STRUCT, NULL, __VA_ARGS__)
+
+/* The same; DEFAULTS is a `const STRUCT *`. */
+#define TOOLBAY_TYPE_WITH_DEFAULTS(STRUCT, DEFAULTS, ...)                                \
+    {                                                                                    \
+        .size = sizeof(STRUCT), .fields = (const toolbay_field[]){__VA_ARGS__},          \
+        .count = sizeof((const toolbay_field[]){__VA_ARGS__}) / sizeof(toolbay_field),   \
+        .defaults = (DEFAULTS),                                                          \
+    }
+
+/* A member of type bool, any integer, float, double, const char *,
+ * toolbay_string or toolbay_raw. A const pointer to a bool, int, long, long long
+ * or double is NULL when the member is left out, so it is always optional. */
+#define TOOLBAY_FIELD(STRUCT, MEMBER, DESCRIPTION, ...)                                  \
+    {                                                                                    \
+        .name = #MEMBER, .description = (DESCRIPTION),                                   \
+        .kind = TOOLBAY_KIND_OF(((STRUCT *)0)->MEMBER),                                  \
+        .offset = offsetof(STRUCT, MEMBER),                                              \
+        .size = TOOLBAY_SIZE_OF(((STRUCT *)0)->MEMBER),                                  \
+        .pointer = TOOLBAY_IS_POINTER(((STRUCT *)0)->MEMBER), __VA_ARGS__                \
+    }
+
+/* MEMBER points to COUNT (a size_t in the same struct) of such values. */
+#define TOOLBAY_LIST(STRUCT, MEMBER, COUNT, DESCRIPTION, ...)                            \
+    {                                                                                    \
+        .name = #MEMBER, .description = (DESCRIPTION),                                   \
+        .kind = TOOLBAY_KIND_OF(*((STRUCT *)0)->MEMBER),                                 \
+        .offset = offsetof(STRUCT, MEMBER),                                              \
+        .size = sizeof(*((STRUCT *)0)->MEMBER), .list = true,                            \
+        .count_offset = offsetof(STRUCT, COUNT), __VA_ARGS__                             \
+    }
+
+/* MEMBER is a struct that TYPE describes. */
+#define TOOLBAY_OBJECT(STRUCT, MEMBER, TYPE, DESCRIPTION, ...)                           \
+    {                                                                                    \
+        .name = #MEMBER, .description = (DESCRIPTION), .kind = TOOLBAY_KIND_OBJECT,      \
+        .offset = offsetof(STRUCT, MEMBER), .size = sizeof(((STRUCT *)0)->MEMBER),       \
+        .type = (TYPE), __VA_ARGS__                                                      \
+    }
+
+/* MEMBER points to COUNT structs that TYPE describes. */
+#define TOOLBAY_OBJECTS(STRUCT, MEMBER, COUNT, TYPE, DESCRIPTION, ...)                   \
+    {                                                                                    \
+        .name = #MEMBER, .description = (DESCRIPTION), .kind = TOOLBAY_KIND_OBJECT,      \
+        .offset = offsetof(STRUCT, MEMBER), .size = sizeof(*((STRUCT *)0)->MEMBER),      \
+        .type = (TYPE), .list = true, .count_offset = offsetof(STRUCT, COUNT),           \
+        __VA_ARGS__                                                                      \
+    }
+
+/* By the address, so that an array is not taken for a pointer. */
+#define TOOLBAY_KIND_OF(VALUE)                                                           \
+    _Generic(&(VALUE),                                                                   \
+        bool *: TOOLBAY_KIND_BOOLEAN,                                                    \
+        const bool **: TOOLBAY_KIND_BOOLEAN,                                             \
+        signed char *: TOOLBAY_KIND_INTEGER,                                             \
+        short *: TOOLBAY_KIND_INTEGER,                                                   \
+        int *: TOOLBAY_KIND_INTEGER,                                                     \
+        long *: TOOLBAY_KIND_INTEGER,                                                    \
+        long long *: TOOLBAY_KIND_INTEGER,                                               \
+        const int **: TOOLBAY_KIND_INTEGER,                                              \
+        const long **: TOOLBAY_KIND_INTEGER,                                             \
+        const long long **: TOOLBAY_KIND_INTEGER,                                        \
+        unsigned char *: TOOLBAY_KIND_NATURAL,                                           \
+        unsigned short *: TOOLBAY_KIND_NATURAL,                                          \
+        unsigned *: TOOLBAY_KIND_NATURAL,                                                \
+        unsigned long *: TOOLBAY_KIND_NATURAL,                                           \
+        unsigned long long *: TOOLBAY_KIND_NATURAL,                                      \
+        float *: TOOLBAY_KIND_NUMBER,                                                    \
+        double *: TOOLBAY_KIND_NUMBER,                                                   \
+        const double **: TOOLBAY_KIND_NUMBER,                                            \
+        const char **: TOOLBAY_KIND_TEXT,                                                \
+        toolbay_string *: TOOLBAY_KIND_STRING,                                           \
+        toolbay_raw *: TOOLBAY_KIND_RAW)
+
+#define TOOLBAY_IS_POINTER(VALUE)                                                        \
+    _Generic(&(VALUE),                                                                   \
+        const bool **: true,                                                             \
+        const int **: true,                                                              \
+        const long **: true,                                                             \
+        const long long **: true,                                                        \
+        const double **: true,                                                           \
+        default: false)
+
+#define TOOLBAY_SIZE_OF(VALUE)                                                           \
+    _Generic(&(VALUE),                                                                   \
+        const bool **: sizeof(bool),                                                     \
+        const int **: sizeof(int),                                                       \
+        const long **: sizeof(long),                                                     \
+        const long long **: sizeof(long long),                                           \
+        const double **: sizeof(double),                                                 \
+        default: sizeof(VALUE))
+
+/* ------------------------------------------------------------------ tools */
+
+/* What a call came to. */
+typedef struct toolbay_result toolbay_result;
+
+/* A hint to the client, which decides by it whether to ask its user first. */
+typedef enum { TOOLBAY_UNSAID, TOOLBAY_YES, TOOLBAY_NO } toolbay_hint;
+
+/* A picture that a client may show beside the tool. */
+typedef struct {
+    const char *src;          /* an https: or data: URI */
+    const char *mime_type;    /* if src does not say it; or NULL */
+    const char *const *sizes; /* such as "48x48" or "any", NULL-terminated; or NULL */
+    const char *theme;        /* the background it is for: "light", "dark", or NULL for both */
+} toolbay_icon;
+
+/* One tool. */
+typedef struct {
+    const char *name;              /* what clients call: A-Z a-z 0-9 _ - . */
+    const char *title;             /* a name for people; or NULL */
+    const char *description;       /* what it does and when to use it: the model decides by it */
+    const toolbay_type *arguments; /* NULL takes none */
+    const toolbay_type *structured; /* of the structured content; NULL promises none */
+    toolbay_result *(*call)(const void *arguments); /* given the struct of `arguments`; NULL returned is no content */
+
+    toolbay_hint read_only;        /* it changes nothing */
+    toolbay_hint destructive;      /* it may delete or overwrite, rather than only add */
+    toolbay_hint idempotent;       /* the same call twice has the effect of one */
+    toolbay_hint open_world;       /* it deals with things outside a closed set, such as the web */
+
+    const toolbay_icon *icon;      /* or NULL */
+    const char *meta;              /* a JSON object for the definition's _meta; or NULL */
+
+    /* For schemas that no struct gives, as JSON: they replace those of
+     * `arguments` and `structured`. With `input_schema` goes `call_json`, which
+     * is given the arguments as JSON, and `context`. */
+    const char *input_schema;
+    const char *output_schema;
+    toolbay_result *(*call_json)(const void *context, toolbay_string arguments);
+    const void *context;
+} toolbay_tool;
+
+/* The tools of this plugin; TOOLBAY_PLUGIN({...}, {...}) defines it. */
+const toolbay_tool *toolbay_plugin(size_t *count);
+
+#define TOOLBAY_PLUGIN(...)                                                              \
+    static const toolbay_tool toolbay_tools_[] = {__VA_ARGS__};                          \
+    const toolbay_tool *toolbay_plugin(size_t *toolbay_count_) {                         \
+        *toolbay_count_ = sizeof toolbay_tools_ / sizeof *toolbay_tools_;                \
+        return toolbay_tools_;                                                           \
+    }
+
+/* ---------------------------------------------------------------- results */
+
+/* A result without content, to add to. */
+toolbay_result *toolbay_output(void);
+
+/* A result of one text, formatted as printf does. */
+toolbay_result *toolbay_text(const char *format, ...) TOOLBAY_PRINTF(1, 2);
+
+/* A result with structured content: VALUE is a struct that TYPE describes. The
+ * host adds the same JSON as text, unless the result has text of its own. */
+toolbay_result *toolbay_structured(const toolbay_type *type, const void *value);
+
+/* The arguments fit the schema but make no sense. The model reads the message:
+ * say what was wrong and what would be right. */
+toolbay_result *toolbay_invalid(const char *format, ...) TOOLBAY_PRINTF(1, 2);
+
+/* The work could not be done. */
+toolbay_result *toolbay_failed(const char *format, ...) TOOLBAY_PRINTF(1, 2);
+
+/* Something that the client can fetch. */
+typedef struct {
+    const char *uri;
+    const char *name;
+    const char *title;       /* or NULL */
+    const char *description; /* or NULL */
+    const char *mime_type;   /* or NULL */
+    const uint64_t *size;    /* in bytes; or NULL */
+} toolbay_link;
+
+/* Each adds one block to a result and returns the result. */
+toolbay_result *toolbay_add_text(toolbay_result *result, toolbay_string text);
+toolbay_result *toolbay_add_image(toolbay_result *result, const void *bytes, size_t size, const char *mime_type);
+toolbay_result *toolbay_add_audio(toolbay_result *result, const void *bytes, size_t size, const char *mime_type);
+toolbay_result *toolbay_add_link(toolbay_result *result, toolbay_link link);
+
+/* Something whose bytes are here. The MIME type may be NULL. */
+toolbay_result *toolbay_add_text_resource(toolbay_result *result, const char *uri, toolbay_string text, const char *mime_type);
+toolbay_result *toolbay_add_binary_resource(toolbay_result *result, const char *uri, const void *bytes, size_t size, const char *mime_type);
+
+/* Sets the structured content, from a struct or as JSON. */
+toolbay_result *toolbay_set_structured(toolbay_result *result, const toolbay_type *type, const void *value);
+toolbay_result *toolbay_set_structured_json(toolbay_result *result, toolbay_string json);
+
+/* Sets the result's _meta: a JSON object. */
+toolbay_result *toolbay_set_meta(toolbay_result *result, toolbay_string json);
+
+/* Who a block is meant for. */
+enum { TOOLBAY_FOR_USER = 1, TOOLBAY_FOR_ASSISTANT = 2 };
+
+/* Says who the last block is for (TOOLBAY_FOR_..., added up; 0 is everyone) and
+ * how much it matters, from 0 (optional) to 1 (required); negative says nothing. */
+toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, double priority);
+
+/* Ends the call at once, from however deep, as a crash with this message. */
+void toolbay_panic(const char *format, ...) TOOLBAY_PRINTF(1, 2) __attribute__((noreturn));
+
+/* --------------------------------------------------------------- the host */
+
+/* How much a log line matters: the levels of RFC 5424. */
+typedef enum {
+    TOOLBAY_DEBUG,
+    TOOLBAY_INFO,
+    TOOLBAY_NOTICE,
+    TOOLBAY_WARNING,
+    TOOLBAY_ERROR,
+    TOOLBAY_CRITICAL,
+    TOOLBAY_ALERT,
+    TOOLBAY_EMERGENCY
+} toolbay_level;
+
+/* Writes to the host's log, and to the client if it asked for logs. */
+void toolbay_log(toolbay_level level, const char *format, ...) TOOLBAY_PRINTF(2, 3);
+
+/* Tells the client how far the call is. `progress` must grow; `total` is 0 if
+ * it is not known; `message` may be NULL. */
+void toolbay_progress(double progress, double total, const char *message);
+
+/* Whether the client no longer wants the answer. The host stops the call in any
+ * case: ask only if there is something to put in order. */
+bool toolbay_cancelled(void);
+
+/* The value of a key in [config] of the operator's grant, or NULL. A string
+ * comes as it is, any other value as JSON. */
+const char *toolbay_config(const char *key);
+
+typedef struct {
+    toolbay_string key, value;
+} toolbay_setting;
+
+/* Every key and value of [config], sorted by key. */
+const toolbay_setting *toolbay_config_all(size_t *count);
+
+/* ------------------------------------------------------------------- JSON */
+
+/* For JSON that no struct describes. The parser and the writer are those of
+ * Zig's standard library. */
+
+typedef enum {
+    TOOLBAY_JSON_NULL,
+    TOOLBAY_JSON_BOOLEAN,
+    TOOLBAY_JSON_NUMBER,
+    TOOLBAY_JSON_STRING,
+    TOOLBAY_JSON_ARRAY,
+    TOOLBAY_JSON_OBJECT
+} toolbay_json_kind;
+
+/* A parsed value; it cannot be changed. */
+typedef struct toolbay_json toolbay_json;
+
+/* NULL if the text is not JSON. */
+const toolbay_json *toolbay_json_parse(toolbay_string text);
+
+toolbay_json_kind toolbay_json_kind_of(const toolbay_json *value);
+
+/* Each says whether the value is of that kind and fits, and then stores it. */
+bool toolbay_json_boolean(const toolbay_json *value, bool *out);
+bool toolbay_json_integer(const toolbay_json *value, int64_t *out);
+bool toolbay_json_natural(const toolbay_json *value, uint64_t *out);
+bool toolbay_json_number(const toolbay_json *value, double *out);
+bool toolbay_json_string(const toolbay_json *value, toolbay_string *out);
+
+/* How many values an array or an object has; 0 for others. */
+size_t toolbay_json_count(const toolbay_json *value);
+
+/* The value at an index of an array or an object, and the key there. */
+const toolbay_json *toolbay_json_at(const toolbay_json *value, size_t index);
+toolbay_string toolbay_json_key(const toolbay_json *value, size_t index);
+
+/* The member of an object; NULL if there is none. */
+const toolbay_json *toolbay_json_get(const toolbay_json *value, toolbay_string key);
+
+/* The value as JSON. */
+toolbay_string toolbay_json_text(const toolbay_json *value);
+
+/* Writes JSON from left to right; commas and quotes are its business. */
+typedef struct toolbay_writer toolbay_writer;
+
+toolbay_writer *toolbay_writer_new(void);
+void toolbay_write_object(toolbay_writer *writer); /* begins one */
+void toolbay_write_key(toolbay_writer *writer, toolbay_string key);
+void toolbay_write_object_end(toolbay_writer *writer);
+void toolbay_write_array(toolbay_writer *writer); /* begins one */
+void toolbay_write_array_end(toolbay_writer *writer);
+void toolbay_write_null(toolbay_writer *writer);
+void toolbay_write_boolean(toolbay_writer *writer, bool value);
+void toolbay_write_integer(toolbay_writer *writer, int64_t value);
+void toolbay_write_natural(toolbay_writer *writer, uint64_t value);
+void toolbay_write_number(toolbay_writer *writer, double value); /* not finite: null */
+void toolbay_write_string(toolbay_writer *writer, toolbay_string value);
+void toolbay_write_raw(toolbay_writer *writer, toolbay_string json);
+
+/* What was written so far. */
+toolbay_string toolbay_written(toolbay_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Tests of a plugin on the machine where it is written, without a host.
+ *
+ *     toolbay_answer answer = toolbay_test_call("greet", "{\"name\": \"Ada\"}");
+ *     assert(strcmp(answer.text, "Hello, Ada.") == 0);
+ *
+ * A test is a program of its own, built for the machine and not for WebAssembly.
+ */
+#ifndef TOOLBAY_TEST_H
+#define TOOLBAY_TEST_H
+
+#include "toolbay.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call came to. */
+typedef struct {
+    bool failed;            /* the rest is in `text`, which is the message */
+    bool invalid_arguments; /* it failed, and the arguments are to blame */
+    const char *text;       /* the text blocks, a line feed between them; "" without one */
+    const char *structured; /* the structured content as JSON, or NULL */
+    size_t count;           /* of the content blocks */
+    const toolbay_result *result;
+} toolbay_answer;
+
+/* One block of a result. */
+typedef struct {
+    const char *kind; /* "text", "image", "audio", "resource_link" or "resource" */
+    toolbay_string text, data;
+    const char *mime_type, *uri, *name; /* or NULL */
+} toolbay_block;
+
+/* Runs a tool with a JSON object. The schema is not checked: the host does that. */
+toolbay_answer toolbay_test_call(const char *tool, const char *arguments);
+
+/* The block at an index below `count`. */
+toolbay_block toolbay_test_block(toolbay_answer answer, size_t index);
+
+/* The schemas of a tool as JSON; NULL if there is none, or no such tool. */
+const char *toolbay_test_input_schema(const char *tool);
+const char *toolbay_test_output_schema(const char *tool);
+
+/* Sets a key of the grant's [config]; NULL takes it away. */
+void toolbay_test_config(const char *key, const char *value);
+
+/* What toolbay_cancelled answers from now on. */
+void toolbay_test_cancel(bool cancelled);
+
+/* What was logged so far, a line each: "info: working". */
+const char *toolbay_test_log(void);
+
+/* How far the last toolbay_progress was. */
+double toolbay_test_progress(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

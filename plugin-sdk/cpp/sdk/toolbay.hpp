@@ -1,0 +1,379 @@
+// Toolbay plugins in C++: a plain function becomes an MCP tool.
+//
+//     struct Greet {
+//         toolbay::required<std::string, "Who to greet."> name;
+//         toolbay::optional<bool, "Whether to shout."> excited = false;
+//     };
+//
+//     std::string greet(const Greet &args) {
+//         return (args.excited ? "HELLO, " : "Hello, ") + args.name;
+//     }
+//
+//     std::vector<toolbay::tool> toolbay::tools() {
+//         return {
+//             {.name = "greet", .description = "Greets somebody by name.", .run = greet, .read_only = true},
+//         };
+//     }
+//
+// The schema of the arguments comes from the struct that the function takes,
+// the schema of the result from the struct that it returns. Every call runs in
+// an instance of its own: a global does not outlive the call.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <format>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "c/toolbay.h"
+#include "toolbay_fields.hpp"
+#include "toolbay_json.hpp"
+
+namespace toolbay {
+
+// ------------------------------------------------------------------ failures
+
+// Why a call did not succeed. The model reads the message: say what was wrong
+// and what would be right.
+struct failure {
+    std::string message;
+    bool arguments_are_to_blame = false;
+};
+
+// What a tool that may fail returns.
+template <typename T>
+using result = std::expected<T, failure>;
+
+// The arguments fit the schema but make no sense: return toolbay::invalid("...").
+template <typename... Values>
+std::unexpected<failure> invalid(std::format_string<Values...> format, Values &&...values) {
+    return std::unexpected(failure{std::format(format, std::forward<Values>(values)...), true});
+}
+
+// The work could not be done: return toolbay::failed("...").
+template <typename... Values>
+std::unexpected<failure> failed(std::format_string<Values...> format, Values &&...values) {
+    return std::unexpected(failure{std::format(format, std::forward<Values>(values)...), false});
+}
+
+// ------------------------------------------------------------------- results
+
+// Bytes, such as those of a picture.
+using bytes = std::vector<std::uint8_t>;
+
+struct image {
+    bytes data;
+    std::string mime_type = "image/png";
+};
+
+struct audio {
+    bytes data;
+    std::string mime_type = "audio/wav";
+};
+
+// Something that the client can fetch.
+struct link {
+    std::string uri;
+    std::string name;
+    std::optional<std::string> title = {};
+    std::optional<std::string> description = {};
+    std::optional<std::string> mime_type = {};
+    std::optional<std::uint64_t> size = {};
+};
+
+// Something whose text or bytes are here.
+struct text_resource {
+    std::string uri;
+    std::string text;
+    std::optional<std::string> mime_type = {};
+};
+
+struct binary_resource {
+    std::string uri;
+    bytes data;
+    std::optional<std::string> mime_type = {};
+};
+
+// Who a block is meant for.
+enum class audience : unsigned { everyone = 0, user = TOOLBAY_FOR_USER, assistant = TOOLBAY_FOR_ASSISTANT };
+
+// A result in pieces, for what no return type says: toolbay::output().add("a").add(image).
+class output {
+  public:
+    output() : result_(toolbay_output()) {}
+
+    output &&add(std::string_view text) && {
+        toolbay_add_text(result_, detail::lend(text));
+        return std::move(*this);
+    }
+
+    output &&add(const image &image) && {
+        toolbay_add_image(result_, image.data.data(), image.data.size(), image.mime_type.c_str());
+        return std::move(*this);
+    }
+
+    output &&add(const audio &audio) && {
+        toolbay_add_audio(result_, audio.data.data(), audio.data.size(), audio.mime_type.c_str());
+        return std::move(*this);
+    }
+
+    output &&add(const link &link) && {
+        toolbay_add_link(result_, {link.uri.c_str(), link.name.c_str(), text(link.title), text(link.description),
+                                   text(link.mime_type), link.size ? &*link.size : nullptr});
+        return std::move(*this);
+    }
+
+    output &&add(const text_resource &resource) && {
+        toolbay_add_text_resource(result_, resource.uri.c_str(), detail::lend(resource.text), text(resource.mime_type));
+        return std::move(*this);
+    }
+
+    output &&add(const binary_resource &resource) && {
+        toolbay_add_binary_resource(result_, resource.uri.c_str(), resource.data.data(), resource.data.size(),
+                                    text(resource.mime_type));
+        return std::move(*this);
+    }
+
+    // Says who the last block is for and how much it matters, from 0 to 1.
+    output &&annotate(audience audience, std::optional<double> priority = {}) && {
+        toolbay_annotate(result_, static_cast<unsigned>(audience), priority.value_or(-1));
+        return std::move(*this);
+    }
+
+    // Sets the structured content.
+    template <typename T>
+    output &&structured(const T &value) && {
+        toolbay_set_structured_json(result_, detail::lend(to_json(value).text));
+        return std::move(*this);
+    }
+
+    // Sets the result's _meta, which is an object.
+    template <typename T>
+    output &&meta(const T &value) && {
+        toolbay_set_meta(result_, detail::lend(to_json(value).text));
+        return std::move(*this);
+    }
+
+    // The result as the C interface has it.
+    toolbay_result *get() const {
+        return result_;
+    }
+
+  private:
+    static const char *text(const std::optional<std::string> &value) {
+        return value ? value->c_str() : nullptr;
+    }
+
+    toolbay_result *result_;
+};
+
+// ------------------------------------------------------------------ the host
+
+// Writes to the host's log: toolbay::log(TOOLBAY_INFO, "{} bytes", n). debug,
+// info, notice, warning and error have a function each.
+template <typename... Values>
+void log(toolbay_level level, std::format_string<Values...> format, Values &&...values) {
+    toolbay_log(level, "%s", std::format(format, std::forward<Values>(values)...).c_str());
+}
+
+template <typename... Values>
+void debug(std::format_string<Values...> format, Values &&...values) {
+    log(TOOLBAY_DEBUG, format, std::forward<Values>(values)...);
+}
+
+template <typename... Values>
+void info(std::format_string<Values...> format, Values &&...values) {
+    log(TOOLBAY_INFO, format, std::forward<Values>(values)...);
+}
+
+template <typename... Values>
+void notice(std::format_string<Values...> format, Values &&...values) {
+    log(TOOLBAY_NOTICE, format, std::forward<Values>(values)...);
+}
+
+template <typename... Values>
+void warning(std::format_string<Values...> format, Values &&...values) {
+    log(TOOLBAY_WARNING, format, std::forward<Values>(values)...);
+}
+
+template <typename... Values>
+void error(std::format_string<Values...> format, Values &&...values) {
+    log(TOOLBAY_ERROR, format, std::forward<Values>(values)...);
+}
+
+// Tells the client how far the call is; `progress` must grow from call to call.
+inline void progress(double progress, std::optional<double> total = {}, const std::string &message = {}) {
+    toolbay_progress(progress, total.value_or(0), message.empty() ? nullptr : message.c_str());
+}
+
+// Whether the client no longer wants the answer.
+inline bool cancelled() {
+    return toolbay_cancelled();
+}
+
+// The value of a key in [config] of the operator's grant. A string comes as it
+// is, any other value as JSON.
+inline std::optional<std::string> config(const std::string &key) {
+    const char *value = toolbay_config(key.c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+// Every key and value of [config].
+inline std::map<std::string, std::string> config() {
+    std::size_t count = 0;
+    const toolbay_setting *settings = toolbay_config_all(&count);
+    std::map<std::string, std::string> all;
+    for (const toolbay_setting &setting : std::span(settings, count)) {
+        all.emplace(detail::text(setting.key), detail::text(setting.value));
+    }
+    return all;
+}
+
+// --------------------------------------------------------------------- tools
+
+// What runs when a tool is called: any function or lambda that takes one struct,
+// or nothing, and returns
+//
+//   - text: std::string, std::string_view or const char *,
+//   - structured content: a struct, which also gives the output schema,
+//   - image, audio, link, text_resource, binary_resource or output,
+//   - several of these: std::pair or std::tuple,
+//   - nothing: void, or a std::optional of the above that is empty,
+//   - any of these or a failure: toolbay::result<...>.
+class handler {
+  public:
+    template <typename Function>
+        requires(!std::is_same_v<std::remove_cvref_t<Function>, handler>)
+    handler(Function function) : handler(std::function(std::move(function)), 0) {}
+
+    std::string input_schema() const {
+        return input_schema_();
+    }
+
+    // Empty if the tool promises no structured content.
+    std::string output_schema() const {
+        return output_schema_();
+    }
+
+    toolbay_result *call(std::string_view arguments) const {
+        return call_(arguments);
+    }
+
+  private:
+    template <typename Result, typename Arguments>
+    handler(std::function<Result(Arguments)> function, int)
+        : input_schema_(detail::arguments_schema<std::remove_cvref_t<Arguments>>),
+          output_schema_(output_schema_of<Result>),
+          call_([function = std::move(function)](std::string_view text) {
+              std::remove_cvref_t<Arguments> arguments{};
+              const std::string problem = detail::read_arguments(text, arguments);
+              if (!problem.empty()) return toolbay_invalid("%s", problem.c_str());
+              return finish([&] { return function(arguments); });
+          }) {}
+
+    template <typename Result>
+    handler(std::function<Result()> function, int)
+        : input_schema_(detail::no_arguments_schema), output_schema_(output_schema_of<Result>),
+          call_([function = std::move(function)](std::string_view) { return finish(function); }) {}
+
+    // What sort of result a type is.
+    template <typename T>
+    static constexpr bool is_expected = false;
+    template <typename T>
+    static constexpr bool is_expected<std::expected<T, failure>> = true;
+
+    template <typename T>
+    static constexpr bool is_structured = detail::object<T> && !requires(T value) { output().add(value); };
+
+    template <typename T>
+    static std::string output_schema_of() {
+        if constexpr (std::is_void_v<T>) {
+            return {};
+        } else if constexpr (is_expected<T>) {
+            return output_schema_of<typename T::value_type>();
+        } else if constexpr (detail::is_tuple<T>) {
+            return []<std::size_t... I>(std::index_sequence<I...>) {
+                std::string schema;
+                ((schema.empty() ? void(schema = output_schema_of<std::tuple_element_t<I, T>>()) : void()), ...);
+                return schema;
+            }(std::make_index_sequence<std::tuple_size_v<T>>());
+        } else if constexpr (is_structured<T>) {
+            return detail::result_schema<T>();
+        } else {
+            return {}; // not even of an optional: what is promised must always be there
+        }
+    }
+
+    template <typename T>
+    static output add(output &&to, const T &value) {
+        if constexpr (std::is_same_v<T, output>) {
+            return value;
+        } else if constexpr (detail::is_optional<T>) {
+            return value ? add(std::move(to), *value) : std::move(to);
+        } else if constexpr (detail::is_tuple<T>) {
+            std::apply([&](const auto &...each) { ((to = add(std::move(to), each)), ...); }, value);
+            return std::move(to);
+        } else if constexpr (is_structured<T>) {
+            return std::move(to).structured(value);
+        } else {
+            return std::move(to).add(value);
+        }
+    }
+
+    template <typename Function>
+    static toolbay_result *finish(const Function &function) {
+        using Result = decltype(function());
+        if constexpr (std::is_void_v<Result>) {
+            function();
+            return toolbay_output();
+        } else if constexpr (is_expected<Result>) {
+            const Result result = function();
+            if (!result) {
+                const failure &failure = result.error();
+                return (failure.arguments_are_to_blame ? toolbay_invalid : toolbay_failed)(
+                    "%s", failure.message.c_str());
+            }
+            if constexpr (std::is_void_v<typename Result::value_type>) {
+                return toolbay_output();
+            } else {
+                return add(output(), *result).get();
+            }
+        } else {
+            return add(output(), function()).get();
+        }
+    }
+
+    std::function<std::string()> input_schema_, output_schema_;
+    std::function<toolbay_result *(std::string_view)> call_;
+};
+
+// One tool.
+struct tool {
+    std::string name;        // what clients call: A-Z a-z 0-9 _ - .
+    std::string title = {};  // a name for people
+    std::string description; // what it does and when to use it: the model decides by it
+    handler run;
+
+    // Hints to the client, which decides by them whether to ask its user first.
+    // What is not said is taken for the worst.
+    std::optional<bool> read_only = {};   // it changes nothing
+    std::optional<bool> destructive = {}; // it may delete or overwrite, rather than only add
+    std::optional<bool> idempotent = {};  // the same call twice has the effect of one
+    std::optional<bool> open_world = {};  // it deals with things outside a closed set, such as the web
+
+    std::string icon = {}; // an https: or data: URI
+    json meta = {};        // an object for the definition's _meta
+};
+
+// The tools of this plugin: the one function that a plugin defines.
+std::vector<tool> tools();
+
+} // namespace toolbay

@@ -1,0 +1,102 @@
+package toolbay
+
+// Content is one block of a result. Make one with [Text], [Image], [Audio],
+// [Link], [TextResource] or [BinaryResource], and say more by its fields:
+//
+//	forecast := toolbay.Link("https://example.com/f.png", "forecast")
+//	forecast.MIMEType = "image/png"
+//	return []toolbay.Content{toolbay.Text("It rains."), forecast}, nil
+type Content struct {
+	// Kind says which of the other fields count.
+	Kind Kind
+	// Text is the text of a text or of a textual resource.
+	Text string
+	// Data has the bytes of an image, a sound or a binary resource: not base64.
+	Data []byte
+	// MIMEType is the type of Data, or of what URI names.
+	MIMEType string
+	// URI is the address of a resource.
+	URI string
+	// Name is the name of a linked resource.
+	Name string
+	// Title is a linked resource's name for people.
+	Title string
+	// Description says what a linked resource is.
+	Description string
+	// Size is how many bytes a linked resource has, if that is known.
+	Size uint64
+	// Audience is who the block is for; empty means everyone.
+	Audience []Audience
+	// Priority is how much the block matters, from 0.0 (optional) to 1.0
+	// (required), if it is said.
+	Priority *float64
+}
+
+// Kind is what a content block is.
+type Kind uint8
+
+// What a content block is.
+const (
+	TextKind Kind = iota
+	ImageKind
+	AudioKind
+	LinkKind
+	ResourceKind
+)
+
+// Audience is who a content block is meant for.
+type Audience uint8
+
+// The person, and the model.
+const (
+	User Audience = iota
+	Assistant
+)
+
+// Text is a text.
+func Text(text string) Content {
+	return Content{Kind: TextKind, Text: text}
+}
+
+// Image is a picture: Image(png, "image/png").
+func Image(data []byte, mimeType string) Content {
+	return Content{Kind: ImageKind, MIMEType: mimeType, Data: data}
+}
+
+// Audio is a sound: Audio(wav, "audio/wav").
+func Audio(data []byte, mimeType string) Content {
+	return Content{Kind: AudioKind, MIMEType: mimeType, Data: data}
+}
+
+// Link is something that the client can fetch.
+func Link(uri, name string) Content {
+	return Content{Kind: LinkKind, URI: uri, Name: name}
+}
+
+// TextResource is a textual resource whose content is here. The MIME type may
+// be empty.
+func TextResource(uri, text, mimeType string) Content {
+	return Content{Kind: ResourceKind, URI: uri, MIMEType: mimeType, Text: text}
+}
+
+// BinaryResource is a resource whose bytes are here. The MIME type may be
+// empty.
+func BinaryResource(uri string, data []byte, mimeType string) Content {
+	if data == nil {
+		data = []byte{}
+	}
+	return Content{Kind: ResourceKind, URI: uri, MIMEType: mimeType, Data: data}
+}
+
+// For says who the block is for.
+func (c Content) For(audience ...Audience) Content {
+	c.Audience = audience
+	return c
+}
+
+// WithPriority says how much the block matters, from 0.0 (optional) to 1.0
+// (required).
+func (c Content) WithPriority(priority float64) Content {
+	c.Priority = &priority
+	return c
+}

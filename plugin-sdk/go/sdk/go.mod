@@ -1,0 +1,3 @@
+module toolbay
+
+go 1.24

@@ -1,0 +1,80 @@
+package toolbay
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// object is a JSON object that keeps its order: a model reads the fields as
+// their author arranged them, and a list of tools is the same each time.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// ordered is the object of a map, sorted by name.
+func ordered(members map[string]any) object {
+	var sorted object
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		sorted = append(sorted, member{name, members[name]})
+	}
+	return sorted
+}
+
+func (o object) find(name string) (int, bool) {
+	i := slices.IndexFunc(o, func(m member) bool { return m.name == name })
+	return i, i >= 0
+}
+
+func (o object) has(name string) bool {
+	_, has := o.find(name)
+	return has
+}
+
+func (o object) get(name string) any {
+	if i, has := o.find(name); has {
+		return o[i].value
+	}
+	return nil
+}
+
+func (o *object) set(name string, value any) {
+	if i, has := o.find(name); has {
+		(*o)[i].value = value
+		return
+	}
+	*o = append(*o, member{name, value})
+}
+
+// isObject: whether a schema is of objects alone.
+func (o object) isObject() bool {
+	return o.get("type") == "object"
+}
+
+// MarshalJSON writes the members in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	text.WriteByte('{')
+	for i, member := range o {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		name, err := json.Marshal(member.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(member.value)
+		if err != nil {
+			return nil, err
+		}
+		text.Write(name)
+		text.WriteByte(':')
+		text.Write(value)
+	}
+	text.WriteByte('}')
+	return text.Bytes(), nil
+}

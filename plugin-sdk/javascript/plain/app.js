@@ -1,0 +1,17 @@
+// The functions that wit/{{name}}.wit promises: each is a tool.
+
+export const texts = {
+  greet(name, excited) {
+    // What is thrown is the error of the `result`, so not an Error.
+    if (name.trim() === '') throw 'name is empty: say who to greet';
+    return excited ? `HELLO, ${name.toUpperCase()}!` : `Hello, ${name}.`;
+  },
+
+  count(text) {
+    return {
+      characters: [...text].length,
+      words: text.split(/\s+/).filter(Boolean).length,
+      lines: text === '' ? 0 : text.split('\n').length,
+    };
+  },
+};

@@ -1,0 +1,114 @@
+// The blocks of a result, and how they cross to the host.
+
+/**
+ * What a member of a block must be. The runtime ends the whole instance over a
+ * value of another type; here the author still gets a message.
+ */
+const MEMBERS = {
+  text: 'string',
+  mimeType: 'string',
+  uri: 'string',
+  name: 'string',
+  title: 'string',
+  description: 'string',
+  size: 'number',
+  priority: 'number',
+};
+
+/** One block, shaped as the contract's record `content`. */
+export class Content {
+  constructor(kind, members, { audience = [], priority } = {}) {
+    this.kind = kind;
+    for (const [key, value] of Object.entries({ ...members, priority })) {
+      if (value === undefined) continue;
+      const type = MEMBERS[key];
+      if (type && typeof value !== type) throw new TypeError(`\`${key}\` of a block is a ${type}, not ${typeof value}`);
+      this[key] = type === 'string' ? value.toWellFormed() : value;
+    }
+    this.audience = [audience].flat();
+    for (const who of this.audience) {
+      if (who === 'user' || who === 'assistant') continue;
+      throw new TypeError(`\`audience\` is 'user' or 'assistant', not ${who}`);
+    }
+  }
+}
+
+/** What `reply` makes: an answer of several parts. */
+export class Reply {
+  constructor({ structured, content = [], meta }) {
+    this.structured = structured;
+    this.content = [content].flat();
+    this.meta = meta;
+  }
+}
+
+export const text = (value, options) => new Content('text', { text: value }, options);
+
+export const image = (data, mimeType, options) => new Content('image', { data: bytes(data), mimeType }, options);
+
+export const audio = (data, mimeType, options) => new Content('audio', { data: bytes(data), mimeType }, options);
+
+export function resourceLink(uri, name, options = {}) {
+  const { title, description, mimeType, size } = options;
+  if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
+    throw new RangeError(`\`size\` is a number of bytes, not ${size}`);
+  }
+  return new Content('resource-link', { uri, name, title, description, mimeType, size }, options);
+}
+
+export function resource(uri, body, options = {}) {
+  const held = typeof body === 'string' ? { text: body } : { data: bytes(body) };
+  return new Content('embedded-resource', { uri, mimeType: options.mimeType, ...held }, options);
+}
+
+export const reply = (parts) => new Reply(parts);
+
+/** `data` as the bytes that it stands for. */
+function bytes(data) {
+  if (data instanceof Uint8Array) return data;
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  throw new TypeError('bytes are a Uint8Array or an ArrayBuffer');
+}
+
+/**
+ * A handler's answer as the contract's record `output`. `promised` says whether
+ * the tool has an output schema.
+ */
+export function output(answer, promised) {
+  const parts = parse(answer, promised);
+  if (promised && parts.structured === undefined) {
+    throw new TypeError('the tool has an `output` and answered without the object that it promises');
+  }
+  const result = { content: parts.content.map(block) };
+  if (parts.structured !== undefined) result.structured = json(parts.structured);
+  if (parts.meta !== undefined) result.meta = json(parts.meta);
+  return result;
+}
+
+function parse(answer, promised) {
+  if (answer instanceof Reply) return answer;
+  if (answer === undefined) return new Reply({});
+  if (typeof answer === 'string' || answer instanceof Content) return new Reply({ content: answer });
+  if (Array.isArray(answer) && !promised) return new Reply({ content: answer });
+  if (typeof answer === 'object' && answer !== null) return new Reply({ structured: answer });
+  throw new TypeError(`a tool answers with a text, a block, a list of them or an object, not with ${String(answer)}`);
+}
+
+function block(item) {
+  if (item instanceof Content) return item;
+  if (typeof item === 'string') return text(item);
+  throw new TypeError('a block is a text, or made by `text`, `image`, `audio`, `resource` or `resourceLink`');
+}
+
+/**
+ * JSON of `value`. Half a surrogate pair is legal in a JavaScript string and
+ * nowhere else: it becomes U+FFFD, as `toWellFormed` has it.
+ */
+export function json(value) {
+  const written = JSON.stringify(value);
+  if (written === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
+  // `JSON.stringify` escapes halves, and nothing else as `\ud…`; the lookbehind
+  // and the pairs of backslashes leave a text alone that merely says `\ud…`.
+  return written.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd');
+}

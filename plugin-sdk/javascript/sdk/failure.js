@@ -1,0 +1,42 @@
+// Why a call did not succeed, in words that the model reads.
+
+/** Thrown by a handler whose arguments fit the schema but make no sense. */
+export class InvalidArguments extends Error {
+  name = 'InvalidArguments';
+}
+
+/** The contract's `failure` for whatever a handler threw. */
+export function failure(thrown) {
+  const tag = thrown instanceof InvalidArguments ? 'invalid-arguments' : 'failed';
+  return { tag, val: message(thrown).toWellFormed() };
+}
+
+/** What `thrown` says, and what its causes say. */
+export function message(thrown) {
+  const said = [];
+  const seen = new Set();
+  for (let error = thrown; error !== undefined && !seen.has(error); error = error?.cause) {
+    seen.add(error);
+    said.push(sentence(error));
+  }
+  return said.join(': ');
+}
+
+/** The name of an error counts only if it tells something: `TypeError` does, `Error` does not. */
+function sentence(error) {
+  if (!(error instanceof Error)) return inspect(error);
+  const own = error.message || 'the tool failed without saying why';
+  return error.name === 'Error' || error instanceof InvalidArguments ? own : `${error.name}: ${own}`;
+}
+
+/** Any value as one line for people. */
+export function inspect(value) {
+  if (typeof value === 'string') return value;
+  if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // A cycle, a bigint: still worth a word.
+    return Object.prototype.toString.call(value);
+  }
+}

@@ -1,0 +1,50 @@
+// A tool: what the model is told of it, and the function that does the work.
+
+import { check } from './check.js';
+import { json, output } from './content.js';
+import { object, Schema } from './schema.js';
+
+/** What `tool` makes. */
+export class Tool {
+  #input;
+  #output;
+  #handler;
+
+  constructor(options) {
+    check(options);
+    const { name, title, description, annotations, icons = [], meta } = options;
+    this.#input = schemaOf(options.input ?? {});
+    this.#output = options.output && schemaOf(options.output);
+    this.#handler = options.handler;
+    /** The contract's record `tool-definition`. */
+    this.definition = Object.freeze({
+      name,
+      title,
+      description,
+      inputSchema: json(this.#input.json),
+      outputSchema: this.#output && json(this.#output.json),
+      annotations,
+      icons: icons.map(({ sizes = [], ...icon }) => ({ ...icon, sizes })),
+      meta: meta && json(meta),
+    });
+  }
+
+  get name() {
+    return this.definition.name;
+  }
+
+  /** Starts a call. What it returns, or the promise of it, goes to `finish`. */
+  start(args, host) {
+    return this.#handler(this.#input.fill(args), host);
+  }
+
+  /** The contract's record `output` for what the handler answered. */
+  finish(answer) {
+    return output(answer, this.#output !== undefined);
+  }
+}
+
+const schemaOf = (described) => (described instanceof Schema ? described : object(described));
+
+/** Describes a tool. Every tool that the plugin's main file exports is offered. */
+export const tool = (options) => new Tool(options);

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { call } from '../sdk/testing.js';
+import { audio, image, reply, resource, resourceLink, t, text, tool } from '../sdk/index.js';
+
+/** What a client gets when a handler answers with `answer`. */
+const answered = (answer, output) => call(tool({ name: 'a', output, handler: () => answer }));
+
+test('a tool answers with nothing, a text, blocks or an object', async () => {
+  assert.deepEqual((await answered(undefined)).content, []);
+  assert.equal((await answered('')).text, '');
+  assert.equal((await answered(['one', text('two', { audience: 'user', priority: 0.5 })])).text, 'one\ntwo');
+  assert.deepEqual((await answered({ a: [1] })).structured, { a: [1] });
+});
+
+test('every kind of block crosses with the members of its kind', async () => {
+  const { content } = await answered([
+    text('a', { audience: 'assistant', priority: 1 }),
+    image(Uint8Array.of(0, 1, 2, 3).subarray(1, 3), 'image/png'),
+    audio(Uint8Array.of(4).buffer, 'audio/wav'),
+    resource('memo:a', 'b', { mimeType: 'text/plain' }),
+    resource('memo:c', new DataView(Uint8Array.of(5, 6).buffer, 1)),
+    resourceLink('https://example.com/', 'd', { title: 'D', size: 2 ** 40 }),
+  ]);
+  assert.deepEqual(
+    content.map((block) => ({ ...block, data: block.data && [...block.data] })),
+    [
+      { kind: 'text', text: 'a', audience: ['assistant'], priority: 1, data: undefined },
+      { kind: 'image', data: [1, 2], mimeType: 'image/png', audience: [] },
+      { kind: 'audio', data: [4], mimeType: 'audio/wav', audience: [] },
+      { kind: 'embedded-resource', uri: 'memo:a', text: 'b', mimeType: 'text/plain', audience: [], data: undefined },
+      { kind: 'embedded-resource', uri: 'memo:c', data: [6], audience: [] },
+      {
+        kind: 'resource-link',
+        uri: 'https://example.com/',
+        name: 'd',
+        title: 'D',
+        size: 2 ** 40,
+        audience: [],
+        data: undefined,
+      },
+    ],
+  );
+});
+
+test('a reply has structured content, blocks and further members', async () => {
+  const answer = reply({ structured: { n: 1 }, content: 'one', meta: { 'example.com/a': true } });
+  const { structured, text, meta } = await answered(answer, { n: t.integer() });
+  assert.deepEqual([structured, text, meta], [{ n: 1 }, 'one', { 'example.com/a': true }]);
+});
+
+test('half a surrogate pair becomes U+FFFD, and nothing else changes', async () => {
+  const { content, structured } = await answered(
+    reply({ content: 'a\ud800b', structured: { '\udfff': '\ud83d\ude00\ude00\\ud800\\\ud800' } }),
+  );
+  assert.equal(content[0].text, 'a\ufffdb');
+  assert.deepEqual(structured, { '\ufffd': '\u{1f600}\ufffd\\ud800\\\ufffd' });
+});
+
+test('an answer that cannot cross is a failure that says why', async () => {
+  const cases = [
+    [5, /answers with a text, a block, a list of them or an object, not with 5/],
+    [null, /not with null/],
+    [[1], /a block is a text, or made by/],
+    [{ n: 1n }, /BigInt/],
+    [reply({ structured: () => {} }), /a function cannot be written as JSON/],
+  ];
+  for (const [answer, expected] of cases) assert.match((await answered(answer)).failure.message, expected);
+  assert.match((await answered('text', { n: t.integer() })).failure.message, /without the object that it promises/);
+});
+
+test('a block of wrong parts is refused where it is made', () => {
+  assert.throws(() => text(5), /`text` of a block is a string, not number/);
+  assert.throws(() => text('a', { audience: 'model' }), /'user' or 'assistant'/);
+  assert.throws(() => image('iVBOR', 'image/png'), /Uint8Array/);
+  assert.throws(() => resourceLink('a:b', 'c', { size: 1.5 }), /a number of bytes, not 1.5/);
+});

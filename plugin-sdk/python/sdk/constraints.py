@@ -1,0 +1,69 @@
+"""What an argument must be beyond its type: said in its schema, and checked by the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+#: How JSON Schema calls the bounds of a length, by the type that has one.
+_LENGTHS = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+
+
+class Constraint:
+    """Stands in an `Annotated`, beside the description."""
+
+    def keywords(self, types: set[str]) -> dict[str, Any]:
+        """What it adds to the schema of a value that has one of these JSON types.
+
+        Empty if it says nothing about any of them.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Range(Constraint):
+    """The least and the greatest number: `Annotated[int, "How many.", Range(1, 100)]`."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def keywords(self, types: set[str]) -> dict[str, Any]:
+        if not types & {"integer", "number"}:
+            return {}
+        return _present(minimum=self.minimum, maximum=self.maximum)
+
+
+@dataclass(frozen=True)
+class Length(Constraint):
+    """The least and the greatest length of a text, a list or a dict."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def keywords(self, types: set[str]) -> dict[str, Any]:
+        keywords: dict[str, Any] = {}
+        for kind, (least, most) in _LENGTHS.items():
+            if kind in types:
+                keywords |= _present(**{least: self.minimum, most: self.maximum})
+        return keywords
+
+
+@dataclass(frozen=True)
+class Pattern(Constraint):
+    """A regular expression, as in ECMAScript, that a text has a match of.
+
+    `^` and `$` make it the whole text: `Pattern("^[a-z]+$")`.
+    """
+
+    expression: str
+
+    def keywords(self, types: set[str]) -> dict[str, Any]:
+        return {"pattern": self.expression} if "string" in types else {}
+
+
+def _present(**keywords: float | None) -> dict[str, Any]:
+    return {keyword: value for keyword, value in keywords.items() if value is not None}

@@ -1,0 +1,35 @@
+"""Writes results as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Set
+from enum import Enum
+from typing import Any
+
+
+def encode(value: Any) -> str:
+    """The JSON of a value. Raises `TypeError` or `ValueError` where there is none."""
+    try:
+        return json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise ValueError("it contains itself, or is nested too deeply") from None
+
+
+def _plain(value: Any) -> Any:
+    """What stands for a value that JSON does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        # Not `asdict`, which copies all that is inside.
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Set):
+        # In an order that does not change from run to run, where there is one.
+        try:
+            return sorted(value)
+        except TypeError:
+            return list(value)
+    raise TypeError(f"a `{type(value).__name__}` cannot be written as JSON")

@@ -1,0 +1,76 @@
+"""Loads, while the plugin is built, what would otherwise be missing when it runs.
+
+A component has no files: it holds the modules that were imported while it was
+built. An `import` in a function runs later, so these are done ahead. Exists for
+a component only.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+#: What Python's own library imports when it is needed, by what needs it.
+_LATER = {
+    "datetime": ["_strptime"],
+    "time": ["_strptime"],
+    "re": ["unicodedata"],
+    "urllib.parse": ["unicodedata"],
+    "traceback": ["_suggestions", "difflib"],
+    "ast": ["_ast_unparse"],
+    "collections": ["heapq"],
+    "codecs": [
+        f"encodings.{name}"
+        for name in (
+            "ascii", "cp1252", "idna", "latin_1", "punycode", "unicode_escape",
+            "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_8_sig",
+        )
+    ],
+}  # fmt: skip
+
+
+def preload() -> None:
+    """Imports what the plugin's modules import in functions, and what Python's own do by habit."""
+    seen: set[str] = set()
+    while ahead := [name for name in sys.modules if name not in seen]:
+        seen.update(ahead)
+        for name in ahead:
+            for later in [*_LATER.get(name, []), *_in_functions(sys.modules[name])]:
+                # A branch for another system, or for what is not installed, is
+                # not an error yet.
+                with contextlib.suppress(Exception):
+                    importlib.import_module(later)
+
+
+def _in_functions(module: ModuleType) -> Iterator[str]:
+    """The modules that the functions of a module import, unless it is one of Python's."""
+    origin = getattr(module, "__file__", None)
+    if origin is None or module.__name__.partition(".")[0] in sys.stdlib_module_names | {"toolbay"}:
+        return
+    try:
+        tree = ast.parse(inspect.getsource(module))
+    except (OSError, TypeError, SyntaxError):
+        return
+    for function in ast.walk(tree):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for node in ast.walk(function):
+                yield from _named(node, module)
+
+
+def _named(node: ast.AST, module: ModuleType) -> Iterator[str]:
+    """The modules that an import statement may mean."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            base = importlib.util.resolve_name("." * node.level + base, module.__package__)
+        yield base
+        # `from package import module`; of anything else there is no such module.
+        yield from (f"{base}.{alias.name}" for alias in node.names)

@@ -1,0 +1,38 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+from toolbay import registry, testing
+from toolbay.definition import Tool
+from toolbay.errors import DefinitionError
+
+
+class TestCase(unittest.TestCase):
+    """A test that begins without tools and leaves none."""
+
+    maxDiff = None
+
+    def setUp(self) -> None:
+        before = registry._tools[:]
+        registry._tools.clear()
+        self.addCleanup(registry._tools.__setitem__, slice(None), before)
+
+    def assert_refused(self, function: Callable[..., Any], message: str) -> None:
+        """The function cannot be a tool, for the reason that holds `message`."""
+        with self.assertRaises(DefinitionError) as caught:
+            testing.definition(function)
+        self.assertIn(message, str(caught.exception))
+
+
+def parameter(function: Callable[..., Any], name: str = "x") -> dict[str, Any]:
+    """The schema of a parameter."""
+    return definition(function).input_schema["properties"][name]
+
+
+def definition(function: Callable[..., Any]) -> Tool:
+    """What clients are told."""
+    return testing.definition(function)

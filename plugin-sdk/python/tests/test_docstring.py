@@ -1,0 +1,47 @@
+"""What a docstring says of the whole, and what of each parameter."""
+
+import unittest
+
+from toolbay.docstring import parse
+
+
+class Docstring(unittest.TestCase):
+    def test_google(self) -> None:
+        self.assertEqual(
+            parse("""Finds a place.
+
+            It may take a while.
+
+            Args:
+                name: What it is called,
+                    or was: once.
+                limit (int): How many.
+
+            Returns:
+                Places.
+            """),
+            (
+                "Finds a place.\n\nIt may take a while.\n\nReturns:\n    Places.",
+                {"name": "What it is called, or was: once.", "limit": "How many."},
+            ),
+        )
+
+    def test_fields(self) -> None:
+        self.assertEqual(
+            parse("""Finds a place.
+
+            :param name: What it is called,
+                or was.
+            :param int limit: How many.
+            :type name: str
+            """),
+            ("Finds a place.", {"name": "What it is called, or was.", "limit": "How many."}),
+        )
+
+    def test_nothing(self) -> None:
+        self.assertEqual(parse(None), (None, {}))
+        self.assertEqual(parse("   "), (None, {}))
+
+    def test_what_only_looks_like_it(self) -> None:
+        text = "Says:\n\n    name: text\n\nArgs are not needed."
+        self.assertEqual(parse(text), (text, {}))

@@ -1,0 +1,148 @@
+//! From a function to a tool: its arguments out of JSON, its result into an output.
+
+const std = @import("std");
+const Allocator = std.mem.Allocator;
+const toolbay = @import("toolbay.zig");
+const schema = @import("schema.zig");
+const Call = toolbay.Call;
+const Content = toolbay.Content;
+const Output = toolbay.Output;
+
+/// A function that takes, in this order, the `*Call` and a struct of arguments, or only one of them, or neither, and
+/// returns
+///
+/// - text: `[]const u8`,
+/// - structured content: a struct, which also gives the output schema,
+/// - `Text`, `Image`, `Audio`, `Link`, `TextResource`, `BinaryResource` or `Output`,
+/// - several of these: a tuple,
+/// - nothing: `void`, or null for an optional of the above,
+/// - any of these or an error.
+pub const Run = struct {
+    input_schema: *const fn (Allocator) Allocator.Error![]const u8,
+    output_schema: ?*const fn (Allocator) Allocator.Error![]const u8,
+    call: *const fn (*Call, []const u8) anyerror!Output,
+
+    pub fn of(comptime function: anytype) Run {
+        const Function = @TypeOf(function);
+        const Arguments = ArgumentsOf(Function);
+        const Structured = StructuredOf(ResultOf(Function));
+        return .{
+            .input_schema = schema.of(Arguments, .arguments),
+            .output_schema = if (Structured) |T| schema.of(T, .result) else null,
+            .call = struct {
+                fn call(context: *Call, json: []const u8) anyerror!Output {
+                    const arguments = try parse(Arguments, context, json);
+                    const parameters = @typeInfo(Function).@"fn".param_types;
+                    const returned = if (parameters.len == 2)
+                        function(context, arguments)
+                    else if (parameters.len == 0)
+                        function()
+                    else if (parameters[0] == *Call)
+                        function(context)
+                    else
+                        function(arguments);
+                    var output: Building = .{ .arena = context.arena };
+                    try output.add(if (@typeInfo(@TypeOf(returned)) == .error_union) try returned else returned);
+                    output.output.content = output.content.items;
+                    return output.output;
+                }
+            }.call,
+        };
+    }
+};
+
+fn ArgumentsOf(comptime Function: type) type {
+    const parameters = @typeInfo(Function).@"fn".param_types;
+    const wrong = "a tool takes (*toolbay.Call, Arguments), one of the two, or nothing; this is " ++ @typeName(Function);
+    if (parameters.len > 2) @compileError(wrong);
+    if (parameters.len == 2 and parameters[0] != *Call) @compileError(wrong);
+    if (parameters.len == 0 or (parameters.len == 1 and parameters[0] == *Call)) return struct {};
+    const Arguments = parameters[parameters.len - 1] orelse @compileError(wrong);
+    if (@typeInfo(Arguments) != .@"struct") @compileError(wrong);
+    return Arguments;
+}
+
+fn ResultOf(comptime Function: type) type {
+    const Returned = @typeInfo(Function).@"fn".return_type.?;
+    return switch (@typeInfo(Returned)) {
+        .error_union => |result| result.payload,
+        else => Returned,
+    };
+}
+
+/// The host has checked the arguments against the schema; a type may know better than its schema.
+fn parse(comptime Arguments: type, context: *Call, json: []const u8) !Arguments {
+    return std.json.parseFromSliceLeaky(Arguments, context.arena, json, .{}) catch |err| switch (err) {
+        error.OutOfMemory => return error.OutOfMemory,
+        else => return context.invalid("the arguments do not fit the type of the tool: {s}", .{@errorName(err)}),
+    };
+}
+
+/// What is structured content in a result, if anything is. Nothing in an optional: what is promised must always be there.
+fn StructuredOf(comptime Result: type) ?type {
+    switch (@typeInfo(Result)) {
+        .@"struct" => |info| {
+            if (!info.is_tuple) return if (isContent(Result) or Result == Output) null else Result;
+            for (info.field_types) |Field| {
+                if (StructuredOf(Field)) |Structured| return Structured;
+            }
+            return null;
+        },
+        else => return null,
+    }
+}
+
+fn isContent(comptime T: type) bool {
+    for (@typeInfo(Content).@"union".field_types) |Field| {
+        if (T == Field) return true;
+    }
+    return T == Content;
+}
+
+const Building = struct {
+    arena: Allocator,
+    content: std.ArrayList(Content) = .empty,
+    output: Output = .{},
+
+    fn add(building: *Building, value: anytype) Allocator.Error!void {
+        const T = @TypeOf(value);
+        if (T == Output) {
+            try building.content.appendSlice(building.arena, value.content);
+            if (value.structured) |structured| building.output.structured = structured;
+            if (value.meta) |meta| building.output.meta = meta;
+        } else if (T == Content) {
+            try building.content.append(building.arena, value);
+        } else if (comptime isContent(T)) {
+            const kind = comptime for (@typeInfo(Content).@"union".field_names, @typeInfo(Content).@"union".field_types) |name, Field| {
+                if (T == Field) break name;
+            } else unreachable;
+            try building.content.append(building.arena, @unionInit(Content, kind, value));
+        } else switch (@typeInfo(T)) {
+            .void => {},
+            .optional => if (value) |some| try building.add(some),
+            .pointer => try building.content.append(building.arena, .{ .text = .{ .text = value } }),
+            .@"struct" => |info| if (info.is_tuple) {
+                inline for (value) |each| try building.add(each);
+            } else {
+                building.output.structured = try std.json.Stringify.valueAlloc(building.arena, value, .{});
+            },
+            else => @compileError("a tool cannot return " ++ @typeName(T)),
+        }
+    }
+};
+
+/// Finds the tool and runs it. What an error means, `messageOf` says.
+pub fn dispatch(tools: []const toolbay.Tool, context: *Call, name: []const u8, arguments: []const u8) anyerror!Output {
+    for (tools) |tool| {
+        if (std.mem.eql(u8, tool.name, name)) return tool.run.call(context, arguments);
+    }
+    return context.fail("there is no tool `{s}`", .{name});
+}
+
+/// What the model reads of an error: the message that came with it, else its name.
+pub fn messageOf(context: *const Call, err: anyerror) []const u8 {
+    return switch (err) {
+        error.InvalidArguments, error.Failed => if (context.message.len > 0) context.message else @errorName(err),
+        else => @errorName(err),
+    };
+}

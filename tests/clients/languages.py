@@ -1,0 +1,181 @@
+"""The plugins of each language through the official Python client, over stdio.
+
+    languages.py SERVER PLUGINS LANGUAGE...
+
+SERVER is the binary; PLUGINS a folder with `sample-LANGUAGE` and
+`LANGUAGE-acceptance`, with `plain-LANGUAGE` where the language has that form, and
+with grants that give `config.units`.
+"""
+
+import base64
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+from client import PATIENCE, Checks, names
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+TEXTS = {
+    "a short text": "Hello",
+    "an empty text": "",
+    "every plane of Unicode": "naïve Ω 日本語 👩‍🚀 \U0010ffff \u202e \ufeff\ufffd",
+    "controls, quotes and backslashes": "\u0001\u0000\t\r\n\"quoted\" \\u0041 \\ / </script> \u2028",
+    "100 KB": "0123456789 äöü 👋\n" * 4_000,
+}
+
+COUNTS = {
+    "": (0, 0, 0),
+    "one": (3, 1, 1),
+    "one two\nthrée": (13, 3, 2),
+    "two words\nand 👋\n": (16, 4, 3),
+}
+
+TIMED = 15
+"""Calls whose median is the time of one."""
+
+
+class Plugins:
+    """The tools of the plugins of one language, called with the answers expected."""
+
+    def __init__(self, client: Client, language: str, logged: list[str], checks: Checks) -> None:
+        self.client = client
+        self.language = language
+        self.logged = logged
+        self.checks = checks
+
+    def check(self, what: str, ok: bool, otherwise: object = "") -> None:
+        self.checks.check(f"{self.language}: {what}", ok, str(otherwise)[:1_000])
+
+    async def succeeds(self, what: str, tool: str, arguments: dict, text: str | None, structured: object) -> None:
+        result = await self.client.call_tool(tool, arguments)
+        texts = [block.text for block in result.content if block.type == "text"]
+        fits = text is None or texts == [text]
+        self.check(what, not result.is_error and fits and result.structured_content == structured, result)
+
+    async def fails(self, what: str, tool: str, arguments: dict, words: str) -> None:
+        result = await self.client.call_tool(tool, arguments)
+        said = "".join(block.text for block in result.content if block.type == "text")
+        self.check(what, bool(result.is_error) and words in said, result)
+
+    async def sample(self) -> None:
+        greet, count = f"sample_{self.language}_greet", f"sample_{self.language}_count"
+        await self.definitions(greet, count)
+        await self.greets(greet)
+        await self.fails("refuses a greeting of a number", greet, {"name": 1}, "/name")
+        await self.fails("refuses a greeting without a name", greet, {}, "name")
+        await self.fails("refuses what the schema does not know", greet, {"name": "Ada", "nmae": "Ada"}, "nmae")
+        await self.counts(count)
+        await self.time(f"sample-{self.language}", greet)
+
+    async def plain(self) -> None:
+        await self.greets(f"plain-{self.language}.greet")
+        await self.counts(f"plain-{self.language}.count")
+        await self.time(f"plain-{self.language}", f"plain-{self.language}.greet")
+
+    async def time(self, plugin: str, greet: str) -> None:
+        took = []
+        for _ in range(TIMED):
+            begun = time.perf_counter()
+            await self.client.call_tool(greet, {"name": "Ada"})
+            took.append(time.perf_counter() - begun)
+        print(f"call {plugin} {statistics.median(took) * 1000:.2f}")
+
+    async def greets(self, greet: str) -> None:
+        await self.succeeds(f"{greet} greets", greet, {"name": "Ada"}, "Hello, Ada.", None)
+        shout = {"name": "Ada", "excited": True}
+        await self.succeeds(f"{greet} shouts", greet, shout, "HELLO, ADA!", None)
+        await self.fails(f"{greet} refuses a blank name", greet, {"name": " \t"}, "name is empty: say who to greet")
+
+    async def counts(self, count: str) -> None:
+        for text, (characters, words, lines) in COUNTS.items():
+            expected = {"characters": characters, "words": words, "lines": lines}
+            await self.succeeds(f"{count} counts {text!r}", count, {"text": text}, None, expected)
+
+    async def definitions(self, greet: str, count: str) -> None:
+        tools = {tool.name: tool for tool in (await self.client.list_tools()).tools}
+        described = tools[greet].description, tools[count].description
+        expected = "Greets somebody by name.", "Counts the characters, words and lines of a text."
+        self.check("its tools are described", described == expected, described)
+        schema = tools[greet].input_schema
+        exact = schema["required"] == ["name"] and schema["additionalProperties"] is False
+        types = {name: part.get("type") for name, part in schema["properties"].items()}
+        self.check("its schema is exact", exact and types == {"name": "string", "excited": "boolean"}, schema)
+        output = tools[count].output_schema or {}
+        self.check("its output has a schema", set(output.get("properties", {})) == {"characters", "words", "lines"})
+
+    async def acceptance(self) -> None:
+        tool = lambda name: f"{self.language}_{name}"
+        for what, text in TEXTS.items():
+            await self.succeeds(f"{what} comes back unchanged", tool("echo"), {"text": text}, text, None)
+        await self.fails("what nobody caught is a failure with its message", tool("boom"), {}, "kaboom: 42")
+        await self.succeeds("the next call works", tool("echo"), {"text": "still here"}, "still here", None)
+        await self.fails("refused arguments say why", tool("refuse"), {}, "not today")
+        await self.image(tool("image"))
+        await self.report(tool("report"))
+
+    async def image(self, tool: str) -> None:
+        content = (await self.client.call_tool(tool, {})).content
+        images = [base64.b64decode(block.data) for block in content if block.type == "image" and block.mime_type == "image/png"]
+        texts = [block.text for block in content if block.type == "text"]
+        self.check("a picture comes with its text", (images, texts) == ([PNG_SIGNATURE], ["a picture"]), content)
+
+    async def report(self, tool: str) -> None:
+        progress = []
+
+        async def on_progress(done: float, total: float | None, message: str | None) -> None:
+            progress.append((done, total))
+
+        self.logged.clear()
+        result = await self.client.call_tool(tool, {}, progress_callback=on_progress)
+        expected = {"units": "metric", "cancelled": False}
+        self.check("it reads the configuration", result.structured_content == expected, result)
+        # The last step may be what the answer itself says.
+        self.check("it reports progress", (1, 2) in progress, progress)
+        self.check("it logs", any("working" in line for line in self.logged), self.logged)
+
+
+async def run(server: str, plugins: Path, languages: list[str], checks: Checks) -> None:
+    logged: list[str] = []
+
+    async def on_log(params) -> None:
+        logged.append(str(params.data))
+
+    parameters = StdioServerParameters(
+        command=server, args=["serve", "--plugins", str(plugins), "--log", "warn"], cwd=plugins,
+        env={"XDG_CACHE_HOME": str(plugins.parent / "cache")},
+    )
+    async with Client(parameters, logging_callback=on_log, log_level="info") as client:
+        with anyio.fail_after(PATIENCE):
+            last = {f"{language}_report" for language in languages} | {f"sample_{language}_greet" for language in languages}
+            found = await names(client)
+            checks.check("every plugin is served", found >= last, last - found)
+        for language in languages:
+            with anyio.fail_after(PATIENCE):
+                each = Plugins(client, language, logged, checks)
+                await each.sample()
+                await each.acceptance()
+                if (plugins / f"plain-{language}.wasm").exists():
+                    await each.plain()
+
+
+def main() -> int:
+    server, plugins, *languages = sys.argv[1:]
+    checks = Checks()
+    try:
+        anyio.run(run, server, Path(plugins), languages, checks)
+    except Exception as error:
+        # Task groups wrap what went wrong in them.
+        while nested := getattr(error, "exceptions", None):
+            error = nested[0]
+        checks.check("the conversation goes on to its end", False, f"{type(error).__name__}: {error}")
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+// The plugin that the project's tests call to see whether the Go SDK keeps the
+// contract.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"toolbay"
+)
+
+type none struct{}
+
+type textArgs struct {
+	Text string `json:"text" description:"What to say."`
+}
+
+func echo(_ *toolbay.Context, args textArgs) (string, error) {
+	return args.Text, nil
+}
+
+func boom(*toolbay.Context, none) (string, error) {
+	panic("kaboom: 42")
+}
+
+func refuse(*toolbay.Context, none) (string, error) {
+	return "", toolbay.InvalidArguments("not today")
+}
+
+func image(*toolbay.Context, none) ([]toolbay.Content, error) {
+	png := []byte("\x89PNG\r\n\x1a\n")
+	return []toolbay.Content{toolbay.Image(png, "image/png"), toolbay.Text("a picture")}, nil
+}
+
+type reported struct {
+	Units     *string `json:"units"`
+	Cancelled bool    `json:"cancelled"`
+}
+
+func report(ctx *toolbay.Context, _ none) (reported, error) {
+	ctx.Infof("working")
+	ctx.Progress(1, 2)
+	ctx.Progress(2, 2)
+	result := reported{Cancelled: ctx.Cancelled()}
+	if units, has := ctx.Config("units"); has {
+		result.Units = &units
+	}
+	return result, nil
+}
+
+type manyArgs struct {
+	Blocks int `json:"blocks" minimum:"0" description:"How many blocks to answer."`
+	Bytes  int `json:"bytes" minimum:"0" description:"How many bytes each has."`
+}
+
+// many answers alternating texts and pictures, and collects garbage all the
+// while: nothing that the host is to read may be lost or overwritten.
+func many(ctx *toolbay.Context, args manyArgs) ([]toolbay.Content, error) {
+	blocks := make([]toolbay.Content, 0, args.Blocks)
+	for i := range args.Blocks {
+		filling := strings.Repeat(string(rune('a'+i%26)), args.Bytes)
+		if i%2 == 0 {
+			blocks = append(blocks, toolbay.Text(filling))
+		} else {
+			blocks = append(blocks, toolbay.Image([]byte(filling), "image/png"))
+		}
+		ctx.Config(fmt.Sprint("key", i))
+		if i%64 == 0 {
+			runtime.GC()
+		}
+	}
+	return blocks, nil
+}
+
+// all answers every kind of content with everything that can be said of it.
+func all(*toolbay.Context, none) (toolbay.Output[map[string][]int], error) {
+	link := toolbay.Link("https://example.com/a", "a").For(toolbay.User, toolbay.Assistant).WithPriority(0.5)
+	link.Title, link.Description, link.MIMEType, link.Size = "A", "The first.", "text/plain", 1<<40
+	return toolbay.Output[map[string][]int]{
+		Structured: map[string][]int{"full": {1, 2}, "empty": nil},
+		Content: []toolbay.Content{
+			toolbay.Text("").For(toolbay.Assistant),
+			toolbay.Audio(nil, "audio/wav"),
+			link,
+			toolbay.TextResource("file:///a", "text", ""),
+			toolbay.BinaryResource("file:///b", []byte{0, 255}, "image/png").WithPriority(0),
+		},
+		Meta: map[string]any{"example.com/key": "<value>"},
+	}, nil
+}
+
+// broken answers what is no UTF-8.
+func broken(ctx *toolbay.Context, _ none) (string, error) {
+	ctx.Infof("a\xffb")
+	ctx.Progress(1, 0, "a\xffb")
+	return "", errors.New("a\xffb")
+}
+
+func init() {
+	toolbay.Tool("go_echo", "Says the text back.", echo, toolbay.ReadOnly(true))
+	toolbay.Tool("go_boom", "Panics.", boom)
+	toolbay.Tool("go_refuse", "Refuses its arguments.", refuse)
+	toolbay.Tool("go_image", "Answers a picture.", image)
+	toolbay.Tool("go_report", "Says all that a tool can say to the host.", report)
+	toolbay.Tool("go_many", "Answers many blocks.", many)
+	toolbay.Tool("go_all", "Answers every kind of content.", all,
+		toolbay.Title("Everything"), toolbay.ReadOnly(true), toolbay.Destructive(false), toolbay.Idempotent(true),
+		toolbay.OpenWorld(false), toolbay.Meta(map[string]any{"example.com/a": 1}),
+		toolbay.Icons(toolbay.Icon{Src: "https://example.com/i.png", MIMEType: "image/png", Sizes: []string{"48x48", "any"}, Theme: toolbay.Dark}))
+	toolbay.Tool("go_broken", "Fails with what is no UTF-8.", broken)
+}
+
+func main() {}

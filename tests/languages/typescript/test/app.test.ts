@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { call } from 'toolbay/testing';
+import { boom, echo, picture, refuse, report } from '../app.ts';
+
+test('echoes', async () => {
+  const text = '\u0001 "quoted" \\ é 👋\u{10ffff}\n'.repeat(5000);
+  assert.equal((await call(echo, { text })).text, text);
+});
+
+test('fails', async () => {
+  assert.deepEqual((await call(boom)).failure, { kind: 'failed', message: 'kaboom: 42' });
+  assert.deepEqual((await call(refuse)).failure, { kind: 'invalid-arguments', message: 'not today' });
+});
+
+test('shows a picture', async () => {
+  const { content, text } = await call(picture);
+  assert.deepEqual(
+    content.map(({ kind, mimeType }) => [kind, mimeType]),
+    [
+      ['image', 'image/png'],
+      ['text', undefined],
+    ],
+  );
+  assert.equal(Buffer.from(content[0]?.data ?? []).toString('latin1'), '\x89PNG\r\n\x1a\n');
+  assert.equal(text, 'a picture');
+});
+
+test('reports', async () => {
+  const told = await call(report, {}, { config: { units: 'metric' } });
+  assert.deepEqual(told.structured, { units: 'metric', cancelled: false });
+  assert.deepEqual(told.log, [{ level: 'info', message: 'working' }]);
+  assert.deepEqual(told.progress.map(({ done, total }) => [done, total]), [[1, 2], [2, 2]]);
+  assert.deepEqual((await call(report)).structured, { units: null, cancelled: false });
+});

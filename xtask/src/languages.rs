@@ -1,0 +1,297 @@
+//! `cargo xtask languages`: a project in each language, made and built as its author would, and called by a client.
+
+mod project;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use self::project::{Machine, Project};
+use self::table::Row;
+use crate::build;
+use crate::clients;
+use crate::tally::Tally;
+use crate::terminal;
+use crate::test;
+use crate::workspace::Workspace;
+
+/// Which languages.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The languages; without any, each whose tools are on the machine
+    languages: Vec<Language>,
+    /// Every language; what is missing for one is an error
+    #[arg(long, conflicts_with = "languages")]
+    all: bool,
+}
+
+/// A language that plugins are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// With the toolbay-plugin crate
+    Rust,
+    /// With componentize-qjs
+    Javascript,
+    /// With componentize-qjs
+    Typescript,
+    /// With componentize-py
+    Python,
+    /// With the Go compiler
+    Go,
+    /// With zig cc
+    C,
+    /// With zig c++
+    Cpp,
+    /// With the Zig compiler
+    Zig,
+}
+
+/// Those that every run of the tests builds.
+pub(crate) const TESTED: [Language; 5] =
+    [Language::Rust, Language::Javascript, Language::Python, Language::C, Language::Go];
+
+/// Where everything is, under `target/languages`.
+struct Folders {
+    /// The projects, new each time.
+    projects: PathBuf,
+    /// The one folder that is served.
+    plugins: PathBuf,
+    /// What the server compiles.
+    cache: PathBuf,
+    /// One plugin at a time, to measure it.
+    alone: PathBuf,
+}
+
+/// Everything that a language's plugins are made with.
+struct Shop<'a> {
+    workspace: &'a Workspace,
+    server: &'a Path,
+    folders: Folders,
+    machine: Machine,
+}
+
+/// How building for one language ended.
+enum Made {
+    Plugins(Vec<Row>),
+    /// What the machine does not have.
+    Missing(String),
+}
+
+/// `cargo xtask languages`.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    let server = build::server(workspace)?;
+    let asked = options.all || !options.languages.is_empty();
+    let languages: &[Language] =
+        if options.languages.is_empty() { Language::value_variants() } else { &options.languages };
+    let mut tally = Tally::default();
+    let result = check(workspace, &server, languages, asked, &mut tally);
+    println!("\n{tally}");
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Builds and calls the plugins of these languages. One that fails leaves the others to be tried.
+pub(crate) fn check(
+    workspace: &Workspace,
+    server: &Path,
+    languages: &[Language],
+    asked: bool,
+    tally: &mut Tally,
+) -> Result<()> {
+    let shop = Shop::open(workspace, server)?;
+    let (mut rows, mut served, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for language in languages {
+        let name = language.name();
+        println!("{}", terminal::stdout().bold(format!("\n{name}")));
+        match shop.make(*language) {
+            Ok(Made::Plugins(made)) => {
+                rows.extend(made);
+                served.push(name);
+            }
+            Ok(Made::Missing(what)) if !asked => println!("left out: {what}"),
+            Ok(Made::Missing(what)) => {
+                eprintln!("{} {what}", terminal::stderr().red("error:"));
+                failed.push(name);
+            }
+            Err(error) => {
+                eprintln!("{} {error:#}", terminal::stderr().red("error:"));
+                failed.push(name);
+            }
+        }
+    }
+    if !served.is_empty() {
+        println!("{}", terminal::stdout().bold("\nThe official Python client"));
+        let called = shop.call(&served, &mut rows, tally);
+        println!("\n{}", table::of(&rows));
+        called?;
+    }
+    tally.failed += failed.len() as u64;
+    if failed.is_empty() { Ok(()) } else { bail!("not built: {}", failed.join(", ")) }
+}
+
+impl Language {
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+impl<'a> Shop<'a> {
+    fn open(workspace: &'a Workspace, server: &'a Path) -> Result<Self> {
+        let root = workspace.target.join("languages");
+        let folders = Folders {
+            projects: root.join("projects"),
+            plugins: root.join("plugins"),
+            cache: root.join("cache"),
+            alone: root.join("alone"),
+        };
+        for folder in [&folders.projects, &folders.plugins, &folders.cache] {
+            empty(folder)?;
+        }
+        Ok(Self { workspace, server, folders, machine: Machine::new(workspace) })
+    }
+
+    /// Builds a language's template, its form without an SDK, and the acceptance plugin.
+    fn make(&self, language: Language) -> Result<Made> {
+        let name = language.name();
+        let sample = self.new_project(language, &format!("sample-{name}"), false)?;
+        if let Some(missing) = self.machine.provide(&sample.requires)? {
+            return Ok(Made::Missing(missing));
+        }
+        let mut rows = vec![self.build(&sample, true, "")?];
+        if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
+            let plain = self.new_project(language, &format!("plain-{name}"), true)?;
+            // Its functions are called the same in every language.
+            rows.push(self.build(&plain, true, &format!("prefix = \"{}\"\n", plain.name))?);
+        }
+        let acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
+        self.build(&acceptance, false, "[config]\nunits = \"metric\"\n")?;
+        Ok(Made::Plugins(rows))
+    }
+
+    fn new_project(&self, language: Language, name: &str, plain: bool) -> Result<Project> {
+        let folder = self.folders.projects.join(name);
+        let mut new = Command::new(self.server);
+        new.arg("new").arg(&folder).args(["--language", &language.name()]);
+        if plain {
+            new.arg("--plain");
+        }
+        project::quietly(&mut new).with_context(|| format!("`toolbay new {name}`"))?;
+        Project::read(&folder)
+    }
+
+    /// Runs a project's commands, puts what they make into the plugin folder, and has it compiled.
+    fn build(&self, project: &Project, tested: bool, grant: &str) -> Result<Row> {
+        let began = Instant::now();
+        project.setup.iter().try_for_each(|line| self.machine.run(project, line))?;
+        let setup = began.elapsed();
+        let began = Instant::now();
+        project.build.iter().try_for_each(|line| self.machine.run(project, line))?;
+        let build = began.elapsed();
+        if tested {
+            project.test.iter().try_for_each(|line| self.machine.run(project, line))?;
+        }
+        empty(&self.folders.alone)?;
+        for folder in [&self.folders.alone, &self.folders.plugins] {
+            project.copy_into(folder)?;
+        }
+        let grant_file = self.folders.plugins.join(&project.name).with_extension("toml");
+        if !grant.is_empty() {
+            fs::write(&grant_file, grant).with_context(|| format!("failed to write {}", grant_file.display()))?;
+        }
+        let compile = self.compile()?;
+        let output = project.folder.join(&project.output);
+        let size = fs::metadata(&output).with_context(|| format!("failed to read {}", output.display()))?.len();
+        let row = Row { plugin: project.name.clone(), size, setup, build, compile, call: None };
+        println!("{}", row.line());
+        Ok(row)
+    }
+
+    /// Compiles the plugin that is alone, into the store that the server will find it in.
+    fn compile(&self) -> Result<Duration> {
+        let mut compile = Command::new(self.server);
+        compile.args(["compile", "--plugins"]).arg(&self.folders.alone);
+        compile.env("XDG_CACHE_HOME", &self.folders.cache).current_dir(&self.folders.alone);
+        let began = Instant::now();
+        project::quietly(&mut compile).context("`toolbay compile`")?;
+        Ok(began.elapsed())
+    }
+
+    /// Has a real server serve all of them, and the official client call every tool.
+    fn call(&self, languages: &[String], rows: &mut [Row], tally: &mut Tally) -> Result<()> {
+        let mut client = clients::python_script(self.workspace, "languages.py")?;
+        client.arg(self.server).arg(&self.folders.plugins).args(languages);
+        test::count(&mut client, tally, |line| {
+            if let Some((plugin, call)) = table::call_time(line) {
+                rows.iter_mut().filter(|row| row.plugin == plugin).for_each(|row| row.call = Some(call));
+                return None;
+            }
+            let count = Tally::of_line(line);
+            if count.is_none() {
+                println!("{line}");
+            }
+            count
+        })
+    }
+}
+
+/// Makes a folder that has nothing in it.
+fn empty(folder: &Path) -> Result<()> {
+    let anew = || {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::create_dir_all(folder)
+    };
+    anew().with_context(|| format!("failed to empty {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(path: &str) -> toml::Table {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        fs::read_to_string(root.join(path)).unwrap().parse().unwrap()
+    }
+
+    fn dependencies(manifest: &toml::Table) -> Vec<(String, toml::Value)> {
+        let all = manifest["dependencies"].as_table().unwrap().clone().into_iter();
+        all.filter(|(_, value)| value.get("path").is_none()).collect()
+    }
+
+    #[test]
+    fn what_projects_vendor_is_the_sdk_of_the_workspace() {
+        let workspace = manifest("Cargo.toml")["workspace"].as_table().unwrap().clone();
+        for (member, vendored) in [("plugin-sdk", ""), ("plugin-sdk/macros", "macros/")] {
+            let member = manifest(&format!("{member}/Cargo.toml"));
+            let vendored = manifest(&format!("plugin-sdk/rust/sdk/{vendored}Cargo.toml"));
+            let names = |manifest: &toml::Table| -> Vec<String> {
+                manifest["dependencies"].as_table().unwrap().keys().cloned().collect()
+            };
+            assert_eq!(names(&vendored), names(&member));
+            assert_eq!(vendored["package"]["name"], member["package"]["name"]);
+            for key in ["version", "edition", "rust-version", "license"] {
+                assert_eq!(vendored["package"][key], workspace["package"][key], "{key}");
+            }
+        }
+        for project in ["sdk", "sdk/macros", "template", "plain"] {
+            for (name, value) in dependencies(&manifest(&format!("plugin-sdk/rust/{project}/Cargo.toml"))) {
+                assert_eq!(value, workspace["dependencies"][&name], "{project}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_languages_have_an_acceptance_plugin_each() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for language in Language::value_variants() {
+            let name = language.name();
+            let project = Project::read(&root.join("tests/languages").join(&name)).unwrap();
+            assert_eq!(project.name, format!("{name}-acceptance"));
+        }
+    }
+}
