@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
-pub use self::call::{Environment, Finished, LogLevel, Observer, Progress, Usage};
+pub use self::call::{Entry, Environment, Finished, LogLevel, Observer, Progress, Usage};
 use self::compile::Compiler;
 pub use self::compile::{Compile, Source};
 use self::docs::Docs;

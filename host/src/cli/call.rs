@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 
-use super::{Common, block_on, complain, loaded, print};
+use super::{Common, Listen, block_on, complain, loaded, print};
+use crate::access::Caller;
 use crate::mcp::{result_json, revision::Revision};
 use crate::sandbox::{LogLevel, Observer, Progress, Usage, thousands};
 use crate::service::{Answer, Failure, Request, Service};
@@ -16,7 +17,7 @@ use crate::toml_file::nearest;
 
 pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
-    let config = common.configure(true)?;
+    let config = common.configure(true, &Listen::default())?;
     block_on(async {
         let (service, snapshot) = loaded(config).await?;
         if !snapshot.tools.contains_key(&tool) {
@@ -26,7 +27,8 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) ->
                 None => bail!("unknown tool {tool:?}; `toolbay list` shows what there is"),
             }
         }
-        let answer = call(Arc::new(service), Request { tool, arguments }).await?;
+        let answer =
+            call(Arc::new(service), Request { tool, arguments, capabilities: Map::new(), trace: None }).await?;
         Ok(show(answer, json))
     })
 }
@@ -47,8 +49,8 @@ fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
 async fn call(service: Arc<Service>, request: Request) -> anyhow::Result<Answer> {
     let calling = Arc::clone(&service);
     let running = service.sandbox().spawn(async move {
-        let client = calling.admission().client();
-        calling.call(&client, request, Arc::new(Terminal)).await
+        let caller = Caller::local(calling.admission().client());
+        calling.call(&caller, request, Arc::new(Terminal)).await
     });
     running.await.context("the call failed unexpectedly")
 }
