@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `demo`.
+//! The project's own commands: `cargo xtask build`, `test`, `conformance`, `demo`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -6,7 +6,9 @@ mod build;
 mod client;
 mod clients;
 mod command;
+mod conformance;
 mod demo;
+mod serving;
 mod tally;
 mod terminal;
 mod test;
@@ -33,6 +35,8 @@ enum Command {
     Build,
     /// Build and run every test and check, the official MCP clients included
     Test(test::Options),
+    /// Run the official conformance suite against the real server
+    Conformance,
     /// Watch the real server do what it promises, with measured times
     Demo,
 }
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
     let result = Workspace::load().and_then(|workspace| match cli.command {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
+        Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::build::{self, Built};
 use crate::clients;
 use crate::command;
+use crate::conformance;
 use crate::tally::Tally;
 use crate::terminal;
 use crate::toolchain::{self, WASM};
@@ -38,8 +39,10 @@ enum Step {
     Doc,
     /// The server as a whole, with sample and hostile plugins
     It,
-    /// The official Python and TypeScript clients against the real server
+    /// The official clients against the real server
     Clients,
+    /// The official conformance suite against the real server
+    Conformance,
 }
 
 /// How a step ended.
@@ -88,12 +91,13 @@ impl Step {
             Self::Doc => "doc",
             Self::It => IT,
             Self::Clients => "clients",
+            Self::Conformance => "conformance",
         }
     }
 
     /// Whether the step uses the server or the plugins as they are built.
     fn needs_build(self) -> bool {
-        matches!(self, Self::It | Self::Clients)
+        matches!(self, Self::It | Self::Clients | Self::Conformance)
     }
 
     fn run(self, workspace: &Workspace, built: Option<&Built>, tally: &mut Tally) -> Result<()> {
@@ -105,6 +109,10 @@ impl Step {
             Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
             Self::Clients => match built {
                 Some(built) => clients::run(workspace, built, tally),
+                None => bail!("nothing is built"),
+            },
+            Self::Conformance => match built {
+                Some(built) => conformance::check(workspace, built, tally),
                 None => bail!("nothing is built"),
             },
         }
