@@ -1,6 +1,7 @@
 //! The catalog: what the host offers, as immutable snapshots. Pure data; only the reloader publishes.
 
 mod assemble;
+mod header;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use crate::limits::Limits;
 use crate::plugin::grant::Permissions;
 
 pub use self::assemble::{Entry, assemble};
+pub use self::header::{HeaderKind, ParamHeader};
 pub use self::tool::{CheckedDefinition, Tool, check};
 
 /// What the host offers at one moment.
@@ -73,10 +75,11 @@ pub enum Status {
 }
 
 impl Snapshot {
-    /// Up to `limit` tools whose names come after `after`, and whether there are more.
-    pub fn page(&self, after: Option<&str>, limit: usize) -> (Vec<&Arc<Tool>>, bool) {
+    /// Up to `limit` tools whose names come after `after` and are `visible`, and whether there are more.
+    pub fn page(&self, after: Option<&str>, limit: usize, visible: impl Fn(&str) -> bool) -> (Vec<&Arc<Tool>>, bool) {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut tools = self.tools.range::<str, _>((start, Bound::Unbounded)).map(|(_, tool)| tool);
+        let tools = self.tools.range::<str, _>((start, Bound::Unbounded));
+        let mut tools = tools.filter(|(name, _)| visible(name)).map(|(_, tool)| tool);
         let page = tools.by_ref().take(limit).collect();
         (page, tools.next().is_some())
     }
@@ -154,11 +157,14 @@ mod tests {
     fn pages_go_by_name_so_that_a_reload_between_them_skips_nothing() {
         let names = |tools: Vec<&Arc<Tool>>| tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
         let before = snapshot(&["b", "d", "f"]);
-        let (page, more) = before.page(None, 2);
+        let (page, more) = before.page(None, 2, |_| true);
         assert_eq!((names(page), more), (vec!["b".into(), "d".into()], true));
         // The tool that the cursor names is gone, and two came.
         let after = snapshot(&["a", "e", "f"]);
-        let (page, more) = after.page(Some("d"), 2);
+        let (page, more) = after.page(Some("d"), 2, |_| true);
         assert_eq!((names(page), more), (vec!["e".into(), "f".into()], false));
+        // What is not to be seen takes no room on a page.
+        let (page, more) = after.page(None, 2, |name| name != "e");
+        assert_eq!((names(page), more), (vec!["a".into(), "f".into()], false));
     }
 }

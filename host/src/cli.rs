@@ -7,8 +7,10 @@ mod dev;
 mod list;
 mod new;
 mod serve;
+mod token;
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,8 +40,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the tools in a folder over MCP on standard input and output
-    Serve(Common),
+    /// Serve the tools in a folder over MCP, on standard input and output or over HTTP
+    Serve {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        listen: Listen,
+    },
     /// Show what would be served: plugins, tools, grants, and why a file is refused
     List {
         #[command(flatten)]
@@ -92,6 +99,11 @@ enum Command {
         /// Seconds of processor time
         cpu: u64,
     },
+    /// Make a bearer token for MCP over HTTP, and the lines of toolbay.toml that admit it
+    Token {
+        /// Whose it is, for the log
+        name: String,
+    },
     /// Call one tool, under the limits that serving would apply
     Call {
         /// The tool's name, as `list` shows it
@@ -123,11 +135,22 @@ struct Common {
     log: Option<String>,
 }
 
+#[derive(Args, Debug, Default)]
+struct Listen {
+    /// Listen here for MCP over HTTP, such as 127.0.0.1:8931; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// Serve the transport of 2024-11-05 as well, at /sse
+    #[arg(long, requires = "http")]
+    sse: bool,
+}
+
 impl Cli {
     /// Does what the command line says.
     pub fn run(self) -> ExitCode {
         let result = match self.command {
-            Command::Serve(common) => serve::run(&common),
+            Command::Serve { common, listen } => serve::run(&common, &listen),
+            Command::Token { name } => token::run(&name),
             Command::Check { file, common, json } => check::run(&common, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),
@@ -150,8 +173,14 @@ impl Cli {
 impl Common {
     /// The configuration, with logging begun. A command that prints for people
     /// logs only what it is asked to.
-    fn configure(&self, quiet: bool) -> Result<Config, ConfigError> {
-        let flags = Flags { config: self.config.clone(), plugins: self.plugins.clone(), log: self.log.clone() };
+    fn configure(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
+        let flags = Flags {
+            config: self.config.clone(),
+            plugins: self.plugins.clone(),
+            log: self.log.clone(),
+            http: listen.http,
+            sse: listen.sse,
+        };
         // Names and values that are not UTF-8 are none of ours.
         let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
         let config = Config::load(&flags, variables)?;

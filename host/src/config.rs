@@ -2,6 +2,9 @@
 //!
 //! Merged once, before anything listens, and never changed.
 
+mod http;
+
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +12,7 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use self::http::{Http, OAuth, Token};
 use crate::limits::{Clamp, Limits, LimitsPatch};
 use crate::plugin::breaker::BreakerRules;
 use crate::plugin::loader::Rules;
@@ -27,7 +31,7 @@ const PREFIX: &str = "TOOLBAY_";
 const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
-const TABLES: [&str; 6] = ["server", "limits", "ceilings", "describe", "compile", "breaker"];
+const TABLES: [&str; 7] = ["server", "limits", "ceilings", "describe", "compile", "breaker", "http"];
 
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
@@ -60,6 +64,8 @@ pub struct Config {
     pub describe: Describe,
     /// What compiling a plugin may use, and where the result is kept.
     pub compile: CompileConfig,
+    /// MCP over HTTP.
+    pub http: Http,
 }
 
 /// What the process as a whole may use.
@@ -162,6 +168,7 @@ impl Default for Config {
             breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
+            http: Http::default(),
         }
     }
 }
@@ -208,6 +215,10 @@ pub struct Flags {
     pub plugins: Option<PathBuf>,
     /// `--log`.
     pub log: Option<String>,
+    /// `--http`.
+    pub http: Option<SocketAddr>,
+    /// `--sse`.
+    pub sse: bool,
 }
 
 impl Config {
@@ -238,6 +249,11 @@ impl Config {
         if let Some(log) = &flags.log {
             config.log.clone_from(log);
         }
+        if flags.http.is_some() {
+            config.http.listen = flags.http;
+        }
+        config.http.sse |= flags.sse;
+        config.http.resolve(&folder);
         config.check()?;
         Ok(config)
     }
@@ -332,6 +348,7 @@ impl Config {
                 return Err(ConfigError(format!("{key}.per is too short for so many calls")));
             }
         }
+        self.http.check().map_err(ConfigError)?;
         telemetry::check(&self.log).map_err(ConfigError)?;
         if server.calls > 4096 {
             return Err(ConfigError(format!("server.calls is {}; it must be at most 4096", server.calls)));

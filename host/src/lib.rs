@@ -4,13 +4,14 @@
 //!
 //! - [`cli`] reads the command line, [`config`] merges what the operator says.
 //! - [`mcp`] speaks the protocol; it alone knows JSON-RPC and revisions.
-//! - [`service`] takes a call from its name to its checked result, by way of [`admission`].
+//! - [`service`] takes a call from its name to its checked result, by way of [`access`] and [`admission`].
 //! - [`catalog`] is what is offered at one moment: pure data.
 //! - [`plugin`] loads what is in the folder and publishes to the catalog.
 //! - [`sandbox`] runs guests; it alone knows wasmtime.
 //!
-//! [`limits`], [`definition`], [`content`], [`schema`] and [`text`] are the words they share.
+//! [`limits`], [`definition`], [`content`], [`schema`], [`text`] and [`trace`] are the words they share.
 
+pub mod access;
 pub mod admission;
 pub mod catalog;
 pub mod cli;
@@ -28,3 +29,4 @@ pub mod service;
 pub mod telemetry;
 pub mod text;
 mod toml_file;
+pub mod trace;

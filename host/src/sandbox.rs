@@ -37,7 +37,7 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 pub use self::about::About;
-pub use self::call::{Environment, Finished, LogLevel, Observer, Progress, Usage};
+pub use self::call::{Entry, Environment, Finished, LogLevel, Observer, Progress, Usage};
 use self::compile::Compiler;
 pub use self::compile::{Compile, Source};
 use self::docs::Docs;

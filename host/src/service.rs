@@ -7,14 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tracing::Instrument as _;
 
-use crate::admission::{Admission, Client, Refused};
+use crate::access::Caller;
+use crate::admission::{Admission, Refused};
 use crate::catalog::{Catalog, Snapshot, Tool};
 use crate::config::Config;
 use crate::content::Output;
 use crate::plugin::Plugin;
-use crate::sandbox::{CallError, Finished, LogLevel, Observer, Progress, Sandbox, Usage};
+use crate::sandbox::{CallError, Entry, Finished, LogLevel, Observer, Progress, Sandbox, Usage};
 use crate::schema::Violation;
+use crate::trace::Trace;
 
 /// How long a question about tools waits for the plugins that were there at
 /// start. Clients that list once and never again would otherwise see none; a
@@ -38,6 +41,17 @@ pub struct Request {
     pub tool: String,
     /// The arguments.
     pub arguments: Map<String, Value>,
+    /// What the client says that it can do.
+    pub capabilities: Map<String, Value>,
+    /// Where the call belongs in a trace.
+    pub trace: Option<Trace>,
+}
+
+impl Request {
+    /// A call that did not come from a client.
+    pub fn local(tool: String, arguments: Map<String, Value>) -> Self {
+        Self { tool, arguments, capabilities: Map::new(), trace: None }
+    }
 }
 
 /// Why a call has no output.
@@ -45,6 +59,8 @@ pub struct Request {
 pub enum Failure {
     /// There is no such tool.
     UnknownTool(String),
+    /// The client did not declare these capabilities, which the tool needs.
+    Incapable(Map<String, Value>),
     /// The arguments do not fit the tool's input schema.
     BadArguments(Vec<Violation>),
     /// It was not let in.
@@ -99,20 +115,27 @@ impl Service {
     }
 
     /// Calls a tool. The future must run on the guests' runtime; dropping it cancels the call.
-    pub async fn call(&self, client: &Client, request: Request, observer: Arc<dyn Observer>) -> Answer {
+    pub async fn call(&self, caller: &Caller, request: Request, observer: Arc<dyn Observer>) -> Answer {
         let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&request.tool);
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
-        let Some(tool) = snapshot.tools.get(&request.tool).map(Arc::clone) else {
+        // What a caller may not use is not there for it.
+        let tool = snapshot.tools.get(&request.tool).filter(|tool| caller.may_use(&tool.name));
+        let Some(tool) = tool.map(Arc::clone) else {
             return Answer { result: Err(Failure::UnknownTool(request.tool)), usage: None };
         };
         // Nothing of the snapshot but this tool is needed from here on.
         drop(snapshot);
+        let missing = |needed: &(&String, &Value)| !request.capabilities.contains_key(needed.0);
+        let missing: Map<_, _> = tool.definition.needs.iter().filter(missing).map(owned).collect();
+        if !missing.is_empty() {
+            return Answer { result: Err(Failure::Incapable(missing)), usage: None };
+        }
         let arguments = Value::Object(request.arguments);
         let violations = tool.definition.input.violations(&arguments);
         if !violations.is_empty() {
             return Answer { result: Err(Failure::BadArguments(violations)), usage: None };
         }
-        let permit = match self.admission.admit(client, &tool.plugin, &tool.definition.name).await {
+        let permit = match self.admission.admit(&caller.client, &tool.plugin, &tool.definition.name).await {
             Ok(permit) => permit,
             Err(refused) => return Answer { result: Err(Failure::Refused(refused)), usage: None },
         };
@@ -122,10 +145,18 @@ impl Service {
         let arguments = arguments.to_string();
         let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, tool: Arc::clone(&tool) });
         let name = &tool.definition.name;
+        let trace = request.trace.as_ref().map(Trace::child);
+        let span = match (&request.trace, &trace) {
+            (Some(parent), Some(own)) => {
+                tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span)
+            }
+            _ => tracing::Span::none(),
+        };
+        let entry = Entry { environment: plugin.environment(name), trace: trace.as_ref(), observer };
         let finished =
-            self.sandbox.call(&plugin.component.prepared, plugin.environment(name), observer, name, &arguments).await;
+            self.sandbox.call(&plugin.component.prepared, entry, name, &arguments).instrument(span.clone()).await;
         drop(permit);
-        log_end(&tool, &finished);
+        span.in_scope(|| log_end(&tool, &finished));
         plugin.usage.note(finished.usage, matches!(finished.result, Err(CallError::Limit(_))));
         let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
         if plugin.breaker.note(crashed, plugin.terms.breaker) {
@@ -155,6 +186,10 @@ impl Service {
         let waited = tokio::time::timeout(wait, self.catalog.wait_for(ready)).await;
         waited.unwrap_or_else(|_| self.catalog.snapshot())
     }
+}
+
+fn owned((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
 }
 
 /// A tool with an output schema must return structured content that fits it.

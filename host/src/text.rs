@@ -4,6 +4,7 @@
 //! read as what it is not. Neither has a place in a tool's answer.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// `text` without characters that only act: control characters but tab and line
 /// feed, ANSI escape sequences, bidirectional controls, invisible tags.
@@ -26,6 +27,14 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn acts(c: char) -> bool {

@@ -71,6 +71,13 @@ impl Definition {
         self
     }
 
+    /// Sets members of `_meta`: a JSON object.
+    #[must_use]
+    pub fn meta(mut self, members: &Value) -> Self {
+        self.0.meta = Some(members.to_string());
+        self
+    }
+
     /// Says whether the tool changes nothing.
     #[must_use]
     pub fn read_only(mut self, yes: bool) -> Self {

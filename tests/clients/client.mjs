@@ -1,8 +1,8 @@
-// The official TypeScript client against the real server, over stdio.
+// The official TypeScript client against the real server.
 //
-//     node client.mjs MODE SERVER PLUGINS NEWCOMER
+//     node client.mjs MODE TRANSPORT SERVER PLUGINS NEWCOMER
 //
-// MODE is `legacy` or `auto`; SERVER the binary; PLUGINS a folder with the sample
+// MODE is `legacy` or `auto`; TRANSPORT `stdio` or `http`; SERVER the binary; PLUGINS a folder with the sample
 // plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
 
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,10 +10,11 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport, getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 
 import { size } from './png.mjs';
+import { overHttp } from './serving.mjs';
 
 const SAMPLES = ['calculator', 'chart', 'qr', 'text', 'time'];
 const CALLS = JSON.parse(readFileSync(new URL('calls.json', import.meta.url)));
@@ -27,7 +28,7 @@ const ATTEMPTS = 3;
 // Milliseconds that the whole conversation may take.
 const PATIENCE = 60_000;
 
-const [mode, server, plugins, newcomer] = process.argv.slice(2);
+const [mode, transport, server, plugins, newcomer] = process.argv.slice(2);
 
 let passed = 0;
 let failed = 0;
@@ -147,6 +148,21 @@ async function converse(client, news, folder) {
   check('a removed tool is unknown', code === -32602, String(code));
 }
 
+/** Calls a tool of the conformance suite that reports progress, and gives up another call. */
+async function callAndCancel(client) {
+  const steps = [];
+  const onprogress = ({ progress }) => steps.push(progress);
+  await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, { onprogress });
+  check('progress comes as it is made', isDeepStrictEqual(steps, [0, 50, 100]), steps);
+  const giveUp = new AbortController();
+  const given = client.callTool({ name: 'test_tool_with_progress', arguments: {} }, { signal: giveUp.signal });
+  giveUp.abort('changed my mind');
+  const ended = await given.then(() => 'an answer', () => 'given up');
+  check('a call that is given up ends at once', ended === 'given up', ended);
+  const answer = await client.callTool({ name: 'test_simple_text', arguments: {} });
+  check('and the next one works', answer.content[0].text.startsWith('This is a simple text'), answer);
+}
+
 /**
  * How soon the client is told of each kind of change, at best: other work on the machine is not what is measured.
  * The plugin is there in the end.
@@ -182,6 +198,7 @@ const client = new Client(
   },
 );
 let timer;
+let served;
 try {
   const folder = join(root, 'plugins');
   mkdirSync(folder);
@@ -189,16 +206,28 @@ try {
   const args = ['serve', '--plugins', folder, '--log', 'warn'];
   // Nothing that was compiled before this run is to be had.
   const env = { ...getDefaultEnvironment(), XDG_CACHE_HOME: join(root, 'cache') };
-  await client.connect(new StdioClientTransport({ command: server, args, env, cwd: root }));
+  if (transport === 'http') served = await overHttp(server, folder, env);
+  const to = served
+    ? new StreamableHTTPClientTransport(served.url)
+    : new StdioClientTransport({ command: server, args, env, cwd: root });
+  await client.connect(to);
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error(`not done after ${PATIENCE / 1000} s`)), PATIENCE);
   });
-  await Promise.race([converse(client, news, folder), late]);
+  const all = async () => {
+    await converse(client, news, folder);
+    const suite = join(newcomer, '..', 'conformance.wasm');
+    const add = () => copyFileSync(suite, join(folder, 'conformance.wasm'));
+    await toldAfter(client, news, add, (names) => names.includes('test_simple_text'));
+    await callAndCancel(client);
+  };
+  await Promise.race([all(), late]);
 } catch (error) {
   check('the conversation goes on to its end', false, `${error.name}: ${error.message}`);
 } finally {
   clearTimeout(timer);
   await client.close();
+  if (served) check('the server ends well', (await served.end()) === 0);
   rmSync(root, { recursive: true, force: true });
 }
 console.log(`${passed} passed, ${failed} failed`);

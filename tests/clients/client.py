@@ -1,8 +1,8 @@
-"""The official Python client against the real server, over stdio.
+"""The official Python client against the real server.
 
-    client.py MODE SERVER PLUGINS NEWCOMER
+    client.py MODE TRANSPORT SERVER PLUGINS NEWCOMER
 
-MODE is `legacy` or `auto`; SERVER the binary; PLUGINS a folder with the sample
+MODE is `legacy` or `auto`; TRANSPORT `stdio` or `http`; SERVER the binary; PLUGINS a folder with the sample
 plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
 """
 
@@ -19,6 +19,7 @@ import anyio
 from mcp import Client, MCPError, StdioServerParameters
 
 import png
+import serving
 
 SAMPLES = ["calculator", "chart", "qr", "text", "time"]
 CALLS = json.loads(Path(__file__).with_name("calls.json").read_text())
@@ -197,32 +198,56 @@ async def time_changes(client: Client, news: News, newcomer: Path, target: Path)
     return best
 
 
-async def run(mode: str, server: str, plugins: Path, newcomer: Path, checks: Checks) -> None:
+async def call_and_cancel(client: Client, checks: Checks) -> None:
+    """Calls a tool of the conformance suite that reports progress, and gives up another call."""
+    steps: list[float] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(progress)
+
+    await client.call_tool("test_tool_with_progress", {}, progress_callback=on_progress)
+    checks.check("progress comes as it is made", steps == [0, 50, 100], steps)
+    with anyio.move_on_after(0.02) as scope:
+        await client.call_tool("test_tool_with_progress", {})
+    checks.check("a call that is given up ends at once", scope.cancelled_caught)
+    answer = await client.call_tool("test_simple_text", {})
+    checks.check("and the next one works", answer.content[0].text.startswith("This is a simple text"), answer)
+
+
+async def run(mode: str, transport: str, server: str, plugins: Path, newcomer: Path, checks: Checks) -> None:
     async with AsyncExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolbay-")))
         folder = root / "plugins"
         folder.mkdir()
         for sample in SAMPLES:
             shutil.copy(plugins / f"{sample}.wasm", folder)
+        # One more, out of sight until the rest is done.
+        suite = newcomer.with_name("conformance.wasm")
         # Nothing that was compiled before this run is to be had.
         cache = {"XDG_CACHE_HOME": str(root / "cache")}
-        args = ["serve", "--plugins", str(folder), "--log", "warn"]
-        parameters = StdioServerParameters(command=server, args=args, env=cache, cwd=root)
+        if transport == "http":
+            target = stack.enter_context(serving.over_http(server, folder, cache))
+        else:
+            args = ["serve", "--plugins", str(folder), "--log", "warn"]
+            target = StdioServerParameters(command=server, args=args, env=cache, cwd=root)
         news = News()
-        client = await stack.enter_async_context(Client(parameters, mode=mode, message_handler=news.on_message))
+        client = await stack.enter_async_context(Client(target, mode=mode, message_handler=news.on_message))
         async with anyio.create_task_group() as tasks:
             if client.protocol_version >= STREAMS_SINCE:
                 await tasks.start(news.listen, client)
             with anyio.fail_after(PATIENCE):
                 await converse(client, news, folder, newcomer, mode, checks)
+                add = lambda: shutil.copy(suite, folder)
+                await told_after(client, news, add, lambda found: "test_simple_text" in found)
+                await call_and_cancel(client, checks)
             tasks.cancel_scope.cancel()
 
 
 def main() -> int:
-    mode, server, plugins, newcomer = sys.argv[1:]
+    mode, transport, server, plugins, newcomer = sys.argv[1:]
     checks = Checks()
     try:
-        anyio.run(run, mode, server, Path(plugins), Path(newcomer), checks)
+        anyio.run(run, mode, transport, server, Path(plugins), Path(newcomer), checks)
     except Exception as error:
         # Task groups wrap what went wrong in them.
         while nested := getattr(error, "exceptions", None):

@@ -3,6 +3,7 @@
 mod client;
 mod command;
 mod folder;
+mod http;
 mod log;
 mod message;
 mod tiny;
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub(crate) use self::client::{LIST_CHANGED, Server};
 pub(crate) use self::command::{Outcome, Toolbay};
 pub(crate) use self::folder::Folder;
+pub(crate) use self::http::{HttpServer, HttpSession, MODERN, Response, initialize, modern};
 pub(crate) use self::message::{failure, text};
 pub(crate) use self::tiny::{Tiny, Tool};
 
@@ -25,6 +27,11 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 /// The guest that misbehaves on demand, see `tests/guests/hostile`.
 pub(crate) fn hostile() -> Vec<u8> {
     built("guests", "hostile")
+}
+
+/// The tools of the official conformance suite, see `tests/guests/conformance`.
+pub(crate) fn conformance() -> Vec<u8> {
+    built("guests", "conformance")
 }
 
 /// A sample plugin of `plugins/`.

@@ -1,5 +1,6 @@
-//! The official MCP clients, installed into `target/clients` and run against the real server.
+//! The clients that people have, installed into `target/clients` and run unmodified against the real server.
 
+mod inspector;
 mod node;
 mod python;
 
@@ -16,8 +17,14 @@ use crate::terminal;
 use crate::test;
 use crate::workspace::Workspace;
 
-/// How a client finds out which revision the server speaks.
-const MODES: [&str; 2] = ["legacy", "auto"];
+/// One conversation of a client: how it finds out which revision the server speaks, and by which transport.
+type Conversation = (&'static str, &'static str);
+
+/// What a client of both eras does.
+const BOTH_ERAS: &[Conversation] = &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http")];
+
+/// What a client does that knows sessions alone, and the transport of 2024.
+const SESSIONS: &[Conversation] = &[("legacy", "stdio"), ("legacy", "http"), ("legacy", "sse")];
 
 /// The plugin that the clients drop in.
 const NEWCOMER: &str = "bare.wasm";
@@ -40,41 +47,55 @@ impl Folders {
 
 /// A client's program, installed.
 struct Script {
+    client: &'static str,
     program: PathBuf,
     args: Vec<OsString>,
+    conversations: &'static [Conversation],
 }
 
-/// Runs each client in each mode. One that cannot be installed is a failure, and the others still run.
+/// Runs each client in each of its conversations. One that cannot be installed is a failure, and the others still run.
 pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
     let folders = Folders::of(workspace)?;
     let mut failures = Vec::new();
-    for (language, script) in [("Python", python::install(&folders)), ("TypeScript", node::install(&folders))] {
-        let script = match script {
-            Ok(script) => script,
+    let mut scripts = Vec::new();
+    for (language, installed) in [("Python", python::install(&folders)), ("TypeScript", node::install(&folders))] {
+        match installed {
+            Ok(installed) => scripts.extend(installed),
             Err(error) => {
                 eprintln!("{} {error:#}", terminal::stderr().red("error:"));
                 tally.failed += 1;
-                failures.push(format!("the {language} client could not be installed"));
-                continue;
-            }
-        };
-        for mode in MODES {
-            println!("{}", terminal::stdout().bold(format!("\nThe official {language} client, {mode}")));
-            let failed = tally.failed;
-            if let Err(error) = script.run(mode, built, tally) {
-                // Whatever stopped it is a failure, counted by the script or not.
-                tally.failed = tally.failed.max(failed + 1);
-                failures.push(format!("{language}, {mode}: {error:#}"));
+                failures.push(format!("the {language} clients could not be installed"));
             }
         }
+    }
+    for script in &scripts {
+        for conversation in script.conversations {
+            let (mode, transport) = conversation;
+            let name = format!("{}, {mode} over {transport}", script.client);
+            println!("{}", terminal::stdout().bold(format!("\n{name}")));
+            let failed = tally.failed;
+            if let Err(error) = script.run(*conversation, built, tally) {
+                // Whatever stopped it is a failure, counted by the script or not.
+                tally.failed = tally.failed.max(failed + 1);
+                failures.push(format!("{name}: {error:#}"));
+            }
+        }
+    }
+    if let Err(error) = inspector::run(&folders.installed, built, tally) {
+        failures.push(format!("the inspector: {error:#}"));
     }
     if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
 }
 
 impl Script {
-    fn run(&self, mode: &str, built: &Built, tally: &mut Tally) -> Result<()> {
+    fn run(&self, (mode, transport): Conversation, built: &Built, tally: &mut Tally) -> Result<()> {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).arg(mode).arg(&built.server).arg(&built.plugins).arg(built.guests.join(NEWCOMER));
+        command
+            .args(&self.args)
+            .args([mode, transport])
+            .arg(&built.server)
+            .arg(&built.plugins)
+            .arg(built.guests.join(NEWCOMER));
         test::count(&mut command, tally, |line| {
             // Its own count is part of the total, and must not be mistaken for it.
             let count = Tally::of_line(line);

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `demo`.
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -6,8 +6,10 @@ mod build;
 mod client;
 mod clients;
 mod command;
+mod conformance;
 mod demo;
 mod languages;
+mod serving;
 mod tally;
 mod terminal;
 mod test;
@@ -36,6 +38,8 @@ enum Command {
     Test(test::Options),
     /// Build the plugins of each language from its template, and call every tool through an official client
     Languages(languages::Options),
+    /// Run the official conformance suite against the real server
+    Conformance,
     /// Watch the real server do what it promises, with measured times
     Demo,
 }
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
         Command::Languages(options) => languages::run(&workspace, &options),
+        Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {

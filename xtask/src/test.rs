@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::build::{self, Built};
 use crate::clients;
 use crate::command;
+use crate::conformance;
 use crate::languages;
 use crate::tally::Tally;
 use crate::terminal;
@@ -39,10 +40,12 @@ enum Step {
     Doc,
     /// The server as a whole, with sample and hostile plugins
     It,
-    /// The official Python and TypeScript clients against the real server
+    /// The official clients against the real server
     Clients,
     /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called
     Languages,
+    /// The official conformance suite against the real server
+    Conformance,
 }
 
 /// How a step ended.
@@ -92,12 +95,13 @@ impl Step {
             Self::It => IT,
             Self::Clients => "clients",
             Self::Languages => "languages",
+            Self::Conformance => "conformance",
         }
     }
 
     /// Whether the step uses the server or the plugins as they are built.
     fn needs_build(self) -> bool {
-        matches!(self, Self::It | Self::Clients | Self::Languages)
+        matches!(self, Self::It | Self::Clients | Self::Languages | Self::Conformance)
     }
 
     fn run(self, workspace: &Workspace, built: Option<&Built>, tally: &mut Tally) -> Result<()> {
@@ -113,6 +117,10 @@ impl Step {
             },
             Self::Languages => match built {
                 Some(built) => languages::check(workspace, &built.server, &languages::TESTED, true, tally),
+                None => bail!("nothing is built"),
+            },
+            Self::Conformance => match built {
+                Some(built) => conformance::check(workspace, built, tally),
                 None => bail!("nothing is built"),
             },
         }

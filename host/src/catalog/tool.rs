@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::header::{self, ParamHeader};
 use crate::definition::{Annotations, Icon, ToolDefinition};
 use crate::plugin::Plugin;
 use crate::plugin::grant::{Hints, Shown};
@@ -12,6 +13,9 @@ use crate::schema::Schema;
 
 /// How long a tool's name may be (MCP, "Tool Names").
 const NAME: usize = 128;
+
+/// What a client must be able to do to call a tool, in the `_meta` of its definition: capabilities as MCP has them.
+const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
 
 /// A definition whose name and schemas are valid; shared by all tools made from it.
 #[derive(Clone, Debug)]
@@ -24,6 +28,10 @@ pub struct CheckedDefinition {
     pub description: Option<String>,
     /// What the arguments must fit.
     pub input: Arc<Schema>,
+    /// The arguments that HTTP headers repeat.
+    pub headers: Vec<ParamHeader>,
+    /// What a client must be able to do.
+    pub needs: Map<String, Value>,
     /// What the structured content must fit.
     pub output: Option<Arc<Schema>>,
     /// What it does to the world.
@@ -69,6 +77,8 @@ impl CheckedDefinition {
         }
         let input = Schema::compile_input(&definition.input_schema)
             .map_err(|error| format!("tool {name:?}: its input schema {}", bad_schema(&error)))?;
+        let headers =
+            header::headers(input.value()).map_err(|error| format!("tool {name:?}: its input schema: {error}"))?;
         let output = definition
             .output_schema
             .map(|text| Schema::compile(&text))
@@ -79,11 +89,18 @@ impl CheckedDefinition {
             Some(Ok(Value::Object(members))) => members,
             Some(_) => return Err(format!("tool {name:?}: its meta is not a JSON object")),
         };
+        let needs = match meta.get(CLIENT_CAPABILITIES) {
+            None => Map::new(),
+            Some(Value::Object(needs)) => needs.clone(),
+            Some(_) => return Err(format!("tool {name:?}: its meta's {CLIENT_CAPABILITIES:?} is not an object")),
+        };
         Ok(Self {
             name,
             title: definition.title,
             description: definition.description,
             input: Arc::new(input),
+            headers,
+            needs,
             output: output.map(Arc::new),
             annotations: definition.annotations,
             icons: definition.icons,

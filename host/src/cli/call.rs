@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 
-use super::{Common, block_on, complain, loaded, print};
+use super::{Common, Listen, block_on, complain, loaded, print};
+use crate::access::Caller;
 use crate::limits::Limits;
 use crate::mcp::{result_json, revision::Revision};
 use crate::sandbox::{LogLevel, Observer, Progress, Usage, thousands};
@@ -26,7 +27,7 @@ pub(super) struct Show {
 
 pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
-    let config = common.configure(true)?;
+    let config = common.configure(true, &Listen::default())?;
     block_on(async {
         let (service, snapshot) = loaded(config).await?;
         if !snapshot.tools.contains_key(&tool) {
@@ -38,7 +39,7 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
         }
         let limits =
             snapshot.tools.get(&tool).map(|tool| tool.plugin.environment(&tool.definition.name).limits.clone());
-        let answer = call(Arc::new(service), Request { tool, arguments }).await?;
+        let answer = call(Arc::new(service), Request::local(tool, arguments)).await?;
         let used = answer.usage;
         let code = self::show(answer, show.json);
         if let (true, Some(used), Some(limits)) = (show.usage, used, limits) {
@@ -64,8 +65,8 @@ fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
 pub(super) async fn call(service: Arc<Service>, request: Request) -> anyhow::Result<Answer> {
     let calling = Arc::clone(&service);
     let running = service.sandbox().spawn(async move {
-        let client = calling.admission().client();
-        calling.call(&client, request, Arc::new(Terminal)).await
+        let caller = Caller::local(calling.admission().client());
+        calling.call(&caller, request, Arc::new(Terminal)).await
     });
     running.await.context("the call failed unexpectedly")
 }

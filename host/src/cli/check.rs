@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 
-use super::{Common, block_on, print};
+use super::{Common, Listen, block_on, print};
 use crate::catalog::{CheckedDefinition, check};
 use crate::config::Config;
 use crate::plugin::Digest;
@@ -41,7 +41,7 @@ const INTERFACES: [(&str, &str); 10] = [
 ];
 
 pub(super) fn run(common: &Common, file: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
-    let config = common.configure(true)?;
+    let config = common.configure(true, &Listen::default())?;
     let findings = block_on(look(config, file))?;
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     print(&if as_json { json_text(&findings)? } else { text(name, &findings) });

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use super::{Common, block_on, complain, loaded, print};
+use super::{Common, Listen, block_on, complain, loaded, print};
 use crate::catalog::Status;
 
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
-    let config = common.configure(true)?;
+    let config = common.configure(true, &Listen::default())?;
     block_on(async {
         let (_service, snapshot) = loaded(config).await?;
         let mut code = ExitCode::SUCCESS;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use tokio::process::Command;
 
-use super::{Common, block_on, call, complain, print, start};
+use super::{Common, Listen, block_on, call, complain, print, start};
 use crate::config::Config;
 use crate::plugin::watcher::Watcher;
 use crate::project::{Example, Project};
@@ -18,7 +18,7 @@ use crate::service::Request;
 const QUIET: Duration = Duration::from_millis(100);
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
-    let config = common.configure(true)?;
+    let config = common.configure(true, &Listen::default())?;
     let project = Project::read(folder).map_err(anyhow::Error::msg)?;
     let missing: Vec<String> = project.requires.iter().filter_map(|requirement| requirement.check().err()).collect();
     if !missing.is_empty() {
@@ -126,7 +126,7 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
     let offered = report.tools.iter().find(|name| *name == tool || name.ends_with(&format!(".{tool}")));
     let Some(offered) = offered else { bail!("the example calls {tool}, which the plugin does not offer") };
     print(&format!("> {offered} {}\n", serde_json::Value::Object(arguments.clone())));
-    let request = Request { tool: offered.clone(), arguments: arguments.clone() };
+    let request = Request::local(offered.clone(), arguments.clone());
     let answer = call::call(std::sync::Arc::new(service), request).await?;
     Ok(call::show(answer, false) == ExitCode::SUCCESS)
 }

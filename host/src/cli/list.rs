@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{Common, block_on, loaded, print};
+use super::{Common, Listen, block_on, loaded, print};
 use crate::catalog::{Granted, PluginReport, Snapshot, Status};
 use crate::limits::Limits;
 use crate::mcp::definition_json;
 use crate::plugin::grant::Access;
 
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
-    let config = common.configure(true)?;
+    let config = common.configure(true, &Listen::default())?;
     let folder = config.plugins.display().to_string();
     block_on(async {
         let (_service, snapshot) = loaded(config).await?;

@@ -1,4 +1,4 @@
-//! `toolbay serve`: MCP on standard input and output until the client or the operator ends it.
+//! `toolbay serve`: MCP over standard input and output or over HTTP, until the client or the operator ends it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,20 +7,29 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Common, block_on, start};
-use crate::mcp::{stdio, streams};
+use super::{Common, Listen, block_on, start};
+use crate::mcp::{http, stdio, streams};
 use crate::service::Service;
 
-pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
-    let config = common.configure(false)?;
+pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
+    let config = common.configure(false, listen)?;
     block_on(async {
         let stop = CancellationToken::new();
         stop_on_signals(&stop).context("failed to listen for signals")?;
-        tracing::info!(plugins = %config.plugins.display(), "serving on standard input and output");
+        let Some(address) = config.http.listen else {
+            tracing::info!(plugins = %config.plugins.display(), "serving on standard input and output");
+            let service = Arc::new(start(config, true, &stop)?);
+            report_on_signal(&service).context("failed to listen for signals")?;
+            let (reader, writer) = streams::standard();
+            stdio::serve(service, reader, writer, stop).await.context("failed to read standard input")?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        // First of all: an address that is in use should not start anything.
+        let listener = http::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
+        tracing::info!(plugins = %config.plugins.display(), "serving over HTTP");
         let service = Arc::new(start(config, true, &stop)?);
         report_on_signal(&service).context("failed to listen for signals")?;
-        let (reader, writer) = streams::standard();
-        stdio::serve(service, reader, writer, stop).await.context("failed to read standard input")?;
+        http::serve(service, listener, stop).await?;
         Ok(ExitCode::SUCCESS)
     })
 }

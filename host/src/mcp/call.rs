@@ -8,13 +8,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
+use super::jsonrpc::{Error, INVALID_REQUEST, Id, Request};
 use super::observer::Peer;
-use super::outcome;
-use super::revision::Revision;
-use super::session::{Era, Session, not_initialized, read, unsupported};
+use super::outbox::{Outbox, Outgoing};
+use super::outcome::{self, MISSING_CAPABILITY};
+use super::rules::{Rules, unattached};
+use super::session::{Session, read};
 use crate::admission::{Place, Refused};
 use crate::service::{self, Answer, Failure};
+use crate::trace::Trace;
 
 #[derive(Deserialize)]
 struct Params {
@@ -29,12 +31,15 @@ struct Params {
 struct Meta {
     #[serde(rename = "progressToken")]
     progress_token: Option<Id>,
+    traceparent: Option<String>,
+    tracestate: Option<String>,
+    baggage: Option<String>,
 }
 
 /// A call that is registered and may be cancelled from now on.
 pub(super) struct Work {
     id: Id,
-    revision: Revision,
+    rules: Rules,
     request: service::Request,
     progress_token: Option<Id>,
     /// Its place in the client's queue, held until the answer is on its way.
@@ -48,54 +53,64 @@ impl Session {
     /// # Errors
     ///
     /// The request is malformed; the error has its id.
-    pub(super) fn prepare_call(&self, request: &Request<'_>) -> Result<Work, Error> {
-        self.read_call(request).map_err(|error| Error { id: Some(request.id.clone()), ..error })
+    pub(super) fn prepare_call(&self, request: &Request<'_>, rules: Option<Rules>) -> Result<Work, Error> {
+        self.read_call(request, rules).map_err(|error| error.of(&request.id))
     }
 
-    fn read_call(&self, request: &Request<'_>) -> Result<Work, Error> {
-        let revision = match self.era(request.params) {
-            Era::Stateless(version) => return Err(unsupported(&version)),
-            Era::Before => return Err(not_initialized()),
-            Era::Session(revision) => revision,
-        };
+    fn read_call(&self, request: &Request<'_>, rules: Option<Rules>) -> Result<Work, Error> {
+        let rules = rules.ok_or_else(unattached)?;
         let params: Params = read(request.params)?;
+        let capabilities = rules.capabilities.clone();
+        let Meta { progress_token, traceparent, tracestate, baggage } = params.meta;
+        // A transport may have one as well; what the message says itself is closer.
+        let trace = traceparent.and_then(|parent| Trace::parse(&parent, tracestate, baggage)).or(rules.trace.clone());
         let cancel = self.ended.child_token();
         if !self.begin(&request.id, cancel.clone()) {
             return Err(Error::new(INVALID_REQUEST, "a request with this id is in flight"));
         }
         Ok(Work {
             id: request.id.clone(),
-            revision,
-            request: service::Request { tool: params.name, arguments: params.arguments },
-            progress_token: params.meta.progress_token,
-            place: self.service.admission().queue(&self.client),
+            rules,
+            request: service::Request { tool: params.name, arguments: params.arguments, capabilities, trace },
+            progress_token,
+            place: self.service.admission().queue(&self.caller().client),
             cancel,
         })
     }
 
-    /// Runs a call on the guests' runtime; `None` when it was cancelled.
-    pub(super) async fn run_call(&self, work: Work) -> Option<Vec<u8>> {
-        let answer = match &work.place {
+    /// Runs a call on the guests' runtime; what it says meanwhile goes to
+    /// `reply`. `None` when it was cancelled.
+    pub(super) async fn run_call(&self, work: Work, reply: &Outbox) -> Option<Outgoing> {
+        let Work { id, rules, request, progress_token, place, cancel } = work;
+        let caller = self.caller();
+        let mut retry_after = None;
+        let answer = match &place {
             Err(refused) => Some(Ok(Answer { result: Err(Failure::Refused(*refused)), usage: None })),
             Ok(_place) => {
-                let peer = Peer::new(self.outbox.clone(), work.revision, work.progress_token, work.cancel.clone());
-                let call = self.service.call(&self.client, work.request, Arc::new(peer));
+                let peer = Peer::new(reply.clone(), &request.tool, &rules, progress_token, cancel.clone());
+                let call = self.service.call(&caller, request, Arc::new(peer));
                 tokio::select! {
                     biased;
-                    () = work.cancel.cancelled() => None,
+                    () = cancel.cancelled() => None,
                     // Whatever unwinds in a call fails that call, and nothing else.
                     answer = AssertUnwindSafe(call).catch_unwind() => Some(answer.map_err(|panic| panic_message(&panic))),
                 }
             }
         };
-        self.finish(&work.id);
+        self.finish(&id);
         let outcome = match answer? {
-            Ok(answer) => outcome::outcome(answer, work.revision, self.service.config().usage)?,
+            Ok(answer) => {
+                if let Err(Failure::Refused(refused)) = &answer.result {
+                    retry_after = Some(refused.retry_after);
+                }
+                outcome::outcome(answer, rules.revision, self.service.config().usage)?
+            }
             Err(panic) => Err(outcome::internal(&panic)),
         };
         Some(match outcome {
-            Ok(result) => jsonrpc::result(&work.id, &result),
-            Err(error) => self.encode_error(&Error { id: Some(work.id), ..error }),
+            Ok(result) => Outgoing { retry_after, ..Self::result(&id, result, Some(rules.revision)) },
+            Err(error) if error.code == MISSING_CAPABILITY => self.refusal(&error.of(&id)),
+            Err(error) => Outgoing::answer(self.encode_error(&error.of(&id))),
         })
     }
 }

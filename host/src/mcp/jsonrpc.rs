@@ -35,6 +35,16 @@ pub(super) enum Incoming<'a> {
     Batch(Vec<Result<Message<'a>, Error>>),
 }
 
+impl Incoming<'_> {
+    /// Whether anything of it expects an answer, if only that it is wrong.
+    pub(super) fn asks(&self) -> bool {
+        match self {
+            Self::Single(message) => matches!(message, Message::Request(_)),
+            Self::Batch(messages) => messages.iter().any(|message| matches!(message, Ok(Message::Request(_)) | Err(_))),
+        }
+    }
+}
+
 /// One message.
 #[derive(Debug)]
 pub(super) enum Message<'a> {
@@ -90,6 +100,11 @@ impl Error {
     /// An error without an id.
     pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
         Self { id: None, code, message: message.into(), data: None }
+    }
+
+    /// The same, of the request with this id.
+    pub(super) fn of(self, id: &Id) -> Self {
+        Self { id: Some(id.clone()), ..self }
     }
 }
 

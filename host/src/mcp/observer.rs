@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::jsonrpc::{self, Id};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Outgoing};
 use super::revision::Revision;
+use super::rules::Rules;
 use crate::sandbox::{LogLevel, Observer, Progress};
 
 /// Progress a second that reaches the peer; more is for nobody to read.
@@ -20,22 +21,31 @@ const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 /// The peer of one call.
 pub(super) struct Peer {
     outbox: Outbox,
+    /// The name of the tool: who logs.
+    tool: String,
     revision: Revision,
+    /// The least severity of log lines that the peer wants, if it wants any.
+    log: Option<LogLevel>,
     /// Where progress goes, if the peer wants any.
     progress: Option<(Id, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
 }
 
 impl Peer {
-    pub(super) fn new(outbox: Outbox, revision: Revision, token: Option<Id>, cancel: CancellationToken) -> Self {
+    pub(super) fn new(outbox: Outbox, tool: &str, rules: &Rules, token: Option<Id>, cancel: CancellationToken) -> Self {
         let quota = Quota::per_second(PER_SECOND).allow_burst(BURST);
-        Self { outbox, revision, progress: token.map(|token| (token, RateLimiter::direct(quota))), cancel }
+        let progress = token.map(|token| (token, RateLimiter::direct(quota)));
+        Self { outbox, tool: tool.to_owned(), revision: rules.revision, log: rules.log, progress, cancel }
     }
 }
 
 impl Observer for Peer {
-    fn log(&self, _level: LogLevel, _message: &str) {
-        // The logging capability is not declared: the operator's log has it.
+    fn log(&self, level: LogLevel, message: &str) {
+        // How much a call may log is bounded where it is logged (`limits.log`).
+        if self.log.is_some_and(|least| level >= least) {
+            let params = json!({"level": level, "logger": self.tool, "data": message});
+            self.outbox.offer(Outgoing::notification(jsonrpc::notification("notifications/message", Some(&params))));
+        }
     }
 
     fn progress(&self, progress: Progress) {
@@ -52,7 +62,8 @@ impl Observer for Peer {
         if let Some(message) = progress.message.filter(|_| self.revision.annotations()) {
             params.insert("message".into(), message.into());
         }
-        self.outbox.offer(jsonrpc::notification("notifications/progress", Some(&Value::Object(params))));
+        let message = jsonrpc::notification("notifications/progress", Some(&Value::Object(params)));
+        self.outbox.offer(Outgoing::notification(message));
     }
 
     fn cancelled(&self) -> bool {

@@ -11,6 +11,9 @@ use crate::admission::Why;
 use crate::sandbox::{CallError, Usage};
 use crate::service::{Answer, Failure};
 
+/// The client did not declare what a tool needs (2026-07-28, "Error Codes").
+pub(super) const MISSING_CAPABILITY: i32 = -32021;
+
 /// What a call used, in every result's `_meta`: `fuel`, `wall_ms`, `memory`.
 const USAGE: &str = "dev.toolbay/usage";
 
@@ -22,16 +25,28 @@ const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
 
 /// The answer to `tools/call`: a result, or an error of the protocol. `None`
 /// when nobody waits for one.
-pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> Option<Result<Value, Error>> {
+pub(super) fn outcome(
+    answer: Answer,
+    revision: Revision,
+    with_usage: bool,
+) -> Option<Result<Map<String, Value>, Error>> {
     let usage = answer.usage.filter(|_| with_usage);
     let failed = |text: &str, kind: Option<&str>| Some(Ok(failure(text, kind, usage)));
     match answer.result {
         Ok(output) => {
             let mut result = shape::output(output, revision);
             add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
-            Some(Ok(result.into()))
+            Some(Ok(result))
         }
         Err(Failure::UnknownTool(name)) => Some(Err(Error::new(INVALID_PARAMS, format!("Unknown tool: {name}")))),
+        Err(Failure::Incapable(missing)) => {
+            let names: Vec<&str> = missing.keys().map(String::as_str).collect();
+            let message = format!("the tool needs a client that declares: {}", names.join(", "));
+            let data = Some(Box::new(json!({"requiredCapabilities": missing})));
+            // Sessions have no code of their own for it.
+            let code = if revision.stateless() { MISSING_CAPABILITY } else { INVALID_PARAMS };
+            Some(Err(Error { data, ..Error::new(code, message) }))
+        }
         Err(Failure::BadArguments(violations)) => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let text = format!("The arguments do not fit the tool's input schema:\n{}", lines.join("\n"));
@@ -51,9 +66,7 @@ pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> O
                 Why::Resting => ("resting", "The tool's plugin crashed call after call and rests.".to_owned()),
             };
             let mut result = failure(&format!("{why} Try again in {wait} ms."), Some(kind), usage);
-            if let Some(result) = result.as_object_mut() {
-                add_meta(result, Some((RETRY_AFTER, wait.into())));
-            }
+            add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
             Some(Ok(result))
         }
         Err(Failure::Call(error)) => match error {
@@ -81,13 +94,13 @@ pub(super) fn internal(what: &str) -> Error {
     Error::new(INTERNAL_ERROR, format!("Internal error {id}; the server's log has the details."))
 }
 
-fn failure(text: &str, kind: Option<&str>, usage: Option<Usage>) -> Value {
+fn failure(text: &str, kind: Option<&str>, usage: Option<Usage>) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("content".into(), vec![shape::text(text)].into());
     result.insert("isError".into(), true.into());
     add_meta(&mut result, kind.map(|kind| (ERROR, kind.into())));
     add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
-    result.into()
+    result
 }
 
 fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
@@ -116,7 +129,7 @@ mod tests {
 
     fn told(failure: Failure, revision: Revision) -> Value {
         match outcome(Answer { result: Err(failure), usage: None }, revision, true) {
-            Some(Ok(result)) => result,
+            Some(Ok(result)) => result.into(),
             Some(Err(error)) => json!({"code": error.code, "message": error.message, "data": error.data}),
             None => Value::Null,
         }
@@ -125,11 +138,13 @@ mod tests {
     #[test]
     fn every_failure_as_the_peer_sees_it() {
         let violation = || Violation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
-        let latest = Revision::LATEST;
+        let latest = Revision::LATEST_SESSION;
         let refused = |why| Failure::Refused(Refused { why, retry_after: Duration::from_micros(249_001) });
         let limit: RateLimit = toml::from_str("calls = 60\nper = \"1m\"").unwrap();
         let cases = [
             told(Failure::UnknownTool("x".into()), latest),
+            told(Failure::Incapable(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
+            told(Failure::Incapable(Map::from_iter([("sampling".to_owned(), json!({}))])), Revision::LATEST),
             told(Failure::BadArguments(vec![violation()]), latest),
             told(Failure::BadArguments(vec![violation()]), Revision::V2025_06_18),
             told(refused(Why::Busy), latest),
@@ -159,6 +174,6 @@ mod tests {
         let on = outcome(answer(), Revision::LATEST, true).unwrap().unwrap();
         let off = outcome(answer(), Revision::LATEST, false).unwrap().unwrap();
         assert_eq!(on["_meta"][USAGE]["fuel"], 0);
-        assert_eq!(off, json!({"content": []}));
+        assert_eq!(Value::Object(off), json!({"content": []}));
     }
 }

@@ -8,6 +8,9 @@ use super::revision::Revision;
 use crate::catalog::Tool;
 use crate::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
 
+/// Who answers, in the `_meta` of results that belong to no session.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
 /// A tool as an item of `tools/list`.
 pub(super) fn tool(tool: &Tool, revision: Revision) -> Value {
     let definition = &tool.definition;
@@ -19,8 +22,8 @@ pub(super) fn tool(tool: &Tool, revision: Revision) -> Value {
     insert(&mut item, "description", definition.description.clone());
     item.insert("inputSchema".into(), definition.input.value().clone());
     if revision.structured() {
-        // These revisions allow an object at the root and nothing else.
-        let output = definition.output.as_ref().filter(|schema| schema.is_object());
+        // Before 2026 the root is an object and nothing else.
+        let output = definition.output.as_ref().filter(|schema| revision.any_structure() || schema.is_object());
         insert(&mut item, "outputSchema", output.map(|schema| schema.value().clone()));
     }
     if revision.annotations() {
@@ -45,7 +48,7 @@ pub(super) fn output(output: Output, revision: Revision) -> Map<String, Value> {
         if !has_text {
             content.push(text(&structured.to_string()));
         }
-        if revision.structured() && structured.is_object() {
+        if revision.any_structure() || revision.structured() && structured.is_object() {
             structured_content = Some(structured);
         }
     }
@@ -56,6 +59,28 @@ pub(super) fn output(output: Output, revision: Revision) -> Map<String, Value> {
         result.insert("_meta".into(), output.meta.into());
     }
     result
+}
+
+/// Adds to any result what every result of its revision has.
+pub(super) fn complete(result: &mut Map<String, Value>, revision: Revision) {
+    if !revision.stateless() {
+        return;
+    }
+    result.insert("resultType".into(), "complete".into());
+    if let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
+        meta.insert(SERVER_INFO.into(), server_info(revision));
+    }
+}
+
+/// Who answers.
+pub(super) fn server_info(revision: Revision) -> Value {
+    let mut server = Map::new();
+    server.insert("name".into(), "toolbay".into());
+    server.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+    if revision.structured() {
+        server.insert("title".into(), "Toolbay".into());
+    }
+    server.into()
 }
 
 /// A text block.
@@ -166,9 +191,24 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_that_is_no_object_is_text_alone() {
-        let list = Output { structured: Some(json!([1, 2])), ..Output::default() };
-        let shaped = Value::Object(output(list, Revision::V2025_11_25));
-        assert_eq!(shaped, json!({"content": [{"type": "text", "text": "[1,2]"}]}));
+    fn structured_content_that_is_no_object_is_text_alone_before_2026() {
+        let list = || Output { structured: Some(json!([1, 2])), ..Output::default() };
+        let content = json!([{"type": "text", "text": "[1,2]"}]);
+        let shaped = |revision| Value::Object(output(list(), revision));
+        assert_eq!(shaped(Revision::V2025_11_25), json!({"content": content}));
+        assert_eq!(shaped(Revision::V2026_07_28), json!({"content": content, "structuredContent": [1, 2]}));
+    }
+
+    #[test]
+    fn a_result_without_a_session_says_who_answers() {
+        let completed = |revision| {
+            let mut result = Map::from_iter([("_meta".to_owned(), json!({"a": 1}))]);
+            complete(&mut result, revision);
+            Value::Object(result)
+        };
+        assert_eq!(completed(Revision::LATEST_SESSION), json!({"_meta": {"a": 1}}));
+        let server = json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION"), "title": "Toolbay"});
+        let expected = json!({"_meta": {"a": 1, SERVER_INFO: server}, "resultType": "complete"});
+        assert_eq!(completed(Revision::LATEST), expected);
     }
 }

@@ -9,10 +9,11 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_util::codec::{Decoder, FramedRead};
 use tokio_util::sync::CancellationToken;
 
-use super::jsonrpc::{Error, INVALID_REQUEST};
+use super::jsonrpc::{self, Error, INVALID_REQUEST};
 use super::outbox::{self, Messages};
-use super::session::Session;
+use super::session::{Channel, Session};
 use super::streams::{Reader, Writer};
+use crate::access::Caller;
 use crate::service::Service;
 
 /// Messages are gathered up to this size before a write: one system call for many short ones.
@@ -25,7 +26,8 @@ const GATHER: usize = 256 << 10;
 /// Reading failed. A client that no longer reads is not an error.
 pub async fn serve(service: Arc<Service>, reader: Reader, writer: Writer, stop: CancellationToken) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
-    let session = Session::new(Arc::clone(&service), outbox.clone());
+    let caller = Arc::new(Caller::local(service.admission().client()));
+    let session = Session::new(Arc::clone(&service), caller, Channel::Shared, CancellationToken::new());
     let writing = tokio::spawn(write(messages, writer));
     let config = &service.config().server;
     let limit = usize::try_from(config.request.as_u64()).unwrap_or(usize::MAX);
@@ -40,15 +42,15 @@ pub async fn serve(service: Arc<Service>, reader: Reader, writer: Writer, stop: 
         match line {
             None => break Ok(()),
             Some(Err(error)) => break Err(error),
-            Some(Ok(Line::Message(message))) => session.receive(&message).await,
+            Some(Ok(Line::Message(message))) => session.receive(jsonrpc::decode(&message), &outbox).await,
             Some(Ok(Line::TooLong)) => {
                 let what =
                     format!("the message is longer than {} (server.request raises it)", config.request.display().iec());
-                session.refuse(Error::new(INVALID_REQUEST, what)).await;
+                session.refuse(Error::new(INVALID_REQUEST, what), &outbox).await;
             }
         }
     };
-    session.end(config.grace).await;
+    session.end(config.grace, outbox.closed()).await;
     // The last sender goes with the session; then the writer has written everything.
     drop((session, outbox));
     drop(tokio::time::timeout(config.grace, writing).await);
@@ -59,12 +61,12 @@ pub async fn serve(service: Arc<Service>, reader: Reader, writer: Writer, stop: 
 async fn write(mut messages: Messages, mut writer: Writer) {
     let mut buffer = Vec::new();
     while let Some(message) = messages.recv().await {
-        append(&mut buffer, &message);
+        append(&mut buffer, &message.text);
         // Whatever else is waiting goes out with the same system call.
         while buffer.len() < GATHER
             && let Ok(message) = messages.try_recv()
         {
-            append(&mut buffer, &message);
+            append(&mut buffer, &message.text);
         }
         let written = async {
             writer.write_all(&buffer).await?;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use super::bindings::toolbay::plugin::types;
 use super::coop::{Meter, coop};
-use super::engine::Running;
+use super::engine::Running as Ticking;
 use super::error::{CallError, Evidence, Limit, classify};
 use super::output;
 use super::state::State;
@@ -21,6 +22,7 @@ use crate::definition::Description;
 use crate::limits::Limits;
 use crate::plugin::grant::Permissions;
 use crate::text::clean;
+use crate::trace::Trace;
 
 /// A guest gives way after this much fuel: 40 to 250 µs of compute. A tenth of
 /// it doubles the run time of tight loops, ten times as much lets others wait.
@@ -38,6 +40,16 @@ pub struct Environment {
     pub permissions: Permissions,
     /// What `host.config` answers.
     pub config: Arc<BTreeMap<String, String>>,
+}
+
+/// What one call is given.
+pub struct Entry<'a> {
+    /// The same for every call.
+    pub environment: &'a Environment,
+    /// The span that the call is, if it belongs to a trace.
+    pub trace: Option<&'a Trace>,
+    /// Who hears of it.
+    pub observer: Arc<dyn Observer>,
 }
 
 /// Where a guest's log lines and progress go while it runs.
@@ -64,11 +76,13 @@ pub struct Progress {
 }
 
 /// The severity of a log line (RFC 5424, as in MCP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// For developers.
     Debug,
     /// Normal work.
+    #[default]
     Info,
     /// Normal but worth a look.
     Notice,
@@ -113,11 +127,11 @@ impl Sandbox {
     /// Asks a plugin for its tools, with no permissions and the small budget `limits`.
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
-        match self.enter(&environment, Arc::new(Nobody), None) {
-            Ok(mut entry) => {
-                let call = compiled.prepared.describe(&mut entry.store, &compiled.docs);
-                let answer = timeout(limits.timeout, coop(entry.meter.clone(), call)).await;
-                entry.finish(answer, |mut description| {
+        match self.enter(Entry { environment: &environment, trace: None, observer: Arc::new(Nobody) }, None) {
+            Ok(mut running) => {
+                let call = compiled.prepared.describe(&mut running.store, &compiled.docs);
+                let answer = timeout(limits.timeout, coop(running.meter.clone(), call)).await;
+                running.finish(answer, |mut description| {
                     description.remarks.extend(compiled.remarks.iter().cloned());
                     Ok(description)
                 })
@@ -130,20 +144,14 @@ impl Sandbox {
     ///
     /// The future must run on the guests' runtime, see [`Sandbox::spawn`]. To
     /// cancel the call, drop it: the store goes with it.
-    pub async fn call(
-        &self,
-        prepared: &Prepared,
-        environment: &Environment,
-        observer: Arc<dyn Observer>,
-        tool: &str,
-        arguments: &str,
-    ) -> Finished<Output> {
+    pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, tool: &str, arguments: &str) -> Finished<Output> {
+        let environment = entry.environment;
         let stdin = prepared.is_command().then(|| arguments.to_owned());
-        match self.enter(environment, observer, stdin) {
-            Ok(mut entry) => {
-                let call = coop(entry.meter.clone(), prepared.call(&mut entry.store, tool, arguments));
+        match self.enter(entry, stdin) {
+            Ok(mut running) => {
+                let call = coop(running.meter.clone(), prepared.call(&mut running.store, tool, arguments));
                 let answer = timeout(environment.limits.timeout, call).await;
-                entry.finish(answer, |answer| match answer {
+                running.finish(answer, |answer| match answer {
                     Ok(output) => output::check(output, &environment.limits),
                     Err(types::Failure::InvalidArguments(text)) => {
                         Err(CallError::InvalidArguments(output::message(text, &environment.limits)))
@@ -159,14 +167,10 @@ impl Sandbox {
 
     /// Makes the store of one call. Nothing else does.
     /// A guest that is given `stdin` answers on its standard output.
-    fn enter<'a>(
-        &self,
-        environment: &'a Environment,
-        observer: Arc<dyn Observer>,
-        stdin: Option<String>,
-    ) -> Result<Entry<'a>, CallError> {
-        let limits = &environment.limits;
-        let state = State::new(limits, &environment.permissions, Arc::clone(&environment.config), observer, stdin)
+    fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Running<'a>, CallError> {
+        let Entry { environment, trace, observer } = entry;
+        let (limits, permissions) = (&environment.limits, &environment.permissions);
+        let state = State::new(limits, permissions, Arc::clone(&environment.config), trace, observer, stdin)
             .map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
@@ -184,21 +188,28 @@ impl Sandbox {
         });
         let metered = store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_EVERY)));
         metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
-        Ok(Entry { store, limits, meter, stack: self.stack(), started: Instant::now(), _running: self.ticker().run() })
+        Ok(Running {
+            store,
+            limits,
+            meter,
+            stack: self.stack(),
+            started: Instant::now(),
+            _ticking: self.ticker().run(),
+        })
     }
 }
 
 /// A guest's store while the call runs, and what is needed to judge its end.
-struct Entry<'a> {
+struct Running<'a> {
     store: Store<State>,
     limits: &'a Limits,
     meter: Meter,
     stack: ByteSize,
     started: Instant,
-    _running: Running,
+    _ticking: Ticking,
 }
 
-impl Entry<'_> {
+impl Running<'_> {
     /// Judges how the call ended; the store is dropped on return, whatever came of it.
     fn finish<A, T>(
         self,

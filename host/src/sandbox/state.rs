@@ -15,6 +15,7 @@ use super::limiter::Limiter;
 use super::stdio::Stdio;
 use crate::limits::Limits;
 use crate::plugin::grant::{Access, Permissions};
+use crate::trace::Trace;
 
 /// The data of one store. It lives as long as one call.
 pub(super) struct State {
@@ -40,6 +41,7 @@ impl State {
         limits: &Limits,
         permissions: &Permissions,
         config: Arc<BTreeMap<String, String>>,
+        trace: Option<&Trace>,
         observer: Arc<dyn Observer>,
         input: Option<String>,
     ) -> Result<Self, String> {
@@ -54,6 +56,15 @@ impl State {
         for name in &permissions.environment {
             if let Ok(value) = std::env::var(name) {
                 wasi.env(name, value);
+            }
+        }
+        if let Some(trace) = trace {
+            // How OpenTelemetry passes a trace on to a program: every language can read it.
+            wasi.env("TRACEPARENT", trace.parent());
+            for (name, value) in [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)] {
+                if let Some(value) = value {
+                    wasi.env(name, value);
+                }
             }
         }
         for mount in &permissions.mounts {

@@ -88,6 +88,15 @@ impl Server {
         self.stdin.as_mut().expect("the input is open").write_all(bytes.as_ref()).expect("the server reads");
     }
 
+    /// Lets somebody else write to the server, until it is given back.
+    pub(crate) fn take_input(&mut self) -> ChildStdin {
+        self.stdin.take().expect("the input is open")
+    }
+
+    pub(crate) fn give_input(&mut self, input: ChildStdin) {
+        self.stdin = Some(input);
+    }
+
     pub(crate) fn notify(&mut self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }

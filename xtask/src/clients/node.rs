@@ -1,11 +1,11 @@
-//! The official TypeScript client, on Node.
+//! The official TypeScript clients, on Node.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Folders, Script, install_once, read, require};
+use super::{BOTH_ERAS, Folders, SESSIONS, Script, install_once, read, require};
 use crate::command;
 
 /// What to do about a Node that is missing or old.
@@ -14,13 +14,13 @@ const ADVICE: &str = "install Node.js 20 or newer, with npm";
 /// What `npm ci` installs by.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// The script and what it reads: Node looks for packages beside the script, so it runs where they are installed.
-const SCRIPTS: [&str; 3] = ["client.mjs", "png.mjs", "calls.json"];
+/// The scripts and what they read: Node looks for packages beside a script, so they run where these are installed.
+const SCRIPTS: [&str; 5] = ["client.mjs", "client_v1.mjs", "serving.mjs", "png.mjs", "calls.json"];
 
-/// Installs what the client's script needs.
-pub(super) fn install(folders: &Folders) -> Result<Script> {
+/// Installs what the clients' scripts need.
+pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     let version = command::output(Command::new("node").arg("--version"))
-        .with_context(|| format!("the TypeScript client needs node; {ADVICE}"))?;
+        .with_context(|| format!("the TypeScript clients need node; {ADVICE}"))?;
     require(&version, (20, 0), ADVICE).context("node")?;
     let installed = folders.installed.join("node");
     fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
@@ -29,10 +29,19 @@ pub(super) fn install(folders: &Folders) -> Result<Script> {
     }
     let inputs = MANIFESTS.map(|name| read(&folders.source.join(name))).into_iter().collect::<Result<String>>()?;
     install_once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
-        println!("Installing the official TypeScript client");
+        println!("Installing the official TypeScript clients");
         let mut npm = Command::new("npm");
         npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&installed);
-        command::run(&mut npm).with_context(|| format!("failed to install the TypeScript client; {ADVICE}"))
+        command::run(&mut npm).with_context(|| format!("failed to install the TypeScript clients; {ADVICE}"))
     })?;
-    Ok(Script { program: "node".into(), args: vec![installed.join("client.mjs").into()] })
+    let script = |client, name: &str, conversations| Script {
+        client,
+        program: "node".into(),
+        args: vec![installed.join(name).into()],
+        conversations,
+    };
+    Ok(vec![
+        script("The official TypeScript client", "client.mjs", BOTH_ERAS),
+        script("The TypeScript SDK of before", "client_v1.mjs", SESSIONS),
+    ])
 }

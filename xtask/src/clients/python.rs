@@ -1,34 +1,39 @@
-//! The official Python client, in a virtual environment of its own.
+//! The official Python client and fastmcp, in a virtual environment of its own.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Folders, Script, install_once, read, require};
+use super::{BOTH_ERAS, Folders, Script, install_once, read, require};
 use crate::command;
 
 /// What to do about a Python that is missing or old.
 const ADVICE: &str = "install Python 3.10 or newer so that `python3` runs it";
 
-/// Installs what the client's script needs.
-pub(super) fn install(folders: &Folders) -> Result<Script> {
-    let program = environment(folders)?;
+/// Installs what the clients' scripts need.
+pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
+    let python = environment(folders)?;
     // Unbuffered, so that each check shows as it is made; and no byte code beside the sources.
-    let args = vec!["-u".into(), "-B".into(), folders.source.join("client.py").into()];
-    Ok(Script { program, args })
+    let script = |client, name: &str| Script {
+        client,
+        program: python.clone(),
+        args: vec!["-u".into(), "-B".into(), folders.source.join(name).into()],
+        conversations: BOTH_ERAS,
+    };
+    Ok(vec![script("The official Python client", "client.py"), script("fastmcp", "client_fastmcp.py")])
 }
 
-/// A Python that has the client.
+/// A Python that has the clients.
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
-        .with_context(|| format!("the Python client needs python3; {ADVICE}"))?;
+        .with_context(|| format!("the Python clients need python3; {ADVICE}"))?;
     require(&version, (3, 10), ADVICE).context("python3")?;
     let requirements = folders.source.join("requirements.txt");
     let environment = folders.installed.join("python");
     let python = environment.join("bin/python");
     install_once(&environment.join("stamp"), &format!("{version}{}", read(&requirements)?), || {
-        println!("Installing the official Python client");
+        println!("Installing the official Python client and fastmcp");
         command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .context("failed to make a virtual environment; on Debian and Ubuntu it needs the package python3-venv")?;
         command::run(
@@ -36,7 +41,7 @@ pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
                 .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
                 .arg(&requirements),
         )
-        .context("failed to install the Python client")
+        .context("failed to install the Python clients")
     })?;
     Ok(python)
 }

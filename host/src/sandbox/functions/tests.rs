@@ -19,7 +19,9 @@ use super::value::{from_json, to_json};
 use crate::content::{Body, Output};
 use crate::definition::{Description, ToolDefinition};
 use crate::limits::Limits;
-use crate::sandbox::{CallError, Environment, LogLevel, Observer, PrepareError, Progress, Sandbox, Settings, Source};
+use crate::sandbox::{
+    CallError, Entry, Environment, LogLevel, Observer, PrepareError, Progress, Sandbox, Settings, Source,
+};
 use crate::schema::Schema;
 
 /// An allocator that never frees, and what each test exports.
@@ -335,7 +337,9 @@ impl Loaded {
         let (sandbox, prepared) = (self.sandbox.clone(), Arc::clone(&self.prepared));
         let (tool, arguments) = (tool.to_owned(), arguments.to_string());
         let work = self.sandbox.spawn(async move {
-            sandbox.call(&prepared, &Environment::default(), Arc::new(Quiet), &tool, &arguments).await.result
+            let environment = Environment::default();
+            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) };
+            sandbox.call(&prepared, entry, &tool, &arguments).await.result
         });
         runtime.block_on(work).unwrap()
     }

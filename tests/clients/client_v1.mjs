@@ -1,0 +1,103 @@
+// The TypeScript SDK of before, in its own transports, against the real server.
+//
+//     node client_v1.mjs MODE TRANSPORT SERVER PLUGINS NEWCOMER
+//
+// As client.mjs; MODE is `legacy`, and TRANSPORT may be `sse` as well.
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport, getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { LoggingMessageNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+
+import { overHttp } from './serving.mjs';
+
+// Milliseconds that the whole conversation may take.
+const PATIENCE = 60_000;
+
+const [, transport, server, plugins, newcomer] = process.argv.slice(2);
+
+let passed = 0;
+let failed = 0;
+
+function check(what, ok, otherwise = '') {
+  if (ok) passed += 1;
+  else failed += 1;
+  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
+}
+
+async function converse(client, folder) {
+  const names = async () => (await client.listTools()).tools.map((tool) => tool.name);
+  let changed;
+  const told = () => new Promise((resolve) => (changed = resolve));
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => changed?.());
+  const logged = [];
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => logged.push(params.data));
+
+  check('lists tools', (await names()).includes('calculate_sum'));
+  const sum = await client.callTool({ name: 'calculate_sum', arguments: { numbers: [1, 2.5] } });
+  check('calls a tool', isDeepStrictEqual(sum.structuredContent, { sum: 3.5 }), sum);
+  const steps = [];
+  const onprogress = ({ progress }) => steps.push(progress);
+  await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, undefined, { onprogress });
+  check('progress comes as it is made', isDeepStrictEqual(steps, [0, 50, 100]), steps);
+  await client.setLoggingLevel('info');
+  await client.callTool({ name: 'test_tool_with_logging', arguments: {} });
+  check('log lines come', logged.length === 3, logged);
+  const giveUp = new AbortController();
+  const call = { name: 'test_tool_with_progress', arguments: {} };
+  const given = client.callTool(call, undefined, { signal: giveUp.signal });
+  giveUp.abort('changed my mind');
+  const ended = await given.then(() => 'an answer', () => 'given up');
+  check('a call that is given up ends at once', ended === 'given up', ended);
+  // The first may be of the start; whoever is told looks again.
+  let next = told();
+  copyFileSync(newcomer, join(folder, 'newcomer.wasm'));
+  do {
+    await next;
+    next = told();
+  } while (!(await names()).includes('shout'));
+  check('is told of a new tool', true);
+}
+
+const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
+const client = new Client({ name: 'toolbay-tests', version: '0' }, {});
+let timer;
+let served;
+try {
+  const folder = join(root, 'plugins');
+  mkdirSync(folder);
+  copyFileSync(join(plugins, 'calculator.wasm'), join(folder, 'calculator.wasm'));
+  copyFileSync(join(newcomer, '..', 'conformance.wasm'), join(folder, 'conformance.wasm'));
+  const env = { ...getDefaultEnvironment(), XDG_CACHE_HOME: join(root, 'cache') };
+  // So that all tools are there at once, however slow the machine is.
+  execFileSync(server, ['compile', '--plugins', folder], { env, stdio: 'pipe' });
+  let to;
+  if (transport === 'stdio') {
+    const args = ['serve', '--plugins', folder, '--log', 'warn'];
+    to = new StdioClientTransport({ command: server, args, env, cwd: root });
+  } else {
+    served = await overHttp(server, folder, env);
+    to = transport === 'sse' ? new SSEClientTransport(new URL('/sse', served.url)) : new StreamableHTTPClientTransport(served.url);
+  }
+  await client.connect(to);
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${PATIENCE / 1000} s`)), PATIENCE);
+  });
+  await Promise.race([converse(client, folder), late]);
+} catch (error) {
+  check('the conversation goes on to its end', false, `${error.name}: ${error.message}`);
+} finally {
+  clearTimeout(timer);
+  await client.close();
+  if (served) check('the server ends well', (await served.end()) === 0);
+  rmSync(root, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;

@@ -1,0 +1,62 @@
+//! A client that sends all that it has at once: everything is answered, and no memory grows.
+
+use std::io::{BufWriter, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, hostile, modern};
+
+/// Requests that are sent before any answer is read.
+const REQUESTS: u64 = 100_000;
+
+/// The id of the first.
+const FIRST: u64 = 1_000_000;
+
+/// What the server may use beyond what it used before.
+const ROOM: u64 = 64 << 20;
+
+/// Bytes that a process has in memory.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
+    let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
+    server.text("echo", json!({"text": "warm"}));
+    let before = resident(server.pid());
+    let request = |id: u64| {
+        let call = json!({"name": "echo", "arguments": {"text": "x"}});
+        match id % 3 {
+            0 => json!({"jsonrpc": "2.0", "id": id, "method": "ping"}),
+            1 => modern(json!(id), "server/discover", json!({})),
+            _ => json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}),
+        }
+    };
+    // On a thread of its own, as the server stops reading when it has enough.
+    let input = server.take_input();
+    let sending = std::thread::spawn(move || {
+        let mut input = BufWriter::new(input);
+        for id in FIRST..FIRST + REQUESTS {
+            writeln!(input, "{}", request(id)).unwrap();
+        }
+        input.into_inner().unwrap()
+    });
+    let (mut seen, mut most) = (vec![false; usize::try_from(REQUESTS).unwrap()], before);
+    for answered in 0..REQUESTS {
+        let message: Value = server.receive("an answer");
+        let id = message["id"].as_u64().unwrap_or_else(|| panic!("{message}"));
+        let seen = &mut seen[usize::try_from(id - FIRST).unwrap()];
+        assert!(!std::mem::replace(seen, true), "answered twice: {message}");
+        let fine = message.get("result").is_some();
+        assert!(fine, "{message}");
+        if answered % 1000 == 0 {
+            most = most.max(resident(server.pid()));
+        }
+    }
+    server.give_input(sending.join().unwrap());
+    assert!(most < before + ROOM, "from {before} to {most} bytes");
+    server.result("ping", json!({}));
+}

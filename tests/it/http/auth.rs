@@ -1,0 +1,259 @@
+//! Who may call: tokens of the configuration, and those of an authorization server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HttpServer, Response, Tiny, Toolbay, initialize};
+
+/// Keys for P-256, of nobody.
+const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
+const OTHER_KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl48bGH0mZF+9PRLuxqX6/RXExPxLb//uuhlnGJSth6ahRANCAAQDsb8Xm1ZpdZ2hy1FJEiAgK3jbPWIlmh0bzcPIt6+FmEaihZMj/WJpeRgAEdsjo1Cs74HR19euhEJmTiD/9PMr";
+
+const RESOURCE: &str = "https://tools.example.com/mcp";
+const ISSUER: &str = "https://auth.example.com";
+
+fn plugins() -> Folder {
+    Folder::with("a.wasm", Tiny::new(&["time.now", "time.zone", "secret"]).build())
+}
+
+/// Makes a token with the command that people use: the token, and the lines of the configuration.
+fn token(name: &str, tools: &str) -> (String, String) {
+    let outcome = Toolbay::new(&Folder::new()).args(["token", name]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let token = outcome.stderr.split_whitespace().find(|word| word.starts_with("toolbay_")).unwrap();
+    assert!(!outcome.raw.contains(token), "the token in the configuration");
+    (token.to_owned(), format!("{}{tools}\n", outcome.raw))
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+/// Refused without a word about what there is.
+fn refused(response: Response) -> (u16, String) {
+    let (status, challenge) = (response.status, response.header("www-authenticate").unwrap_or_default().to_owned());
+    let said = response.text();
+    assert!(!said.contains("time.") && !said.contains("secret"), "{said}");
+    (status, challenge)
+}
+
+fn names(listed: &Value) -> Vec<&str> {
+    listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_token_opens_what_it_is_for() {
+    let (full, all) = token("full", "");
+    let (partial, some) = token("partial", "tools = [\"time.*\"]");
+    let server = HttpServer::configured(&plugins(), &format!("log = \"trace\"\n{all}{some}")).ready();
+    let with =
+        |token: &str, method: &str, params: Value| server.modern(method, params, &[("Authorization", &bearer(token))]);
+    let listed = with(&full, "tools/list", json!({})).answer();
+    assert_eq!(names(&listed["result"]), ["secret", "time.now", "time.zone"]);
+    let listed = with(&partial, "tools/list", json!({})).answer();
+    assert_eq!(names(&listed["result"]), ["time.now", "time.zone"]);
+    assert_eq!(listed["result"]["cacheScope"], "private");
+    assert!(with(&full, "tools/call", json!({"name": "secret"})).answer().get("result").is_some());
+    assert!(with(&partial, "tools/call", json!({"name": "time.now"})).answer().get("result").is_some());
+    // What it may not use is not there.
+    let hidden = with(&partial, "tools/call", json!({"name": "secret"})).answer();
+    let nowhere = with(&partial, "tools/call", json!({"name": "nowhere"})).answer();
+    assert_eq!(hidden["error"], json!({"code": -32602, "message": "Unknown tool: secret"}));
+    assert_eq!(nowhere["error"], json!({"code": -32602, "message": "Unknown tool: nowhere"}));
+
+    // In a session as well, which is of the token that began it.
+    let session = server.session_with("2025-11-25", &[("Authorization", &bearer(&partial))]);
+    let id = ("Mcp-Session-Id", session.id.as_str());
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let full_bearer = bearer(&full);
+    assert_eq!(session.names(), ["time.now", "time.zone"]);
+    assert_eq!(server.post(&[id, ("Authorization", &full_bearer)], list.as_bytes()).status, 404);
+    assert_eq!(server.request("DELETE", "/mcp", &[id, ("Authorization", &full_bearer)], b"").status, 404);
+    assert_eq!(server.post(&[id], list.as_bytes()).status, 401);
+
+    let log = server.log.text();
+    assert!(log.contains("token:partial") && !log.contains(&partial) && !log.contains(&full), "a token in the log");
+}
+
+#[test]
+fn without_a_token_that_holds_nothing_is_told() {
+    let (_, config) = token("full", "");
+    let server = HttpServer::configured(&plugins(), &format!("log = \"trace\"\n{config}")).ready();
+    let list = |headers: &[(&str, &str)]| refused(server.modern("tools/list", json!({}), headers));
+    assert_eq!(list(&[]), (401, "Bearer realm=\"toolbay\"".into()));
+    for wrong in ["Bearer wrong", "bearer toolbay_wrong", "Bearer \u{1}"] {
+        let (status, challenge) = list(&[("Authorization", wrong)]);
+        assert_eq!(status, if wrong.contains('\u{1}') { 400 } else { 401 }, "{wrong}");
+        assert!(status == 400 || challenge.contains("error=\"invalid_token\""), "{challenge}");
+    }
+    for none in ["Bearer", "Bearer ", "Basic YTpi", ""] {
+        assert_eq!(list(&[("Authorization", none)]), (401, "Bearer realm=\"toolbay\"".into()), "{none:?}");
+    }
+    let body = initialize("2025-11-25").to_string();
+    assert_eq!(refused(server.post(&[], body.as_bytes())).0, 401);
+    assert_eq!(refused(server.get("/mcp", &[("Accept", "text/event-stream")])).0, 401);
+    assert_eq!(refused(server.request("DELETE", "/mcp", &[], b"")).0, 401);
+    assert_eq!(refused(server.request("POST", "/mcp?access_token=in-the-address", &[], b"{}")).0, 401);
+    // A foreign page does not even learn that a token is needed.
+    assert_eq!(list(&[("Origin", "https://evil.example")]).0, 403);
+    assert_eq!(server.get("/healthz", &[]).status, 200);
+    assert_eq!(server.get("/.well-known/oauth-protected-resource", &[]).status, 404);
+    assert!(!server.log.text().contains("in-the-address"), "a token in the log");
+}
+
+#[test]
+fn an_address_that_others_reach_needs_tokens() {
+    let folder = Folder::new();
+    let outcome = Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]).run();
+    assert_eq!(outcome.code, 64, "{outcome}");
+    assert_eq!(
+        outcome.stderr,
+        "toolbay: others can reach 0.0.0.0:0: give them tokens (http.tokens, http.oauth), or set http.anonymous = true\n"
+    );
+    std::fs::write(folder.beside("toolbay.toml"), "[http]\nanonymous = true").unwrap();
+    drop(HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"])));
+}
+
+fn key(text: &str) -> EncodingKey {
+    EncodingKey::from_ec_der(&BASE64.decode(text).unwrap())
+}
+
+fn jwks(keys: &[(&str, &str)]) -> String {
+    let keys = keys.iter().map(|(id, text)| {
+        let mut jwk = Jwk::from_encoding_key(&key(text), Algorithm::ES256).unwrap();
+        jwk.common.key_id = Some((*id).to_owned());
+        jwk
+    });
+    serde_json::to_string(&JwkSet { keys: keys.collect() }).unwrap()
+}
+
+/// A token signed with `secret`; `change` is laid over claims that hold.
+fn jwt(id: &str, secret: &str, change: Value) -> String {
+    let mut claims = json!({
+        "iss": ISSUER, "aud": [RESOURCE, "https://other.example"], "sub": "somebody",
+        "exp": get_current_timestamp() + 600, "scope": "mcp time",
+    });
+    for (name, value) in change.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) };
+    encode(&header, &claims, &key(secret)).unwrap()
+}
+
+fn resource() -> HttpServer {
+    let folder = plugins();
+    std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
+    let config = format!(
+        "log = \"trace\"\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
+         jwks = \"keys.json\"\nscopes = [\"mcp\"]\n[http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
+    );
+    HttpServer::configured(&folder, &config).ready()
+}
+
+#[test]
+fn a_token_of_the_authorization_server_opens_what_its_scopes_say() {
+    let server = resource();
+    let list = |token: &str| server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]);
+    let holds = jwt("one", KEY, json!({}));
+    for _ in 0..2 {
+        let listed = list(&holds).answer();
+        assert_eq!(names(&listed["result"]), ["time.now", "time.zone"]);
+        assert_eq!(listed["result"]["cacheScope"], "private");
+    }
+    let admin = list(&jwt("one", KEY, json!({"scope": null, "scp": ["mcp", "admin"]}))).answer();
+    assert_eq!(names(&admin["result"]), ["secret", "time.now", "time.zone"]);
+    assert!(names(&list(&jwt("one", KEY, json!({"scope": "mcp"}))).answer()["result"]).is_empty());
+    let one_audience = json!({"aud": RESOURCE});
+    assert_eq!(list(&jwt("one", KEY, one_audience)).status, 200);
+    let log = server.log.text();
+    assert!(!log.contains(&holds), "a token in the log");
+}
+
+#[test]
+fn a_token_that_does_not_hold_is_refused_for_its_reason() {
+    let server = resource();
+    let list = |token: &str| refused(server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]));
+    let now = get_current_timestamp();
+    let metadata = "resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\"";
+    for (token, why) in [
+        (jwt("one", KEY, json!({"exp": now - 3600})), "it has expired"),
+        (jwt("one", KEY, json!({"exp": null})), "it does not say until when"),
+        (jwt("one", KEY, json!({"nbf": now + 3600})), "it does not hold yet"),
+        (jwt("one", KEY, json!({"aud": "https://other.example"})), "it is for somebody else"),
+        (jwt("one", KEY, json!({"aud": null})), "it does not say until when"),
+        (jwt("one", KEY, json!({"iss": "https://evil.example"})), "its issuer is not trusted here"),
+        (jwt("one", KEY, json!({"iss": null})), "it does not say until when"),
+        (jwt("one", OTHER_KEY, json!({})), "its signature is wrong"),
+        (jwt("two", OTHER_KEY, json!({})), "its key is not known"),
+        (unsigned(), "it is not"),
+        (signed_with_a_public_key(), "it is not signed by a public key"),
+        ("a.b.c".to_owned(), "it is not a JWT"),
+    ] {
+        let (status, challenge) = list(&token);
+        assert_eq!(status, 401, "{why}");
+        assert!(challenge.contains("error=\"invalid_token\"") && challenge.contains(why), "{why}: {challenge}");
+        assert!(challenge.contains(metadata) && challenge.contains("scope=\"mcp\""), "{challenge}");
+    }
+    let (status, challenge) = list(&jwt("one", KEY, json!({"scope": "time"})));
+    assert_eq!(status, 403);
+    assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"mcp\""), "{challenge}");
+    let (status, challenge) = refused(server.modern("tools/list", json!({}), &[]));
+    assert!(status == 401 && challenge.contains(metadata) && !challenge.contains("error="), "{challenge}");
+}
+
+/// With `"alg": "none"`.
+fn unsigned() -> String {
+    let holds = jwt("one", KEY, json!({}));
+    let claims = holds.split('.').nth(1).unwrap();
+    let header = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"JWT"}"#);
+    format!("{header}.{claims}.")
+}
+
+/// With a secret that everybody has: the public key.
+fn signed_with_a_public_key() -> String {
+    let header = Header { kid: Some("one".into()), ..Header::new(Algorithm::HS256) };
+    let claims = json!({"iss": ISSUER, "aud": RESOURCE, "exp": get_current_timestamp() + 600, "scope": "mcp admin"});
+    encode(&header, &claims, &EncodingKey::from_secret(jwks(&[("one", KEY)]).as_bytes())).unwrap()
+}
+
+#[test]
+fn the_metadata_says_where_tokens_come_from() {
+    let server = resource();
+    for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
+        let response = server.get(path, &[]);
+        assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+        assert_eq!(
+            response.json(),
+            json!({
+                "resource": RESOURCE,
+                "resource_name": "Toolbay",
+                "authorization_servers": [ISSUER],
+                "scopes_supported": ["admin", "mcp", "time"],
+                "bearer_methods_supported": ["header"],
+            })
+        );
+    }
+}
+
+#[test]
+fn keys_that_cannot_be_read_end_the_start() {
+    let folder = plugins();
+    let config = format!(
+        "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\""
+    );
+    std::fs::write(folder.beside("toolbay.toml"), config).unwrap();
+    for (keys, why) in
+        [(None, "cannot be read"), (Some("{"), "is not a JWK set"), (Some("{\"keys\":[]}"), "has no keys")]
+    {
+        if let Some(keys) = keys {
+            std::fs::write(folder.beside("keys.json"), keys).unwrap();
+        }
+        let outcome = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+        assert_ne!(outcome.code, 0);
+        assert!(outcome.stderr.contains(why), "{outcome}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Headers that repeat what the body says.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HttpServer, MODERN, Response, Tiny, Tool, modern};
+
+fn code(response: Response) -> (u16, Value) {
+    let status = response.status;
+    (status, response.json()["error"]["code"].clone())
+}
+
+#[test]
+fn method_name_and_version_must_be_those_of_the_body() {
+    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build())).ready();
+    let call = |headers: &[(&str, &str)]| code(server.modern("tools/call", json!({"name": "a"}), headers));
+    let encoded = format!("=?base64?{}?=", BASE64.encode("a"));
+    for fine in [&[][..], &[("mcp-name", "a")], &[("MCP-NAME", &encoded)], &[("Mcp-Method", "tools/call")]] {
+        assert_eq!(call(fine), (200, Value::Null), "{fine:?}");
+    }
+    let wrong: [&[(&str, &str)]; 11] = [
+        &[("Mcp-Name", "b")],
+        &[("Mcp-Name", "A")],
+        &[("Mcp-Name", "-")],
+        &[("Mcp-Name", "=?base64?!!?=")],
+        &[("Mcp-Name", "=?BASE64?YQ==?=")],
+        &[("Mcp-Method", "Tools/Call")],
+        &[("Mcp-Method", "tools/list")],
+        &[("Mcp-Method", "-")],
+        &[("MCP-Protocol-Version", "-")],
+        &[("MCP-Protocol-Version", "2025-11-25")],
+        &[("Mcp-Name", "a"), ("Mcp-Name", "a")],
+    ];
+    for headers in wrong {
+        assert_eq!(call(headers), (400, json!(-32020)), "{headers:?}");
+    }
+    // A tool that is not there has its headers checked as well.
+    let unknown = |headers: &[(&str, &str)]| code(server.modern("tools/call", json!({"name": "nobody"}), headers));
+    assert_eq!(unknown(&[]), (200, json!(-32602)));
+    assert_eq!(unknown(&[("Mcp-Name", "a")]), (400, json!(-32020)));
+    // The error is of the request.
+    let response = server.modern("tools/call", json!({"name": "a"}), &[("Mcp-Name", "b")]).json();
+    assert_eq!(response["id"], 1);
+    assert_eq!(response["error"]["message"], "Header mismatch: Mcp-Name is \"b\", and the body says \"a\"");
+}
+
+#[test]
+fn a_notification_needs_no_more_than_its_version() {
+    let server = HttpServer::start(&Folder::new());
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    let response = server.post(&[("MCP-Protocol-Version", MODERN)], message.to_string().as_bytes());
+    assert_eq!((response.status, response.text()), (202, String::new()));
+}
+
+/// A tool whose arguments `region`, `at.n` and `dry` are repeated in headers.
+fn mirrored() -> Tool {
+    let schema = json!({"type": "object", "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "at": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
+        "dry": {"type": "boolean", "x-mcp-header": "Dry-Run"},
+        "plain": {"type": "string"}
+    }});
+    Tool { input: schema.to_string(), ..Tool::new("mirrored") }
+}
+
+#[test]
+fn arguments_in_headers_must_be_those_of_the_body() {
+    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::of(vec![mirrored()]).build())).ready();
+    let call = |arguments: Value, headers: &[(&str, &str)]| {
+        code(server.modern("tools/call", json!({"name": "mirrored", "arguments": arguments}), headers))
+    };
+    let encoded = |text: &str| format!("=?base64?{}?=", BASE64.encode(text));
+    let greeting = encoded("Hello, 世界");
+    let fine: [(Value, &[(&str, &str)]); 10] = [
+        (json!({}), &[]),
+        (json!({"plain": "x"}), &[]),
+        (json!({"region": null}), &[]),
+        (json!({"region": "eu"}), &[("Mcp-Param-Region", "eu")]),
+        (json!({"region": "eu"}), &[("mcp-param-REGION", "eu")]),
+        (json!({"region": "Hello, 世界"}), &[("Mcp-Param-Region", &greeting)]),
+        (json!({"at": {"n": 42}}), &[("Mcp-Param-N", "42")]),
+        (json!({"at": {"n": 42}}), &[("Mcp-Param-N", "42.0")]),
+        (json!({"dry": true}), &[("Mcp-Param-Dry-Run", "true")]),
+        (json!({"plain": "x"}), &[("Mcp-Param-Unknown", "anything")]),
+    ];
+    for (arguments, headers) in fine {
+        let (status, code) = call(arguments.clone(), headers);
+        // `null` is no string: that is for the model to hear.
+        assert_eq!((status, code), (200, Value::Null), "{arguments} {headers:?}");
+    }
+    let wrong: [(Value, &[(&str, &str)]); 9] = [
+        (json!({"region": "eu"}), &[]),
+        (json!({"region": "eu"}), &[("Mcp-Param-Region", "us")]),
+        (json!({"region": "eu"}), &[("Mcp-Param-Region", "EU")]),
+        (json!({"region": "eu"}), &[("Mcp-Param-Region", "=?base64?%%?=")]),
+        (json!({}), &[("Mcp-Param-Region", "eu")]),
+        (json!({"region": null}), &[("Mcp-Param-Region", "null")]),
+        (json!({"at": {"n": 42}}), &[("Mcp-Param-N", "43")]),
+        (json!({"dry": true}), &[("Mcp-Param-Dry-Run", "True")]),
+        (json!({"region": "eu"}), &[("Mcp-Param-Region", "eu"), ("Mcp-Param-Region", "eu")]),
+    ];
+    for (arguments, headers) in wrong {
+        assert_eq!(call(arguments.clone(), headers), (400, json!(-32020)), "{arguments} {headers:?}");
+    }
+    // Sessions know nothing of it.
+    let called =
+        server.session("2025-11-25").result("tools/call", json!({"name": "mirrored", "arguments": {"region": "eu"}}));
+    assert!(called.get("isError").is_none(), "{called}");
+}
+
+#[test]
+fn a_tool_that_clients_would_leave_out_is_refused() {
+    let tool = Tool { input: mirrored().input.replace("\"integer\"", "\"number\""), ..mirrored() };
+    let folder = Folder::with("bad.wasm", Tiny::of(vec![tool]).build());
+    folder.put("good.wasm", Tiny::new(&["good"]).build());
+    let server = HttpServer::start(&folder).ready();
+    let line = server.log.wait_for("refused");
+    assert!(line.contains("x-mcp-header \"N\" must be on a property of type string, integer or boolean"), "{line}");
+    let listed = server.result("tools/list", json!({}));
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+#[test]
+fn a_body_that_says_nothing_of_its_era_belongs_to_none() {
+    let server = HttpServer::start(&Folder::new());
+    let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert_eq!(code(server.post(&[], bare.to_string().as_bytes())), (400, json!(-32600)), "no session either");
+    let stated = modern(json!(1), "tools/list", json!({}));
+    assert_eq!(code(server.post(&[], stated.to_string().as_bytes())), (400, json!(-32020)), "no headers at all");
+}

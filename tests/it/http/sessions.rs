@@ -1,0 +1,215 @@
+//! Sessions: from `initialize` to DELETE, and what keeps them.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, hostile, initialize, text};
+
+const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+#[test]
+fn a_session_of_every_revision_lists_calls_and_ends() {
+    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
+    for revision in REVISIONS {
+        let session = server.session(revision);
+        assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| byte.is_ascii_graphic()), "{}", session.id);
+        assert!(session.names().contains(&"echo".to_owned()));
+        let called = session.result("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
+        assert_eq!((text(&called).as_str(), called.get("resultType")), ("hi", None));
+        assert_eq!(session.result("ping", json!({})), json!({}));
+        assert_eq!(session.result("logging/setLevel", json!({"level": "error"})), json!({}));
+        let unknown = session.ask("prompts/list", json!({}));
+        assert_eq!(unknown.status, 200);
+        assert_eq!(unknown.answer()["error"]["code"], -32601);
+        let deleted = server.request("DELETE", "/mcp", &session.headers(), b"");
+        assert_eq!(deleted.status, 204, "{revision}");
+        assert_eq!(session.ask("ping", json!({})).status, 404, "{revision}");
+    }
+}
+
+#[test]
+fn a_session_is_needed_and_must_be_known() {
+    let server = HttpServer::start(&Folder::new());
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    let post = |headers: &[(&str, &str)]| server.post(headers, ping.as_bytes()).status;
+    assert_eq!(post(&[]), 400);
+    assert_eq!(post(&[("Mcp-Session-Id", "0123")]), 404);
+    let session = server.session("2025-11-25");
+    let id = ("Mcp-Session-Id", session.id.as_str());
+    assert_eq!(post(&[id]), 200, "the version is the session's");
+    assert_eq!(post(&[id, ("MCP-Protocol-Version", "2025-11-25")]), 200);
+    for version in ["2024-01-01", "nonsense", ""] {
+        assert_eq!(post(&[id, ("MCP-Protocol-Version", version)]), 400, "{version:?}");
+    }
+    let stream = ("Accept", "text/event-stream");
+    assert_eq!(server.get("/mcp", &[stream]).status, 400);
+    assert_eq!(server.get("/mcp", &[stream, ("Mcp-Session-Id", "0123")]).status, 404);
+    assert_eq!(server.get("/mcp", &[id, ("Accept", "text/html")]).status, 406);
+    assert_eq!(server.request("DELETE", "/mcp", &[("Mcp-Session-Id", "0123")], b"").status, 404);
+    // A session that does not come about is none.
+    let mut wrong = initialize("2025-11-25");
+    wrong["params"] = json!({});
+    let response = server.post(&[], wrong.to_string().as_bytes());
+    assert!(response.header("mcp-session-id").is_none());
+    assert_eq!(response.json()["error"]["code"], -32602);
+}
+
+#[test]
+fn changes_come_on_the_stream_of_the_session_once() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
+    let session = server.session("2025-06-18");
+    let mut stream = session.stream();
+    assert_eq!(session.names(), ["a"]);
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    let told = stream.next().unwrap();
+    assert_eq!(told, json!({"jsonrpc": "2.0", "method": LIST_CHANGED}));
+    assert_eq!(session.names(), ["a", "b"]);
+
+    // While no stream is open, it waits for one.
+    stream.hang_up();
+    folder.put("c.wasm", Tiny::new(&["c"]).build());
+    while session.names() != ["a", "b", "c"] {}
+    let mut first = session.stream();
+    assert_eq!(first.next().unwrap()["method"], LIST_CHANGED);
+
+    // Of two streams the newer has it, and the other when that is gone.
+    let mut second = session.stream();
+    assert_eq!(second.event(), Some((String::new(), String::new())), "it is open");
+    folder.put("d.wasm", Tiny::new(&["d"]).build());
+    assert_eq!(second.next().unwrap()["method"], LIST_CHANGED);
+    second.hang_up();
+    folder.put("e.wasm", Tiny::new(&["e"]).build());
+    assert_eq!(first.next().unwrap()["method"], LIST_CHANGED);
+}
+
+#[test]
+fn nothing_comes_before_the_client_is_ready() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
+    let response = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
+    let id = response.header("mcp-session-id").unwrap().to_owned();
+    drop(response.answer());
+    let headers = [("Mcp-Session-Id", id.as_str()), ("Accept", "text/event-stream")];
+    let mut stream = server.get("/mcp", &headers);
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let listed = || server.post(&headers[..1], list.as_bytes()).answer()["result"]["tools"].as_array().unwrap().len();
+    // Requests are served before that.
+    while listed() < 2 {}
+    assert_eq!(stream.event(), Some((String::new(), String::new())), "a comment and nothing else");
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(server.post(&headers[..1], ready.as_bytes()).status, 202);
+    folder.put("c.wasm", Tiny::new(&["c"]).build());
+    assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+}
+
+#[test]
+fn progress_comes_with_the_answer_and_cancelling_ends_it() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let server = HttpServer::start(&folder).ready();
+    let session = server.session("2025-11-25");
+    let call = json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "p"}});
+    let messages = session.ask("tools/call", call).messages();
+    assert_eq!(messages.len(), 4);
+    assert!(messages.iter().take(3).all(|message| message["params"]["progressToken"] == "p"), "{messages:?}");
+
+    let call = json!({"name": "loop_forever", "_meta": {"progressToken": 1}});
+    let message = json!({"jsonrpc": "2.0", "id": "spin", "method": "tools/call", "params": call});
+    let mut response = session.post(&message);
+    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "spin"}});
+    assert_eq!(session.post(&cancel).status, 202);
+    assert_eq!(response.next(), None, "no answer");
+    assert_eq!(text(&session.result("tools/call", json!({"name": "count"}))), "1");
+}
+
+#[test]
+fn hanging_up_does_not_cancel_in_a_session() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");
+    let server = HttpServer::start(&folder).ready();
+    let session = server.session("2025-11-25");
+    let call = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
+    let mut response = session.ask("tools/call", call);
+    assert_eq!(response.next().unwrap()["method"], "notifications/progress");
+    response.hang_up();
+    // It holds the only place still, so that another does not get in.
+    let waiting = json!({"name": "count"});
+    std::thread::scope(|threads| {
+        let other = threads.spawn(|| server.session("2025-11-25").result("tools/call", waiting));
+        folder.open_gate();
+        assert_eq!(text(&other.join().unwrap()), "1");
+    });
+}
+
+#[test]
+fn batches_are_answered_where_they_exist() {
+    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build())).ready();
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": "p", "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/whatever"},
+        {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "a"}},
+    ]);
+    let session = server.session("2025-03-26");
+    let answers = session.post(&batch).answer();
+    let mut ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+    ids.sort_by_key(ToString::to_string);
+    assert_eq!(ids, [&json!("c"), &json!("p")]);
+    let silent = json!([{"jsonrpc": "2.0", "method": "notifications/whatever"}]);
+    assert_eq!(session.post(&silent).status, 202);
+    let nested = json!([initialize("2025-03-26")]);
+    assert_eq!(session.post(&nested).answer()[0]["error"]["code"], -32600);
+    for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+        let response = server.session(revision).post(&batch);
+        assert_eq!(response.status, 400, "{revision}");
+        assert_eq!(response.json()["error"]["code"], -32600);
+    }
+}
+
+#[test]
+fn an_idle_session_ends_and_one_with_a_stream_lives() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let config = "[http]\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"";
+    let server = HttpServer::configured(&folder, config).ready();
+    let quiet = server.session("2025-11-25");
+    let listening = server.session("2025-11-25");
+    let mut stream = listening.stream();
+    // Three times as long as a session may be idle, by the server's own clock.
+    for _ in 0..10 {
+        assert_eq!(stream.event(), Some((String::new(), String::new())));
+    }
+    assert_eq!(quiet.ask("ping", json!({})).status, 404);
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+    assert_eq!(listening.ask("ping", json!({})).status, 200);
+}
+
+#[test]
+fn there_are_only_so_many_sessions_and_those_in_use_stay() {
+    let config = "[http]\nsessions = 3\nkeep_alive = \"100ms\"";
+    let server = HttpServer::configured(&Folder::new(), config);
+    let sessions = [(); 3].map(|()| server.session("2025-11-25"));
+    let mut streams: Vec<_> = sessions[..2].iter().map(crate::support::HttpSession::stream).collect();
+    for stream in &mut streams {
+        stream.event();
+    }
+    // The third makes room for a fourth.
+    let fourth = server.session("2025-11-25");
+    assert_eq!(sessions[2].ask("ping", json!({})).status, 404);
+    let mut last = fourth.stream();
+    last.event();
+    let refused = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
+    for session in sessions[..2].iter().chain([&fourth]) {
+        assert_eq!(session.ask("ping", json!({})).status, 200);
+    }
+}
+
+#[test]
+fn the_end_of_the_server_is_the_end_of_its_streams() {
+    let mut server = HttpServer::start(&Folder::new());
+    let mut stream = server.session("2025-11-25").stream();
+    assert_eq!(server.end(), Some(0));
+    assert_eq!(stream.next(), None);
+}

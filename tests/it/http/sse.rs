@@ -1,0 +1,82 @@
+//! The transport of 2024-11-05.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HttpServer, LIST_CHANGED, Response, Tiny, Toolbay, hostile, initialize, text};
+
+fn start(folder: &Folder) -> HttpServer {
+    HttpServer::run(Toolbay::new(folder).args(["serve", "--http", "127.0.0.1:0", "--sse"])).ready()
+}
+
+/// Opens the stream, and returns where to post.
+fn open(server: &HttpServer) -> (Response, String) {
+    let mut stream = server.get("/sse", &[("Accept", "text/event-stream")]);
+    assert!(stream.status == 200 && stream.is_stream());
+    let (kind, endpoint) = stream.event().unwrap();
+    assert_eq!(kind, "endpoint");
+    assert!(endpoint.starts_with("/messages?session="), "{endpoint}");
+    (stream, endpoint)
+}
+
+fn post(server: &HttpServer, endpoint: &str, message: &Value) -> u16 {
+    server.request("POST", endpoint, &[("Content-Type", "application/json")], message.to_string().as_bytes()).status
+}
+
+#[test]
+fn a_client_of_2024_lists_calls_and_is_told() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let server = start(&folder);
+    let (mut stream, endpoint) = open(&server);
+    assert_eq!(post(&server, &endpoint, &initialize("2024-11-05")), 202);
+    assert_eq!(stream.next().unwrap()["result"]["protocolVersion"], "2024-11-05");
+    assert_eq!(post(&server, &endpoint, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})), 202);
+    let call = json!({"name": "progress", "arguments": {"n": 2}, "_meta": {"progressToken": 1}});
+    post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}));
+    for step in [1.0, 2.0] {
+        let progress = stream.next().unwrap();
+        // What this revision has no word for is left out.
+        assert_eq!(progress["params"], json!({"progressToken": 1, "progress": step, "total": 2.0}));
+    }
+    assert_eq!(text(&stream.next().unwrap()["result"]), "2 steps");
+    post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
+    let listed = stream.next().unwrap();
+    assert!(listed["result"]["tools"][0].get("title").is_none());
+    folder.put("new.wasm", Tiny::new(&["new"]).build());
+    assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+    // What cannot be read is answered on the stream as well.
+    assert_eq!(server.request("POST", &endpoint, &[], b"{").status, 202);
+    assert_eq!(stream.next().unwrap()["error"]["code"], -32700);
+}
+
+#[test]
+fn the_stream_is_the_session() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let server = start(&folder);
+    let (mut stream, endpoint) = open(&server);
+    post(&server, &endpoint, &initialize("2024-11-05"));
+    stream.next().unwrap();
+    let call = json!({"name": "loop_forever", "_meta": {"progressToken": 1}});
+    post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}));
+    assert_eq!(stream.next().unwrap()["method"], "notifications/progress");
+    stream.hang_up();
+    assert_eq!(text(&server.result("tools/call", json!({"name": "count"}))), "1", "the call went with it");
+    assert_eq!(post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})), 404);
+    assert_eq!(post(&server, "/messages?session=0123", &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})), 404);
+    assert_eq!(post(&server, "/messages", &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})), 400);
+}
+
+#[test]
+fn the_end_of_the_server_is_the_end_of_the_stream() {
+    let mut server = start(&Folder::new());
+    let (mut stream, _) = open(&server);
+    assert_eq!(server.end(), Some(0));
+    assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn without_the_flag_there_is_nothing() {
+    let server = HttpServer::start(&Folder::new());
+    assert_eq!(server.get("/sse", &[("Accept", "text/event-stream")]).status, 404);
+    assert_eq!(server.request("POST", "/messages?session=1", &[], b"{}").status, 404);
+}

@@ -1,0 +1,182 @@
+//! What each revision has, as a page of the book: every cell is asked of the real server.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Folder, HttpServer, HttpSession, LIST_CHANGED, MODERN, Response, Tiny, Tool, conformance, initialize,
+};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/revisions.md");
+
+const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
+
+const INTRODUCTION: &str = "\
+# Revisions
+
+What a client of each revision of MCP gets, of one and the same server and plugins. A test asks the real server for
+every cell of this table, over HTTP; standard input and output are served by the same code.
+
+";
+
+/// A client of one revision.
+struct Peer<'a> {
+    server: &'a HttpServer,
+    revision: &'static str,
+    session: Option<HttpSession<'a>>,
+}
+
+impl Peer<'_> {
+    fn ask(&self, method: &str, params: Value) -> Response {
+        match &self.session {
+            Some(session) => session.ask(method, params),
+            None => self.server.modern(method, params, &[]),
+        }
+    }
+
+    fn answer(&self, method: &str, params: Value) -> Value {
+        self.ask(method, params).answer()
+    }
+
+    fn tool(&self, name: &str) -> Value {
+        let listed = self.answer("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools.iter().find(|tool| tool["name"] == name).unwrap().clone()
+    }
+
+    fn call(&self, name: &str) -> Value {
+        self.answer("tools/call", json!({"name": name}))["result"].take()
+    }
+}
+
+/// A row: what it is called, and what a client finds.
+type Row = (&'static str, fn(&Peer<'_>) -> String);
+
+const ROWS: [Row; 24] = [
+    ("begins with `initialize`", |peer| {
+        let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer();
+        yes(answer["result"]["protocolVersion"] == peer.revision)
+    }),
+    ("`server/discover`", |peer| has(&peer.answer("server/discover", json!({})), "/result/supportedVersions")),
+    ("JSON-RPC batches", |peer| {
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        yes(peer.session.as_ref().is_some_and(|session| session.post(&json!([ping])).answer().is_array()))
+    }),
+    ("`ping`", |peer| has(&peer.answer("ping", json!({})), "/result")),
+    ("a tool's `annotations`", |peer| has(&peer.tool("eloquent"), "/annotations")),
+    ("a tool's `title`", |peer| has(&peer.tool("eloquent"), "/title")),
+    ("a tool's `icons`", |peer| has(&peer.tool("eloquent"), "/icons")),
+    ("a tool's `_meta`", |peer| has(&peer.tool("eloquent"), "/_meta")),
+    ("`outputSchema` of an object", |peer| has(&peer.tool("eloquent"), "/outputSchema")),
+    ("`outputSchema` of anything else", |peer| has(&peer.tool("list"), "/outputSchema")),
+    ("structured content that is an object", |peer| has(&peer.call("eloquent"), "/structuredContent")),
+    ("structured content that is anything else", |peer| has(&peer.call("list"), "/structuredContent")),
+    ("an image", |peer| kind(&peer.call("test_image_content"))),
+    ("a sound", |peer| kind(&peer.call("test_audio_content"))),
+    ("an embedded resource", |peer| kind(&peer.call("test_embedded_resource"))),
+    ("arguments that do not fit", |peer| {
+        let answer = peer.answer("tools/call", json!({"name": "strict"}));
+        if answer["result"]["isError"] == true { "`isError`".into() } else { format!("`{}`", answer["error"]["code"]) }
+    }),
+    ("progress", |peer| {
+        let call = json!({"name": "test_tool_with_progress", "_meta": {"progressToken": 1}});
+        let messages = peer.ask("tools/call", call).messages();
+        yes(messages.iter().filter(|message| message["method"] == "notifications/progress").count() == 3)
+    }),
+    ("`logging/setLevel`", |peer| has(&peer.answer("logging/setLevel", json!({"level": "info"})), "/result")),
+    ("log lines unasked", |peer| yes(logged(peer, json!({})))),
+    ("log lines that a request asks for", |peer| {
+        drop(peer.answer("logging/setLevel", json!({"level": "emergency"})));
+        yes(logged(peer, json!({"io.modelcontextprotocol/logLevel": "info"})))
+    }),
+    ("`list_changed`", |peer| {
+        let folder = peer.server.folder();
+        let newcomer = format!("of-{}", peer.revision);
+        let change = || folder.put(&format!("{newcomer}.wasm"), Tiny::new(&[&newcomer]).build());
+        let wanted = json!({"notifications": {"toolsListChanged": true}});
+        let mut stream = match &peer.session {
+            Some(session) => session.stream(),
+            None => peer.server.modern("subscriptions/listen", wanted, &[]),
+        };
+        change();
+        loop {
+            if stream.next().unwrap()["method"] == LIST_CHANGED {
+                return if peer.session.is_some() { "on the session's stream" } else { "on a subscription" }.into();
+            }
+        }
+    }),
+    ("`resultType`, and `serverInfo` in `_meta`", |peer| {
+        let result = peer.call("eloquent");
+        let server = result.pointer("/_meta/io.modelcontextprotocol~1serverInfo").is_some();
+        yes(result.get("resultType").is_some() && server)
+    }),
+    ("`ttlMs` and `cacheScope`", |peer| {
+        let listed = peer.answer("tools/list", json!({}));
+        yes(listed["result"].get("ttlMs").is_some() && listed["result"].get("cacheScope").is_some())
+    }),
+    ("an unknown method", |peer| {
+        let response = peer.ask("prompts/list", json!({}));
+        let status = response.status;
+        format!("{status}, `{}`", response.answer()["error"]["code"])
+    }),
+];
+
+fn yes(yes: bool) -> String {
+    if yes { "yes" } else { "–" }.to_owned()
+}
+
+fn has(value: &Value, pointer: &str) -> String {
+    yes(value.pointer(pointer).is_some())
+}
+
+fn kind(result: &Value) -> String {
+    format!("`{}`", result["content"][0]["type"].as_str().unwrap())
+}
+
+fn logged(peer: &Peer<'_>, meta: Value) -> bool {
+    let messages = peer.ask("tools/call", json!({"name": "test_logging_tool", "_meta": meta})).messages();
+    messages.iter().any(|message| message["method"] == "notifications/message")
+}
+
+fn plugins() -> Folder {
+    let eloquent = Tool {
+        title: Some("All of it".into()),
+        output: Some(r#"{"type":"object"}"#.into()),
+        read_only: Some(true),
+        icon: Some("data:image/png;base64,AAAA".into()),
+        meta: Some(r#"{"example.com/since":3}"#.into()),
+        ..Tool::new("eloquent")
+    };
+    let strict = Tool { input: r#"{"type":"object","required":["n"]}"#.into(), ..Tool::new("strict") };
+    let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("list") };
+    let folder = Folder::with("conformance.wasm", conformance());
+    folder.put("object.wasm", Tiny::of(vec![eloquent, strict]).structured(r#"{"n":1}"#).build());
+    folder.put("list.wasm", Tiny::of(vec![list]).structured("[1]").build());
+    folder
+}
+
+#[test]
+fn the_book_has_what_every_revision_gets() {
+    let server = HttpServer::start(&plugins()).ready();
+    let peers = REVISIONS.map(|revision| {
+        let session = (revision != MODERN).then(|| server.session(revision));
+        Peer { server: &server, revision, session }
+    });
+    let mut page = INTRODUCTION.to_owned();
+    let _ = writeln!(page, "| | {} |\n| --- |{}", REVISIONS.join(" | "), " --- |".repeat(REVISIONS.len()));
+    for (what, find) in ROWS {
+        let cells: Vec<String> = peers.iter().map(find).collect();
+        let _ = writeln!(page, "| {what} | {} |", cells.join(" | "));
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(PAGE, page).unwrap();
+        return;
+    }
+    let found = fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(
+        found == page,
+        "docs/src/revisions.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it book\n{page}"
+    );
+}

@@ -1,0 +1,158 @@
+//! `cargo xtask conformance`: the official conformance suite, both published lines, against the real server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::build::{self, Built};
+use crate::clients::install_once;
+use crate::command;
+use crate::serving::Server;
+use crate::tally::Tally;
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// The plugin that has the suite's tools.
+const PLUGIN: &str = "conformance.wasm";
+
+/// A plugin that one of these tools puts into the folder, to change the list.
+const NEWCOMER: &str = "bare.wasm";
+
+/// What lets it do so.
+const GRANT: &str = r#"
+[[permissions.mounts]]
+host = "."
+guest = "/plugins"
+access = "read-write"
+
+[[permissions.mounts]]
+host = "../spare"
+guest = "/spare"
+access = "read"
+"#;
+
+/// One run of a line of the suite.
+struct Run {
+    /// The package.
+    line: &'static str,
+    /// What is asked of it.
+    args: &'static [&'static str],
+    /// Whether its expected failures may be single checks of a scenario.
+    checks: bool,
+}
+
+/// Every revision that the suites know, by its required scenarios where there is a list of these.
+const RUNS: [Run; 5] = [
+    Run { line: "next", args: &["--requirements", "2026-07-28"], checks: true },
+    Run { line: "next", args: &["--requirements", "2025-11-25"], checks: true },
+    Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-06-18"], checks: true },
+    Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-03-26"], checks: true },
+    Run { line: "stable", args: &["--suite", "all"], checks: false },
+];
+
+/// `cargo xtask conformance`.
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+    let built = build::build(workspace)?;
+    let mut tally = Tally::default();
+    check(workspace, &built, &mut tally)?;
+    println!("\n{tally}");
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs everything; each run of a suite counts as one test.
+pub(crate) fn check(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Result<()> {
+    let source = workspace.root.join("tests/conformance");
+    let installed = workspace.target.join("conformance");
+    install(&source, &installed)?;
+    let expected = fs::read_to_string(source.join("expected-failures.yaml"))?;
+    let root = tempfile::tempdir()?;
+    let mut failures = Vec::new();
+    for run in RUNS {
+        // A server for each, so that none finds what the one before left.
+        let server = serve(built, root.path())?;
+        let name = format!("{} {}", run.line, run.args.join(" "));
+        println!("{}", terminal::stdout().bold(format!("\nThe conformance suite, {name}")));
+        let list = root.path().join("expected-failures.yaml");
+        fs::write(&list, run.expected(&expected))?;
+        let passed = run.start(&installed, &server.url, &list, root.path())?;
+        if passed {
+            tally.passed += 1;
+        } else {
+            tally.failed += 1;
+            failures.push(name);
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { bail!("not as expected: {}", failures.join("; ")) }
+}
+
+fn install(source: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("failed to create {}", to.display()))?;
+    let mut inputs = String::new();
+    for name in ["package.json", "package-lock.json"] {
+        let text = fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"))?;
+        fs::write(to.join(name), &text)?;
+        inputs += &text;
+    }
+    install_once(&to.join("node_modules/.toolbay-stamp"), &inputs, || {
+        println!("Installing the official conformance suite");
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund"]).current_dir(to);
+        command::run(&mut npm).context("failed to install the conformance suite; it needs npm")
+    })
+}
+
+impl Run {
+    /// The expected failures in the form that this line reads.
+    fn expected(&self, all: &str) -> String {
+        let keep = |line: &&str| self.checks || !line.trim_start().starts_with("- ") || !line.contains(':');
+        all.lines().filter(keep).flat_map(|line| [line, "\n"]).collect()
+    }
+
+    fn start(&self, installed: &Path, url: &str, expected: &Path, folder: &Path) -> Result<bool> {
+        let modules = installed.join("node_modules");
+        let mut suite = Command::new(modules.join(".bin/node"));
+        suite.arg(modules.join(self.line).join("dist/index.js")).args(["server", "--url", url]).args(self.args);
+        suite.arg("--expected-failures").arg(expected).current_dir(folder);
+        // The summary is what people read; the rest is for when it is not as expected.
+        let (mut lines, mut summary) = (Vec::new(), None);
+        let passed = command::stream(&mut suite, |line| {
+            if line.contains("=== SUMMARY") {
+                summary = Some(lines.len());
+            }
+            lines.push(line.to_owned());
+        })?;
+        let shown = if passed { summary.unwrap_or(0) } else { 0 };
+        for line in lines.get(shown..).unwrap_or_default() {
+            println!("{line}");
+        }
+        Ok(passed)
+    }
+}
+
+/// The server with the suite's tools, on a folder of its own.
+fn serve(built: &Built, root: &Path) -> Result<Server> {
+    let (plugins, spare) = (root.join("plugins"), root.join("spare"));
+    for folder in [&plugins, &spare] {
+        drop(fs::remove_dir_all(folder));
+        fs::create_dir(folder)?;
+    }
+    let copy = |from: &str, to: PathBuf| fs::copy(built.guests.join(from), to).with_context(|| format!("no {from}"));
+    copy(PLUGIN, plugins.join(PLUGIN))?;
+    copy(NEWCOMER, spare.join("newcomer.wasm"))?;
+    fs::write(plugins.join(PLUGIN).with_extension("toml"), GRANT)?;
+    Server::start(&built.server, &plugins, root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stable_line_knows_no_single_checks() {
+        let all = "# a: comment\nserver:\n  - a\n  - b:c\n";
+        assert_eq!(RUNS[0].expected(all), all);
+        assert_eq!(RUNS[4].expected(all), "# a: comment\nserver:\n  - a\n");
+    }
+}
