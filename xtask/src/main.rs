@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `demo`.
+//! The project's own commands: `cargo xtask build`, `test`, `demo`, `soak`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -6,7 +6,13 @@ mod build;
 mod client;
 mod clients;
 mod command;
+mod connection;
 mod demo;
+mod latency;
+mod process;
+mod server;
+mod signal;
+mod soak;
 mod tally;
 mod terminal;
 mod test;
@@ -35,6 +41,8 @@ enum Command {
     Test(test::Options),
     /// Watch the real server do what it promises, with measured times
     Demo,
+    /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows
+    Soak(soak::Options),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +51,7 @@ fn main() -> ExitCode {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Soak(options) => soak::run(&workspace, &options),
     });
     result.unwrap_or_else(|error| {
         eprintln!("{} {error:#}", terminal::stderr().red("error:"));

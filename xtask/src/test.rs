@@ -3,12 +3,13 @@
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::build::{self, Built};
 use crate::clients;
 use crate::command;
+use crate::soak;
 use crate::tally::Tally;
 use crate::terminal;
 use crate::toolchain::{self, WASM};
@@ -40,6 +41,8 @@ enum Step {
     It,
     /// The official Python and TypeScript clients against the real server
     Clients,
+    /// A soak of some seconds
+    Soak,
 }
 
 /// How a step ended.
@@ -88,12 +91,13 @@ impl Step {
             Self::Doc => "doc",
             Self::It => IT,
             Self::Clients => "clients",
+            Self::Soak => "soak",
         }
     }
 
     /// Whether the step uses the server or the plugins as they are built.
     fn needs_build(self) -> bool {
-        matches!(self, Self::It | Self::Clients)
+        matches!(self, Self::It | Self::Clients | Self::Soak)
     }
 
     fn run(self, workspace: &Workspace, built: Option<&Built>, tally: &mut Tally) -> Result<()> {
@@ -103,12 +107,18 @@ impl Step {
             Self::Unit => unit(workspace, tally),
             Self::Doc => doc(workspace, tally),
             Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
-            Self::Clients => match built {
-                Some(built) => clients::run(workspace, built, tally),
-                None => bail!("nothing is built"),
-            },
+            Self::Clients => clients::run(workspace, is_built(built)?, tally),
+            Self::Soak => {
+                soak::rehearse(is_built(built)?)?;
+                tally.passed += 1;
+                Ok(())
+            }
         }
     }
+}
+
+fn is_built(built: Option<&Built>) -> Result<&Built> {
+    built.context("nothing is built")
 }
 
 fn fmt(workspace: &Workspace) -> Result<()> {
