@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(crate) use self::client::{LIST_CHANGED, Server};
 pub(crate) use self::command::{Outcome, Toolbay};
 pub(crate) use self::folder::Folder;
+pub(crate) use self::log::Log;
 pub(crate) use self::message::{failure, text};
 pub(crate) use self::tiny::{Tiny, Tool};
 
