@@ -1,7 +1,8 @@
-//! The project's own commands: `cargo xtask build`, `test`, `demo`, `soak`.
+//! The project's own commands: `cargo xtask build`, `test`, `demo`, `soak`, `bench`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
+mod bench;
 mod build;
 mod client;
 mod clients;
@@ -43,6 +44,9 @@ enum Command {
     Demo,
     /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows
     Soak(soak::Options),
+    /// Measure the real server from outside
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Bench(bench) => bench::run(&workspace, &bench).map(|()| ExitCode::SUCCESS),
         Command::Soak(options) => soak::run(&workspace, &options),
     });
     result.unwrap_or_else(|error| {
