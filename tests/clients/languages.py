@@ -16,23 +16,27 @@ from pathlib import Path
 import anyio
 from mcp import Client, StdioServerParameters
 
-from client import PATIENCE, Checks, names
+from client import PATIENCE, STREAMS_SINCE, Checks, names
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 TEXTS = {
     "a short text": "Hello",
     "an empty text": "",
-    "every plane of Unicode": "naïve Ω 日本語 👩‍🚀 \U0010ffff \u202e \ufeff\ufffd",
-    "controls, quotes and backslashes": "\u0001\u0000\t\r\n\"quoted\" \\u0041 \\ / </script> \u2028",
+    "every plane of Unicode": "naïve Ω 日本語 👩‍🚀 \U0010ffff \ufffd",
+    "quotes and backslashes": "\t\n\"quoted\" \\u0041 \\ / </script> \u2028",
     "100 KB": "0123456789 äöü 👋\n" * 4_000,
 }
+
+ACTING = "a\u0001b\u0000c\u202ed"
+"""Characters that a plugin gets, and that the server keeps out of answers."""
 
 COUNTS = {
     "": (0, 0, 0),
     "one": (3, 1, 1),
     "one two\nthrée": (13, 3, 2),
     "two words\nand 👋\n": (16, 4, 3),
+    ACTING: (7, 1, 1),
 }
 
 TIMED = 15
@@ -114,6 +118,7 @@ class Plugins:
 
         for what, text in TEXTS.items():
             await self.succeeds(f"{what} comes back unchanged", tool("echo"), {"text": text}, text, None)
+        await self.succeeds("an answer is without controls", tool("echo"), {"text": ACTING}, "abcd", None)
         await self.fails("what nobody caught is a failure with its message", tool("boom"), {}, "kaboom: 42")
         await self.succeeds("the next call works", tool("echo"), {"text": "still here"}, "still here", None)
         await self.fails("refused arguments say why", tool("refuse"), {}, "not today")
@@ -154,6 +159,9 @@ async def run(server: str, plugins: Path, languages: list[str], checks: Checks) 
     )
     client = Client(parameters, read_timeout_seconds=PATIENCE, logging_callback=on_log, log_level="info")
     async with client:
+        if client.protocol_version < STREAMS_SINCE:
+            # Since then, each request says which level it wants.
+            await client.set_logging_level("info")
         expected = {name for language in languages for name in (f"sample_{language}_greet", f"{language}_report")}
         found = await names(client)
         checks.check("every plugin is served", found >= expected, expected - found)

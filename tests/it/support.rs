@@ -18,6 +18,7 @@ pub(crate) use self::client::{LIST_CHANGED, Server};
 pub(crate) use self::command::{Outcome, Toolbay};
 pub(crate) use self::folder::Folder;
 pub(crate) use self::http::{HttpServer, HttpSession, MODERN, Response, initialize, modern};
+pub(crate) use self::log::Log;
 pub(crate) use self::message::{failure, text};
 pub(crate) use self::tiny::{Tiny, Tool};
 

@@ -1,10 +1,14 @@
 //! Lines: what is no request is answered, and the connection goes on.
 
-use std::process::Command;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Tiny, hostile};
+use crate::support::{Folder, Log, Server, Tiny, Toolbay, hostile};
 
 /// The next message that is an error, which a client can see without an id.
 fn refusal(server: &mut Server) -> Value {
@@ -216,6 +220,50 @@ fn a_call_that_never_ends_does_not_hold_up_the_end() {
     assert!(said.iter().all(|message| message.get("id").is_none()), "{said:?}");
     assert_eq!(code, Some(0));
     server.log.wait_for("calls were still running at the end of the session and were stopped");
+}
+
+#[test]
+fn a_client_that_is_killed_leaves_no_call_behind() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    // Whoever waits for this fails the test.
+    std::fs::write(folder.beside("toolbay.toml"), "[server]\ngrace = \"10m\"").unwrap();
+    for (input, output) in [pipes(), sockets()] {
+        let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
+        let mut child = command.stdin(input.1).stdout(output.1).stderr(Stdio::piped()).spawn().unwrap();
+        // It holds the server's ends of the streams.
+        drop(command);
+        let log = Log::follow(child.stderr.take().unwrap());
+        let (mut input, mut output) = (File::from(input.0), BufReader::new(File::from(output.0)));
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
+        for (id, method, params) in [
+            (0, "initialize", hello),
+            (1, "tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}})),
+            (2, "tools/call", json!({"name": "sleep_hour", "_meta": {"progressToken": 2}})),
+        ] {
+            writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).unwrap();
+            // The answer, or that the call has begun.
+            output.read_line(&mut String::new()).unwrap();
+        }
+        drop((input, output));
+        log.wait_for_end();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{}", log.text());
+    }
+}
+
+/// A stream from the test to the server and one back: the test's end of each, then the server's.
+type Streams = ((OwnedFd, OwnedFd), (OwnedFd, OwnedFd));
+
+fn pipes() -> Streams {
+    let (input, output) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+    ((input.1.into(), input.0.into()), (output.0.into(), output.1.into()))
+}
+
+/// As Node.js starts its children.
+fn sockets() -> Streams {
+    let pair = || UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into())).unwrap();
+    (pair(), pair())
 }
 
 #[test]

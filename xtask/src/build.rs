@@ -7,12 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::command;
 use crate::terminal;
 use crate::toolchain::{self, WASM};
 use crate::workspace::{HOST, Package, Workspace};
+
+/// How the server is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// As the tests use it
+    Dev,
+    /// As it is meant to be used
+    Release,
+}
 
 /// What a build gives.
 pub(crate) struct Built {
@@ -39,9 +49,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 
 /// Sets up the toolchain and builds everything that is not a test.
 pub(crate) fn build(workspace: &Workspace) -> Result<Built> {
+    build_as(workspace, Profile::Dev)
+}
+
+/// The same, with the server built in another way.
+pub(crate) fn build_as(workspace: &Workspace, profile: Profile) -> Result<Built> {
     toolchain::ensure_target(workspace)?;
     Ok(Built {
-        server: server(workspace)?,
+        server: server(workspace, profile)?,
         // Two calls: what the guests want of shared dependencies must not change the samples' bytes.
         plugins: plugins(workspace, workspace.plugins().collect(), "plugins")?,
         guests: plugins(workspace, workspace.guests().collect(), "guests")?,
@@ -54,11 +69,14 @@ pub(crate) fn kib(bytes: u64) -> String {
 }
 
 /// Builds the server alone.
-pub(crate) fn server(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn server(workspace: &Workspace, profile: Profile) -> Result<PathBuf> {
     let mut cargo = command::cargo(&workspace.root);
     // `--examples` (there are none) has cargo choose the features of
     // dependencies as it does for tests, so that nothing is compiled twice.
     cargo.args(["build", "--package", HOST, "--bins", "--examples"]);
+    if profile == Profile::Release {
+        cargo.arg("--release");
+    }
     let mut server = None;
     for artifact in artifacts(&mut cargo)? {
         let executable = artifact.get("executable").and_then(Value::as_str).map(PathBuf::from);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,17 +11,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use crate::server;
+
 /// How long anything may take before it counts as never.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long the server may take to end once its input has.
 const GOODBYE: Duration = Duration::from_secs(10);
-
-/// The plugin folder in a server's own.
-pub(crate) const PLUGINS: &str = "plugins";
-
-/// The revision that the client asks for.
-const REVISION: &str = "2025-11-25";
 
 /// A server that was started, and the conversation with it.
 pub(crate) struct Client {
@@ -60,17 +56,9 @@ impl Client {
     /// Starts `server` in the folder `root` on the plugins in `root/plugins`,
     /// and reads along what it says and logs.
     pub(crate) fn start(server: &Path, root: &Path) -> Result<Self> {
-        let mut command = Command::new(server);
-        command.args(["serve", "--plugins"]).arg(root.join(PLUGINS));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Somebody's own configuration must not change what is seen, nor may
-        // anything be had that was compiled before.
-        command.current_dir(root).env("XDG_CACHE_HOME", root.join("cache"));
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TOOLBAY_")) {
-            command.env_remove(name);
-        }
         let started = Instant::now();
-        let mut server = command.spawn().with_context(|| format!("failed to start {}", server.display()))?;
+        let mut server =
+            server::command(server, root).spawn().with_context(|| format!("failed to start {}", server.display()))?;
         let stdout = server.stdout.take().context("no standard output")?;
         let stderr = server.stderr.take().context("no standard error")?;
         Ok(Self {
@@ -85,9 +73,7 @@ impl Client {
 
     /// Shakes hands, and returns what the server said of itself.
     pub(crate) fn initialize(&mut self) -> Result<Arrived<Value>> {
-        let client = json!({"name": "toolbay-demo", "version": env!("CARGO_PKG_VERSION")});
-        let params = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
-        let answer = self.request("initialize", &params)?;
+        let answer = self.request("initialize", &server::hello("toolbay-demo"))?;
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         let Ok(what) = answer.what else { bail!("initialize was answered with an error") };
         Ok(Arrived { what, at: answer.at })
@@ -115,17 +101,11 @@ impl Client {
 
     /// Waits for the answer to a request.
     pub(crate) fn answer(&mut self, id: u64) -> Result<Arrived<Answer>> {
-        let Arrived { mut what, at } = self
+        let Arrived { what, at } = self
             .messages
             .wait_for(|message| message.get("id").and_then(Value::as_u64) == Some(id))
             .with_context(|| format!("request {id} was never answered"))?;
-        if let Some(result) = what.get_mut("result") {
-            return Ok(Arrived { what: Ok(result.take()), at });
-        }
-        let error = what.get("error").context("an answer has neither result nor error")?;
-        let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
-        let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(Arrived { what: Err(Refusal { code, message }), at })
+        Ok(Arrived { what: answer(what)?, at })
     }
 
     /// Waits for the next notification of this kind, and takes it.
@@ -164,6 +144,17 @@ impl Client {
         line.push('\n');
         input.write_all(line.as_bytes()).context("the server has gone")
     }
+}
+
+/// What a message that answers a request says.
+pub(crate) fn answer(mut message: Value) -> Result<Answer> {
+    if let Some(result) = message.get_mut("result") {
+        return Ok(Ok(result.take()));
+    }
+    let error = message.get("error").context("an answer has neither result nor error")?;
+    let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+    let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Err(Refusal { code, message }))
 }
 
 impl Drop for Client {

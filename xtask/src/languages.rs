@@ -84,7 +84,7 @@ enum Made {
 
 /// `cargo xtask languages`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
-    let server = build::server(workspace)?;
+    let server = build::server(workspace, build::Profile::Dev)?;
     let asked = options.all || !options.languages.is_empty();
     let languages: &[Language] =
         if options.languages.is_empty() { Language::value_variants() } else { &options.languages };

@@ -1,15 +1,22 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`.
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `bench`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
+mod bench;
 mod build;
 mod client;
 mod clients;
 mod command;
 mod conformance;
+mod connection;
 mod demo;
 mod languages;
+mod latency;
+mod process;
+mod server;
 mod serving;
+mod signal;
+mod soak;
 mod tally;
 mod terminal;
 mod test;
@@ -42,6 +49,11 @@ enum Command {
     Conformance,
     /// Watch the real server do what it promises, with measured times
     Demo,
+    /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows
+    Soak(soak::Options),
+    /// Measure the real server from outside
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +64,8 @@ fn main() -> ExitCode {
         Command::Languages(options) => languages::run(&workspace, &options),
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Bench(bench) => bench::run(&workspace, &bench).map(|()| ExitCode::SUCCESS),
+        Command::Soak(options) => soak::run(&workspace, &options),
     });
     result.unwrap_or_else(|error| {
         eprintln!("{} {error:#}", terminal::stderr().red("error:"));

@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::build::{self, Built};
@@ -11,6 +11,7 @@ use crate::clients;
 use crate::command;
 use crate::conformance;
 use crate::languages;
+use crate::soak;
 use crate::tally::Tally;
 use crate::terminal;
 use crate::toolchain::{self, WASM};
@@ -46,6 +47,8 @@ enum Step {
     Languages,
     /// The official conformance suite against the real server
     Conformance,
+    /// A soak of some seconds
+    Soak,
 }
 
 /// How a step ended.
@@ -96,12 +99,13 @@ impl Step {
             Self::Clients => "clients",
             Self::Languages => "languages",
             Self::Conformance => "conformance",
+            Self::Soak => "soak",
         }
     }
 
     /// Whether the step uses the server or the plugins as they are built.
     fn needs_build(self) -> bool {
-        matches!(self, Self::It | Self::Clients | Self::Languages | Self::Conformance)
+        matches!(self, Self::It | Self::Clients | Self::Languages | Self::Conformance | Self::Soak)
     }
 
     fn run(self, workspace: &Workspace, built: Option<&Built>, tally: &mut Tally) -> Result<()> {
@@ -111,20 +115,20 @@ impl Step {
             Self::Unit => unit(workspace, tally),
             Self::Doc => doc(workspace, tally),
             Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
-            Self::Clients => match built {
-                Some(built) => clients::run(workspace, built, tally),
-                None => bail!("nothing is built"),
-            },
-            Self::Languages => match built {
-                Some(built) => languages::check(workspace, &built.server, &languages::TESTED, true, tally),
-                None => bail!("nothing is built"),
-            },
-            Self::Conformance => match built {
-                Some(built) => conformance::check(workspace, built, tally),
-                None => bail!("nothing is built"),
-            },
+            Self::Clients => clients::run(workspace, is_built(built)?, tally),
+            Self::Languages => languages::check(workspace, &is_built(built)?.server, &languages::TESTED, true, tally),
+            Self::Conformance => conformance::check(workspace, is_built(built)?, tally),
+            Self::Soak => {
+                soak::rehearse(is_built(built)?)?;
+                tally.passed += 1;
+                Ok(())
+            }
         }
     }
+}
+
+fn is_built(built: Option<&Built>) -> Result<&Built> {
+    built.context("nothing is built")
 }
 
 fn fmt(workspace: &Workspace) -> Result<()> {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::jsonrpc::{self, Error, INVALID_REQUEST};
 use super::outbox::{self, Messages};
 use super::session::{Channel, Session};
-use super::streams::{Reader, Writer};
+use super::streams::{self, Reader, Writer};
 use crate::access::Caller;
 use crate::service::Service;
 
@@ -50,7 +50,14 @@ pub async fn serve(service: Arc<Service>, reader: Reader, writer: Writer, stop: 
             }
         }
     };
+    // A client that was killed has closed both ends: its calls need not end in peace.
+    let writer = writing.abort_handle();
+    let unread = tokio::spawn(async move {
+        streams::nobody_reads().await;
+        writer.abort();
+    });
     session.end(config.grace, outbox.closed()).await;
+    unread.abort();
     // The last sender goes with the session; then the writer has written everything.
     drop((session, outbox));
     drop(tokio::time::timeout(config.grace, writing).await);

@@ -6,6 +6,11 @@
 use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Duration, interval};
+
+/// How often it is looked whether anybody reads, while that matters: a guest
+/// for whom nobody waits any more goes on for no longer than this.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Where a client's messages come from.
 pub type Reader = Pin<Box<dyn AsyncRead + Send>>;
@@ -23,6 +28,35 @@ pub fn standard() -> (Reader, Writer) {
     }
     #[cfg(not(target_os = "linux"))]
     (Box::pin(tokio::io::stdin()), Box::pin(tokio::io::stdout()))
+}
+
+/// Waits until nobody reads standard output any more.
+pub async fn nobody_reads() {
+    // Neither pipes nor sockets wake anybody for this alone.
+    let mut looks = interval(LOOK);
+    loop {
+        looks.tick().await;
+        if is_unread() {
+            return;
+        }
+    }
+}
+
+/// Whether the other end of standard output is closed; false where that cannot be told.
+fn is_unread() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let stdout = std::io::stdout();
+        // Hang-ups and errors are told unasked.
+        let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut streams, Some(&now)).is_ok()
+            && streams.iter().any(|stream| stream.revents().intersects(PollFlags::ERR | PollFlags::HUP))
+    }
+    #[cfg(not(unix))]
+    false
 }
 
 #[cfg(target_os = "linux")]

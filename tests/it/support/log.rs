@@ -1,6 +1,7 @@
 //! What a process wrote to standard error, to wait for and to show when a test fails.
 
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::DEADLINE;
@@ -9,25 +10,38 @@ use super::DEADLINE;
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     shared: Arc<(Mutex<String>, Condvar)>,
+    ended: Arc<AtomicBool>,
 }
 
 impl Log {
     /// Gathers everything that comes out of `stream`, on a thread of its own.
     pub(crate) fn follow(mut stream: impl Read + Send + 'static) -> Self {
         let log = Self::default();
-        let shared = Arc::clone(&log.shared);
+        let Self { shared, ended } = log.clone();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(length @ 1..) = stream.read(&mut piece) {
                 shared.0.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
                 shared.1.notify_all();
             }
+            let text = shared.0.lock().unwrap();
+            ended.store(true, Ordering::SeqCst);
+            drop(text);
+            shared.1.notify_all();
         });
         log
     }
 
     pub(crate) fn text(&self) -> String {
         self.shared.0.lock().unwrap().clone()
+    }
+
+    /// Waits until whoever writes it has ended.
+    pub(crate) fn wait_for_end(&self) {
+        let text = self.shared.0.lock().unwrap();
+        let running = |_: &mut String| !self.ended.load(Ordering::SeqCst);
+        let (text, waited) = self.shared.1.wait_timeout_while(text, DEADLINE, running).unwrap();
+        assert!(!waited.timed_out(), "the process does not end; its log:\n{}", *text);
     }
 
     /// Waits until `words` are in the log, and returns the line that has them first.

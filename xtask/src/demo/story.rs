@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::narrator::{Narrator, ms, thousands};
 use crate::build::{Built, kib};
-use crate::client::{Answer, Arrived, Client, PLUGINS};
+use crate::client::{Answer, Arrived, Client};
+use crate::server::PLUGINS;
 
 /// What is in the folder when the server starts.
 const CAST: [&str; 4] = ["calculator", "chart", "qr", "time"];
