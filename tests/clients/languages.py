@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 from mcp import Client, StdioServerParameters
 
-from client import PATIENCE, STREAMS_SINCE, Checks, names
+from client import PATIENCE, Checks, names
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -159,9 +159,6 @@ async def run(server: str, plugins: Path, languages: list[str], checks: Checks) 
     )
     client = Client(parameters, read_timeout_seconds=PATIENCE, logging_callback=on_log, log_level="info")
     async with client:
-        if client.protocol_version < STREAMS_SINCE:
-            # Since then, each request says which level it wants.
-            await client.set_logging_level("info")
         expected = {name for language in languages for name in (f"sample_{language}_greet", f"{language}_report")}
         found = await names(client)
         checks.check("every plugin is served", found >= expected, expected - found)

@@ -59,7 +59,7 @@ pub(crate) const TESTED: [Language; 5] =
 struct Folders {
     /// The projects, new each time.
     projects: PathBuf,
-    /// The one folder that is served.
+    /// The one folder that is offered.
     plugins: PathBuf,
     /// What the server compiles.
     cache: PathBuf,
@@ -103,14 +103,14 @@ pub(crate) fn check(
     tally: &mut Tally,
 ) -> Result<()> {
     let shop = Shop::open(workspace, server)?;
-    let (mut rows, mut served, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut offered, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for language in languages {
         let name = language.name();
         println!("{}", terminal::stdout().bold(format!("\n{name}")));
         match shop.make(*language) {
             Ok(Made::Plugins(made)) => {
                 rows.extend(made);
-                served.push(name);
+                offered.push(name);
             }
             Ok(Made::Missing(what)) if !asked => println!("left out: {what}"),
             Ok(Made::Missing(what)) => {
@@ -123,9 +123,9 @@ pub(crate) fn check(
             }
         }
     }
-    if !served.is_empty() {
+    if !offered.is_empty() {
         println!("{}", terminal::stdout().bold("\nThe official Python client"));
-        let called = shop.call(&served, &mut rows, tally);
+        let called = shop.call(&offered, &mut rows, tally);
         println!("\n{}", table::of(&rows));
         called?;
     }

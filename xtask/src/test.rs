@@ -43,11 +43,11 @@ enum Step {
     It,
     /// The official clients against the real server
     Clients,
-    /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called
+    /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called; only when named
     Languages,
-    /// The official conformance suite against the real server
+    /// The official conformance suite against the real server; only when named
     Conformance,
-    /// A soak of some seconds
+    /// A soak of some seconds; only when named
     Soak,
 }
 
@@ -84,7 +84,8 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 
 impl Options {
     fn wants(&self, step: Step) -> bool {
-        (self.only.is_empty() || self.only.contains(&step)) && !self.skip.contains(&step)
+        let asked = if self.only.is_empty() { step.is_usual() } else { self.only.contains(&step) };
+        asked && !self.skip.contains(&step)
     }
 }
 
@@ -101,6 +102,11 @@ impl Step {
             Self::Conformance => "conformance",
             Self::Soak => "soak",
         }
+    }
+
+    /// Whether the step is taken when none is named. The others fetch compilers or suites, or take long.
+    fn is_usual(self) -> bool {
+        !matches!(self, Self::Languages | Self::Conformance | Self::Soak)
     }
 
     /// Whether the step uses the server or the plugins as they are built.

@@ -1,8 +1,7 @@
 // Tests of the SDK. From this folder:
 //
-//     mkdir -p ../build
-//     python -m ziglang build-exe -lc -cflags -std=c23 -Wall -Wextra -- sdk.c ../sdk/*.c ../sdk/json.zig -femit-bin=../build/sdk-test
-//     ../build/sdk-test
+//     python -m ziglang build-exe -lc -cflags -std=c23 -Wall -Wextra -- sdk.c ../sdk/*.c ../sdk/json.zig -femit-bin=../../../target/sdk-c-test
+//     ../../../target/sdk-c-test
 
 #undef NDEBUG
 #include <assert.h>

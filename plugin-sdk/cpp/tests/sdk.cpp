@@ -1,9 +1,8 @@
 // Tests of the SDK. From this folder:
 //
-//     mkdir -p ../build
 //     python -m ziglang build-exe -lc -lc++ -cflags -std=c23 -- ../sdk/c/*.c ../sdk/c/json.zig \
-//         -cflags -std=c++26 -Wall -Wextra -- sdk.cpp ../sdk/*.cpp -femit-bin=../build/sdk-test
-//     ../build/sdk-test
+//         -cflags -std=c++26 -Wall -Wextra -- sdk.cpp ../sdk/*.cpp -femit-bin=../../../target/sdk-cpp-test
+//     ../../../target/sdk-cpp-test
 
 #undef NDEBUG
 #include <cassert>
