@@ -59,7 +59,7 @@ pub(crate) const TESTED: [Language; 5] =
 struct Folders {
     /// The projects, new each time.
     projects: PathBuf,
-    /// The one folder that is offered.
+    /// The one folder that is served.
     plugins: PathBuf,
     /// What the server compiles.
     cache: PathBuf,
