@@ -41,6 +41,9 @@ const INTERFACES: [(&str, &str); 10] = [
 ];
 
 pub(super) fn run(common: &Common, file: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    // No plugin folder is needed for one file; the one that it is in will do.
+    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let common = Common { plugins: Some(beside.to_owned()), config: common.config.clone(), log: common.log.clone() };
     let config = common.configure(true, &Listen::default())?;
     let findings = block_on(look(config, file))?;
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
