@@ -22,6 +22,7 @@ mod output;
 mod paging;
 mod rates;
 mod reload;
+mod retry;
 mod seams;
 mod server_limits;
 mod store;

@@ -9,10 +9,14 @@ use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 
 use super::{Common, block_on, complain, loaded, print};
+use crate::catalog::{Snapshot, Status};
 use crate::mcp::{result_json, revision::Revision};
 use crate::sandbox::{LogLevel, Observer, Progress, Usage, thousands};
 use crate::service::{Answer, Failure, Request, Service};
 use crate::toml_file::nearest;
+
+/// How many problems of plugins are told when a tool is unknown.
+const PROBLEMS: usize = 10;
 
 pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
@@ -20,15 +24,32 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, json: bool) ->
     block_on(async {
         let (service, snapshot) = loaded(config).await?;
         if !snapshot.tools.contains_key(&tool) {
-            let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-            match nearest(&tool, &names) {
-                Some(near) => bail!("unknown tool {tool:?}; did you mean {near:?}?"),
-                None => bail!("unknown tool {tool:?}; `toolbay list` shows what there is"),
-            }
+            bail!(unknown(&tool, &snapshot));
         }
         let answer = call(Arc::new(service), Request { tool, arguments }).await?;
         Ok(show(answer, json))
     })
+}
+
+/// What to say of a tool that there is not: the nearest that there is, and what kept others from being there.
+fn unknown(tool: &str, snapshot: &Snapshot) -> String {
+    let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
+    let mut said = match nearest(tool, &names) {
+        Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
+        None => format!("unknown tool {tool:?}; `toolbay list` shows what there is"),
+    };
+    // Whose tools they are nobody knows: it may be any of these that has it.
+    let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
+    let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
+    for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
+        let refused = if report.status == Status::Refused { " was refused" } else { "" };
+        let _ = write!(said, "\n  plugin {id:?}{refused}: {problem}");
+    }
+    let more = problems.count();
+    if more > 0 {
+        let _ = write!(said, "\n  and {more} more");
+    }
+    said
 }
 
 /// The arguments as an object, from the command line or from standard input.

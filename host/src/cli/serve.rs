@@ -18,7 +18,9 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         tracing::info!(plugins = %config.plugins.display(), "serving on standard input and output");
         let service = Arc::new(start(config, true, &stop)?);
         let (reader, writer) = streams::standard();
-        stdio::serve(service, reader, writer, stop).await.context("failed to read standard input")?;
+        let ended = stdio::serve(Arc::clone(&service), reader, writer, stop).await;
+        service.tally().log();
+        ended.context("failed to read standard input")?;
         Ok(ExitCode::SUCCESS)
     })
 }

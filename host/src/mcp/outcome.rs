@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 use super::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
 use super::revision::Revision;
 use super::shape;
-use crate::admission::Why;
-use crate::sandbox::{CallError, Usage};
+use crate::sandbox::{CallError, Usage, crash};
 use crate::service::{Answer, Failure};
 
 /// What a call used, in every result's `_meta`: `fuel`, `wall_ms`, `memory`.
@@ -44,12 +43,7 @@ pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> O
         Err(Failure::Refused(refused)) => {
             // Rounded up: a hint that is a moment early is a second refusal.
             let wait = u64::try_from(refused.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-            let (kind, why) = match refused.why {
-                Why::Busy => ("busy", "The server is busy.".to_owned()),
-                Why::ClientRate(limit) => ("rate", format!("More than {limit} (client_rate_limit raises it).")),
-                Why::ToolRate(limit) => ("rate", format!("More than {limit} of this tool (rate_limit raises it).")),
-                Why::Resting => ("resting", "The tool's plugin crashed call after call and rests.".to_owned()),
-            };
+            let (kind, why) = (refused.why.kind(), refused.why.message());
             let mut result = failure(&format!("{why} Try again in {wait} ms."), Some(kind), usage);
             if let Some(result) = result.as_object_mut() {
                 add_meta(result, Some((RETRY_AFTER, wait.into())));
@@ -60,10 +54,9 @@ pub(super) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> O
             CallError::InvalidArguments(text) => failed(&text, Some("invalid-arguments")),
             CallError::Failed(text) => failed(&text, None),
             CallError::Limit(limit) => failed(&limit.message(), Some(limit.kind())),
-            CallError::Trap { what, stderr: Some(stderr) } => {
-                failed(&format!("The tool crashed: {what}. It wrote: {stderr}"), Some("trap"))
+            CallError::Trap { what, stderr } => {
+                failed(&format!("The tool crashed: {}.", crash(&what, stderr.as_deref())), Some("trap"))
             }
-            CallError::Trap { what, stderr: None } => failed(&format!("The tool crashed: {what}."), Some("trap")),
             CallError::InvalidOutput(what) => {
                 failed(&format!("The tool's output is not valid: {what}."), Some("invalid-output"))
             }
@@ -109,7 +102,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::admission::Refused;
+    use crate::admission::{Bound, Refused, Why};
     use crate::rate::RateLimit;
     use crate::sandbox::Limit;
     use crate::schema::Violation;
@@ -132,7 +125,10 @@ mod tests {
             told(Failure::UnknownTool("x".into()), latest),
             told(Failure::BadArguments(vec![violation()]), latest),
             told(Failure::BadArguments(vec![violation()]), Revision::V2025_06_18),
-            told(refused(Why::Busy), latest),
+            told(refused(Why::Busy { bound: Bound::Server, most: 64 }), latest),
+            told(refused(Why::Busy { bound: Bound::Plugin, most: 16 }), latest),
+            told(refused(Why::Busy { bound: Bound::Client, most: 32 }), latest),
+            told(refused(Why::Busy { bound: Bound::Queue, most: 1024 }), latest),
             told(refused(Why::ToolRate(limit)), latest),
             told(refused(Why::ClientRate(limit)), latest),
             told(refused(Why::Resting), latest),

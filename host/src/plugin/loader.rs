@@ -18,7 +18,7 @@ use crate::catalog::{CheckedDefinition, check};
 use crate::definition::ToolDefinition;
 use crate::limits::Limits;
 use crate::rate::RateLimit;
-use crate::sandbox::{CallError, Environment, PrepareError, Prepared, Sandbox, Scratch, thousands};
+use crate::sandbox::{CallError, Environment, Limit, PrepareError, Prepared, Sandbox, Scratch, crash, thousands};
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
@@ -74,6 +74,8 @@ pub enum LoadError {
     Incomplete,
     /// It cannot serve; the text says why, in one line.
     Refused(String),
+    /// It cannot serve for a reason that may pass without a change of the file, such as other work on the machine.
+    Hindered(String),
 }
 
 /// Loads plugins, several at once.
@@ -160,11 +162,12 @@ impl Loader {
                 }
                 Err(LoadError::Gone) => Grant::default(),
                 Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{name}: {why}"))),
+                Err(LoadError::Hindered(why)) => return Err(LoadError::Hindered(format!("{name}: {why}"))),
                 Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
             };
             Ok((bytes, grant))
         });
-        read.await.unwrap_or_else(|error| Err(LoadError::Refused(format!("reading it failed: {error}"))))
+        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }
 
     /// The component in the file: one in use already, one compiled before, or
@@ -215,6 +218,7 @@ impl Loader {
     async fn compile(&self, bytes: Vec<u8>) -> Result<(Prepared, Scratch), LoadError> {
         self.sandbox.compile(bytes).await.map_err(|error| match error {
             PrepareError::Incomplete => LoadError::Incomplete,
+            PrepareError::Hindered(_) | PrepareError::Unwritten => LoadError::Hindered(error.to_string()),
             error => LoadError::Refused(error.to_string()),
         })
     }
@@ -227,10 +231,7 @@ impl Loader {
             let definitions = finished.result.map_err(|error| describe_failed(&error))?;
             Ok((prepared, definitions))
         });
-        described
-            .await
-            .map_err(|error| LoadError::Refused(format!("asking for its tools failed: {error}")))?
-            .map_err(LoadError::Refused)
+        described.await.map_err(|error| LoadError::Hindered(format!("asking for its tools failed: {error}")))?
     }
 
     /// Checks what the plugin said, on the guests' runtime: schemas may be slow to compile.
@@ -251,7 +252,7 @@ impl Loader {
         });
         checked
             .await
-            .map_err(|error| LoadError::Refused(format!("checking its tools failed: {error}")))?
+            .map_err(|error| LoadError::Hindered(format!("checking its tools failed: {error}")))?
             .map_err(LoadError::Refused)
     }
 
@@ -266,12 +267,14 @@ impl Loader {
 
     /// Remembers a refusal by digest: the same bytes will not do better, and may cost minutes again.
     fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
-        if let Err(LoadError::Refused(why)) = &mut result {
-            if why.len() > REASON {
-                // What a stranger wrote is in it: a name, a list of imports.
-                why.truncate(why.floor_char_boundary(REASON));
-                why.push('…');
-            }
+        if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result
+            && why.len() > REASON
+        {
+            // What a stranger wrote is in it: a name, a list of imports.
+            why.truncate(why.floor_char_boundary(REASON));
+            why.push('…');
+        }
+        if let Err(LoadError::Refused(why)) = &result {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             if refusals.len() >= REFUSALS {
                 refusals.clear();
@@ -298,7 +301,11 @@ impl Loader {
 fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
-        kind => LoadError::Refused(format!("cannot be read: {kind}")),
+        // These change with the file; anything else, such as too many open files, may pass.
+        kind @ (io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory) => {
+            LoadError::Refused(format!("cannot be read: {kind}"))
+        }
+        _ => LoadError::Hindered(format!("cannot be read: {error}")),
     };
     let mut options = File::options();
     options.read(true);
@@ -323,20 +330,24 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
 }
 
 /// What to say when `list-tools` did not answer.
-fn describe_failed(error: &CallError) -> String {
+fn describe_failed(error: &CallError) -> LoadError {
     let why = match error {
         CallError::Limit(limit) => {
             // The keys that raise a call's limits do not raise this one's.
             let message = limit.message();
             message.split(" (limits.").next().unwrap_or_default().replace("The tool", "it")
         }
-        CallError::Trap { what, stderr: Some(stderr) } => format!("it crashed: {what}; it wrote: {stderr}"),
-        CallError::Trap { what, stderr: None } => format!("it crashed: {what}"),
+        CallError::Trap { what, stderr } => format!("it crashed: {}", crash(what, stderr.as_deref())),
         CallError::InvalidArguments(text)
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
         CallError::Cancelled => "the load was cancelled".to_owned(),
     };
-    format!("did not list its tools: {}", why.replace('\n', "; "))
+    let why = format!("did not list its tools: {}", why.replace('\n', "; "));
+    match error {
+        // The wall clock runs faster for a guest on a busy machine; the others do not know about that.
+        CallError::Limit(Limit::Deadline(_)) | CallError::Internal(_) => LoadError::Hindered(why),
+        _ => LoadError::Refused(why),
+    }
 }

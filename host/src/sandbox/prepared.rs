@@ -57,9 +57,15 @@ pub enum PrepareError {
     /// A component that does not validate or compile.
     #[error("not a valid component: {0}")]
     Invalid(String),
+    /// A valid one that is larger than the server's ceilings.
+    #[error("{0}")]
+    TooLarge(String),
     /// The compiler met a limit or broke on it.
     #[error("{0}")]
     Compiler(String),
+    /// The compiler did not come to an end for a reason that may pass, such as other work on the machine.
+    #[error("{0}")]
+    Hindered(String),
     /// The compiled code could not be written where it should be.
     #[error("the compiled code could not be written")]
     Unwritten,
@@ -89,7 +95,8 @@ impl Prepared {
         }
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
         if !exports.iter().any(|name| name.split('@').next() == Some(TOOLS)) {
-            let exports = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
+            let exports =
+                if exports.is_empty() { "nothing: is `export!(…)` missing?".to_owned() } else { exports.join(", ") };
             return Err(PrepareError::NoTools(exports));
         }
         let pre =
