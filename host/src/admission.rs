@@ -9,11 +9,14 @@ use tokio::time::timeout;
 use crate::config::Server;
 use crate::plugin::Plugin;
 use crate::rate::{Rate, RateLimit};
+use crate::sandbox::thousands;
 
 /// Lets calls in, or has them wait for a while, or refuses them.
 #[derive(Debug)]
 pub struct Admission {
     calls: Arc<Semaphore>,
+    /// How many permits those are.
+    server_calls: usize,
     client_rate: Option<RateLimit>,
     client_calls: usize,
     queue: usize,
@@ -43,13 +46,66 @@ pub struct Refused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// There was no room for it in time.
-    Busy,
+    Busy {
+        /// Where there was none.
+        bound: Bound,
+        /// For how many there is room.
+        most: usize,
+    },
     /// The client calls more often than it may.
     ClientRate(RateLimit),
     /// The tool is called more often than it may be.
     ToolRate(RateLimit),
     /// The plugin crashed so often that it rests.
     Resting,
+}
+
+/// What bounds how many calls there are at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// `server.calls`.
+    Server,
+    /// `limits.concurrency` of the plugin.
+    Plugin,
+    /// `server.client_calls`.
+    Client,
+    /// `server.queue`.
+    Queue,
+}
+
+impl Why {
+    /// The word for `_meta["dev.toolbay/error"]`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Busy { .. } => "busy",
+            Self::ClientRate(_) | Self::ToolRate(_) => "rate",
+            Self::Resting => "resting",
+        }
+    }
+
+    /// One sentence: which bound or rate, its value, and the key that raises it.
+    pub fn message(self) -> String {
+        match self {
+            Self::Busy { bound, most } => {
+                let most = thousands(most as u64);
+                match bound {
+                    Bound::Server => format!("The server is busy with {most} calls (server.calls raises it)."),
+                    Bound::Plugin => {
+                        format!("The tool's plugin is busy with {most} calls (limits.concurrency raises it).")
+                    }
+                    Bound::Client => {
+                        format!("The server is busy with {most} calls of this client (server.client_calls raises it).")
+                    }
+                    Bound::Queue => {
+                        format!("{most} calls of this client are waiting already (server.queue raises it).")
+                    }
+                }
+            }
+            Self::ClientRate(limit) => format!("More than {limit} (client_rate_limit raises it)."),
+            Self::ToolRate(limit) => format!("More than {limit} of this tool (rate_limit raises it)."),
+            Self::Resting => "The tool's plugin crashed call after call and rests.".to_owned(),
+        }
+    }
 }
 
 /// A place in the queue of a client: held from the arrival of a call until its answer is on its way.
@@ -65,6 +121,7 @@ impl Admission {
     pub fn new(server: &Server, client_rate: Option<RateLimit>) -> Self {
         Self {
             calls: Arc::new(Semaphore::new(server.calls)),
+            server_calls: server.calls,
             client_rate,
             client_calls: server.client_calls,
             queue: server.queue,
@@ -91,7 +148,7 @@ impl Admission {
             let refused = |retry_after| Refused { why: Why::ClientRate(rate.limit()), retry_after };
             rate.take().map_err(refused)?;
         }
-        Arc::clone(&client.places).try_acquire_owned().map(Place).map_err(|_| self.busy())
+        Arc::clone(&client.places).try_acquire_owned().map(Place).map_err(|_| self.busy(Bound::Queue, self.queue))
     }
 
     /// Waits for the turn of a call of the plugin's tool `name`.
@@ -106,17 +163,22 @@ impl Admission {
             rate.take().map_err(refused)?;
         }
         // In this order, so that a call that waits for a busy plugin holds no place of the whole server.
+        let mut full = (Bound::Client, self.client_calls);
         let permits = async {
             let client = Arc::clone(&client.calls).acquire_owned().await.ok()?;
+            full = (Bound::Plugin, plugin.terms.environment.limits.concurrency);
             let plugin = Arc::clone(&plugin.slots).acquire_owned().await.ok()?;
+            full = (Bound::Server, self.server_calls);
             let server = Arc::clone(&self.calls).acquire_owned().await.ok()?;
             Some(Permit([client, plugin, server]))
         };
-        timeout(self.wait, permits).await.ok().flatten().ok_or_else(|| self.busy())
+        let permit = timeout(self.wait, permits).await.ok().flatten();
+        permit.ok_or_else(|| self.busy(full.0, full.1))
     }
 
-    fn busy(&self) -> Refused {
-        Refused { why: Why::Busy, retry_after: self.wait.clamp(Duration::from_millis(100), Duration::from_secs(5)) }
+    fn busy(&self, bound: Bound, most: usize) -> Refused {
+        let retry_after = self.wait.clamp(Duration::from_millis(100), Duration::from_secs(5));
+        Refused { why: Why::Busy { bound, most }, retry_after }
     }
 }
 
@@ -131,16 +193,19 @@ mod tests {
 
     #[tokio::test]
     async fn each_of_the_three_bounds_holds() {
-        let plugin = |concurrency| Plugin {
-            slots: Arc::new(Semaphore::new(concurrency)),
-            ..Plugin::for_test("p", None, Vec::new())
+        let plugin = |concurrency| {
+            let mut plugin = Plugin::for_test("p", None, Vec::new());
+            plugin.terms.environment.limits.concurrency = concurrency;
+            Plugin { slots: Arc::new(Semaphore::new(concurrency)), ..plugin }
         };
-        for (calls, client_calls, concurrency) in [(1, 9, 9), (9, 1, 9), (9, 9, 1)] {
+        let cases = [(1, 9, 9, Bound::Server), (9, 1, 9, Bound::Client), (9, 9, 1, Bound::Plugin)];
+        for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
             let (client, plugin) = (admission.client(), plugin(concurrency));
             let first = admission.admit(&client, &plugin, "t").await.unwrap();
             let busy = admission.admit(&client, &plugin, "t").await.unwrap_err();
             assert_eq!(busy.retry_after, Duration::from_millis(100));
+            assert!(matches!(busy.why, Why::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
             admission.admit(&client, &plugin, "t").await.unwrap();
         }
@@ -151,7 +216,7 @@ mod tests {
         let admission = admission(1, 1, 1);
         let client = admission.client();
         let places = [admission.queue(&client).unwrap(), admission.queue(&client).unwrap()];
-        assert!(admission.queue(&client).is_err());
+        assert_eq!(admission.queue(&client).unwrap_err().why, Why::Busy { bound: Bound::Queue, most: 1 });
         assert!(admission.queue(&admission.client()).is_ok(), "another client has its own");
         drop(places);
         assert!(admission.queue(&client).is_ok());

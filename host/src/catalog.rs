@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
-use crate::limits::Limits;
+use crate::limits::{Amount, Limits, serialize_amounts};
 use crate::plugin::grant::Permissions;
+use crate::rate::RateLimit;
 
 pub use self::assemble::{Entry, assemble};
 pub use self::header::{HeaderKind, ParamHeader};
@@ -31,6 +32,8 @@ pub struct Snapshot {
     pub tools: BTreeMap<String, Arc<Tool>>,
     /// Every plugin file, whether it serves or not, by plugin id.
     pub plugins: BTreeMap<String, PluginReport>,
+    /// What else is in the folder and may have been meant to be a plugin: by name, and why it is none.
+    pub notes: BTreeMap<String, String>,
 }
 
 /// What there is to say about a plugin file.
@@ -54,10 +57,31 @@ pub struct PluginReport {
 /// What a plugin was granted, after clamping.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Granted {
+    /// What its tools' names begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
     /// The budget of a call.
     pub limits: Limits,
+    /// What is different for single tools, by the name within the plugin.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Different>,
+    /// How often each of its tools may be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
     /// What it may reach.
     pub permissions: Permissions,
+    /// The keys that it is configured with. The values may be nobody else's business.
+    pub config: Vec<String>,
+}
+
+/// The limits of a tool that are not its plugin's, by their keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Different(pub Vec<(&'static str, Amount)>);
+
+impl Serialize for Different {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_amounts(self.0.iter().copied(), serializer)
+    }
 }
 
 /// Whether a plugin serves.

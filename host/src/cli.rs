@@ -48,6 +48,9 @@ enum Command {
         listen: Listen,
     },
     /// Show what would be served: plugins, tools, grants, and why a file is refused
+    ///
+    /// Ends with exit code 0 also when files are refused: that is part of the answer (`"status": "refused"` with
+    /// --json). `toolbay compile` ends with 1 then.
     List {
         #[command(flatten)]
         common: Common,
@@ -88,6 +91,8 @@ enum Command {
         once: bool,
     },
     /// Compile every plugin in the folder into the store, so that a server starts at once
+    ///
+    /// Ends with exit code 1 when a plugin is refused, or when what was compiled is not kept.
     Compile(Common),
     /// Compile standard input to standard output; toolbay starts this itself
     #[command(hide = true)]
@@ -130,7 +135,7 @@ struct Common {
     /// The configuration file [default: ./toolbay.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What to log to standard error: error, warn, info, debug, or directives
+    /// What to log to standard error: error, warn, info, debug, or directives such as toolbay=debug,warn
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
 }

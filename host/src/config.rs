@@ -4,12 +4,14 @@
 
 mod http;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 pub use self::http::{Http, OAuth, Token};
@@ -20,6 +22,7 @@ use crate::rate::RateLimit;
 use crate::sandbox::{Compile, Settings};
 use crate::telemetry;
 use crate::toml_file;
+use crate::toml_file::setting::{Setting as _, any, positive, size};
 
 /// The file that is read when `--config` names none and it exists.
 const FILE: &str = "toolbay.toml";
@@ -33,6 +36,12 @@ const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 /// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
 const TABLES: [&str; 7] = ["server", "limits", "ceilings", "describe", "compile", "breaker", "http"];
 
+/// What the store is called in the folder that the operator names.
+const OWN_FOLDER: &str = "toolbay-compiled";
+
+/// How many calls may run at once at most.
+const MOST_CALLS: usize = 4096;
+
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
 
@@ -43,8 +52,10 @@ pub struct Config {
     /// The plugin folder; a relative path starts at the configuration file.
     pub plugins: PathBuf,
     /// What is logged: a level, or `tracing` directives such as `toolbay=debug`.
+    #[serde(deserialize_with = "log_filter")]
     pub log: String,
     /// Tools in one page of `tools/list`.
+    #[serde(deserialize_with = "positive")]
     pub page_size: usize,
     /// Whether results carry `_meta["dev.toolbay/usage"]`.
     pub usage: bool,
@@ -73,22 +84,28 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
     /// Calls running at once.
+    #[serde(deserialize_with = "calls")]
     pub calls: usize,
     /// Calls of one client running at once.
+    #[serde(deserialize_with = "positive")]
     pub client_calls: usize,
-    /// Calls of one client waiting for their turn.
+    /// Calls of one client waiting for their turn; with 0, none waits.
+    #[serde(deserialize_with = "any")]
     pub queue: usize,
-    /// How long a call waits for its turn.
-    #[serde(with = "humantime_serde")]
+    /// How long a call waits for its turn; with 0, it does not.
+    #[serde(deserialize_with = "any")]
     pub queue_wait: Duration,
     /// How long one message may be.
+    #[serde(deserialize_with = "request")]
     pub request: ByteSize,
     /// How large a component file may be.
+    #[serde(deserialize_with = "component")]
     pub component: ByteSize,
     /// The native stack of a guest.
+    #[serde(deserialize_with = "stack")]
     pub stack: ByteSize,
-    /// How long calls may go on after the client or the operator ended the server.
-    #[serde(with = "humantime_serde")]
+    /// How long calls may go on after the client or the operator ended the server; with 0, none does.
+    #[serde(deserialize_with = "any")]
     pub grace: Duration,
 }
 
@@ -97,13 +114,16 @@ pub struct Server {
 #[serde(deny_unknown_fields, default)]
 pub struct Describe {
     /// Instructions, about.
+    #[serde(deserialize_with = "positive")]
     pub fuel: u64,
     /// Wall clock.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub timeout: Duration,
     /// Tools in one plugin.
+    #[serde(deserialize_with = "positive")]
     pub tools: usize,
     /// Bytes of all its schemas together.
+    #[serde(deserialize_with = "positive")]
     pub schemas: ByteSize,
 }
 
@@ -112,17 +132,20 @@ pub struct Describe {
 #[serde(deny_unknown_fields, default)]
 pub struct CompileConfig {
     /// Address space of the compiling child.
+    #[serde(deserialize_with = "compiler_memory")]
     pub memory: ByteSize,
     /// Its processor time.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub cpu: Duration,
     /// Its wall clock.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub timeout: Duration,
-    /// Where compiled components are kept: a private folder. Empty keeps none;
-    /// absent means `toolbay/compiled` in the user's cache folder.
+    /// The folder in which `toolbay-compiled` has the compiled components.
+    /// Empty keeps none; absent means `toolbay/compiled` in the user's cache
+    /// folder.
     pub store: Option<PathBuf>,
     /// How large that may get.
+    #[serde(deserialize_with = "positive")]
     pub store_size: ByteSize,
 }
 
@@ -143,7 +166,8 @@ impl CompileConfig {
     fn store(&self) -> Option<(PathBuf, ByteSize)> {
         let folder = match &self.store {
             Some(folder) if folder.as_os_str().is_empty() => return None,
-            Some(folder) => folder.clone(),
+            // Whatever else is in the operator's folder is none of ours.
+            Some(folder) => folder.join(OWN_FOLDER),
             None => {
                 let cache = std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
                 cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("toolbay").join("compiled")
@@ -229,8 +253,14 @@ impl Config {
     /// One line that says which file or variable is wrong, and what would be right.
     pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        let named = variables.iter().find(|(name, _)| name == CONFIG_VARIABLE).map(|(_, path)| PathBuf::from(path));
-        let (mut table, folder) = read_file(flags.config.clone().or(named))?;
+        // Empty is how a shell says unset.
+        let variable = variables.iter().find(|(name, path)| name == CONFIG_VARIABLE && !path.is_empty());
+        let named = match (&flags.config, variable) {
+            (Some(path), _) => Some((path.clone(), "--config")),
+            (None, Some((_, path))) => Some((PathBuf::from(path), CONFIG_VARIABLE)),
+            (None, None) => None,
+        };
+        let (mut table, folder) = read_file(named)?;
         for (name, value) in &variables {
             if name != CONFIG_VARIABLE {
                 apply_variable(&mut table, name, value)?;
@@ -240,13 +270,14 @@ impl Config {
             ConfigError(format!("the configuration cannot be used: {}", error.message()))
         })?;
         let from_variable = variables.iter().any(|(name, _)| name == "TOOLBAY_PLUGINS");
-        if !from_variable {
+        if !from_variable && !config.plugins.as_os_str().is_empty() {
             config.plugins = folder.join(&config.plugins);
         }
         if let Some(plugins) = &flags.plugins {
             config.plugins.clone_from(plugins);
         }
         if let Some(log) = &flags.log {
+            telemetry::check(log).map_err(|why| ConfigError(format!("--log: {why}")))?;
             config.log.clone_from(log);
         }
         if flags.http.is_some() {
@@ -260,8 +291,7 @@ impl Config {
 
     /// The rules for loading plugins.
     pub fn rules(&self) -> Rules {
-        let (ceiling, _) = self.ceiling();
-        let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
+        let (limits, ceiling) = self.in_force();
         let describe = LimitsPatch {
             fuel: Some(self.describe.fuel),
             timeout: Some(self.describe.timeout),
@@ -309,49 +339,22 @@ impl Config {
         above.iter().map(|clamp| format!("ceilings: {clamp}")).chain(clamps.iter().map(ToString::to_string)).collect()
     }
 
+    /// The limits that apply where a grant says nothing, and what no grant goes beyond.
+    pub fn in_force(&self) -> (Limits, Limits) {
+        let (ceiling, _) = self.ceiling();
+        let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
+        (limits, ceiling)
+    }
+
     /// What no grant goes beyond, and what of it was clamped itself.
     fn ceiling(&self) -> (Limits, Vec<Clamp>) {
         Limits::CEILING.with(&self.ceilings, &Limits::UTMOST)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let server = &self.server;
-        let at_least_one = [
-            ("page_size", self.page_size),
-            ("server.calls", server.calls),
-            ("server.client_calls", server.client_calls),
-            ("describe.tools", self.describe.tools),
-        ];
-        for (key, value) in at_least_one {
-            if value == 0 {
-                return Err(ConfigError(format!("{key} is 0; it must be at least 1")));
-            }
-        }
-        let ranges = [
-            ("server.request", server.request, ByteSize::kib(1), ByteSize::mib(64)),
-            ("server.component", server.component, ByteSize::kib(1), ByteSize::mib(256)),
-            ("server.stack", server.stack, ByteSize::kib(64), ByteSize::mib(8)),
-            ("compile.memory", self.compile.memory, ByteSize::mib(256), ByteSize::tib(1)),
-        ];
-        for (key, value, least, most) in ranges {
-            if value < least || value > most {
-                return Err(ConfigError(format!(
-                    "{key} is {}; it must be from {} to {}",
-                    value.display().iec(),
-                    least.display().iec(),
-                    most.display().iec()
-                )));
-            }
-        }
-        for (key, limit) in [("rate_limit", self.rate_limit), ("client_rate_limit", self.client_rate_limit)] {
-            if limit.is_some_and(|limit| !limit.is_valid()) {
-                return Err(ConfigError(format!("{key}.per is too short for so many calls")));
-            }
-        }
         self.http.check().map_err(ConfigError)?;
-        telemetry::check(&self.log).map_err(ConfigError)?;
-        if server.calls > 4096 {
-            return Err(ConfigError(format!("server.calls is {}; it must be at most 4096", server.calls)));
+        if self.plugins.as_os_str().is_empty() {
+            return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
         }
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
@@ -363,16 +366,22 @@ impl Config {
     }
 }
 
-/// The file's table, checked, and the folder that its relative paths start from.
-fn read_file(named: Option<PathBuf>) -> Result<(toml::Table, PathBuf), ConfigError> {
-    let path = match named {
-        Some(path) => path,
-        None if Path::new(FILE).exists() => PathBuf::from(FILE),
+/// The file's table, checked, and the folder that its relative paths start from; `named` with what names it.
+fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), ConfigError> {
+    let (path, by) = match named {
+        Some((path, by)) => (path, format!(" ({by} names it)")),
+        None if Path::new(FILE).exists() => (PathBuf::from(FILE), String::new()),
         None => return Ok((toml::Table::new(), PathBuf::new())),
     };
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| ConfigError(format!("{name} cannot be read: {}", error.kind())))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        ConfigError(match error.kind() {
+            io::ErrorKind::NotFound => format!("there is no file {name}{by}"),
+            io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
+            io::ErrorKind::InvalidData => format!("{name} is not UTF-8 text"),
+            kind => format!("{name} cannot be read: {kind}"),
+        })
+    })?;
     // Once as what it means, for errors that name the line; once as what is merged.
     toml_file::parse::<Config>(&name, &text).map_err(ConfigError)?;
     let table = toml_file::parse(&name, &text).map_err(ConfigError)?;
@@ -395,11 +404,8 @@ fn apply_variable(table: &mut toml::Table, name: &str, value: &str) -> Result<()
         alone = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(alone))]);
     }
     let text = toml::to_string(&alone).map_err(|error| ConfigError(format!("{name}: {error}")))?;
-    toml_file::parse::<Config>(name, &text).map_err(|error| {
-        // The place is the variable; a line and a column in it mean nothing.
-        let message = error.splitn(4, ':').nth(3).unwrap_or(&error);
-        ConfigError(format!("{name}:{message}"))
-    })?;
+    // The place is the variable; a line and a column in it mean nothing.
+    toml_file::read::<Config>(&text).map_err(|mistake| ConfigError(format!("{name}: {}", mistake.words)))?;
     let target = match section {
         None => table,
         Some(section) => {
@@ -412,6 +418,38 @@ fn apply_variable(table: &mut toml::Table, name: &str, value: &str) -> Result<()
     };
     target.insert(key.to_owned(), value);
     Ok(())
+}
+
+fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let filter = String::deserialize(deserializer)?;
+    telemetry::check(&filter).map_err(D::Error::custom)?;
+    Ok(filter)
+}
+
+/// [`Server::calls`]: each takes a slot of the pool.
+fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let calls = usize::read(deserializer, false)?;
+    if calls <= MOST_CALLS {
+        Ok(calls)
+    } else {
+        Err(D::Error::custom(format_args!("expected at most {MOST_CALLS}, not {calls}")))
+    }
+}
+
+fn request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+    size(deserializer, ByteSize::kib(1), ByteSize::mib(64))
+}
+
+fn component<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+    size(deserializer, ByteSize::kib(1), ByteSize::mib(256))
+}
+
+fn stack<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+    size(deserializer, ByteSize::kib(64), ByteSize::mib(8))
+}
+
+fn compiler_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+    size(deserializer, ByteSize::mib(256), ByteSize::tib(1))
 }
 
 #[cfg(test)]
@@ -449,21 +487,82 @@ mod tests {
             file("[limits]\nfuel = \"a lot\""),
             file("page_size = 0"),
             file("[server]\nstack = \"1KiB\""),
+            file("[server]\ncalls = 5000"),
+            file("log = \"inof\""),
             file("plugins = \"nowhere\""),
+            file("plugins = \"\""),
             variable("TOOLBAY_PAGE_SISE", "1"),
             variable("TOOLBAY_LIMITS_FUEL", "a lot"),
+            variable("TOOLBAY_LIMITS_FUEL", "0"),
             variable("TOOLBAY_LIMITS_MEMORY", "lots"),
+            variable("TOOLBAY_LOG", "loud"),
+            variable("TOOLBAY_USAGE", "yes"),
+            variable("TOOLBAY_PLUGINS", ""),
         ];
-        insta::assert_snapshot!(said.join("\n"), @r#"
-        toolbay.toml:1:1: unknown key `page_sise`; did you mean `page_size`?
-        toolbay.toml:2:8: invalid type: string "a lot", expected u64
-        page_size is 0; it must be at least 1
-        server.stack is 1.0 KiB; it must be from 64.0 KiB to 8.0 MiB
-        the plugin folder nowhere is not there; create it, or name another with --plugins
-        TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_LIMITS_FUEL: invalid type: string "a lot", expected u64
-        TOOLBAY_LIMITS_MEMORY: invalid value: string "lots", expected a size such as "64MiB"
-        "#);
+        insta::assert_snapshot!(said.join("\n"), @"");
+    }
+
+    #[test]
+    fn zero_is_refused_where_nothing_would_work_and_taken_where_it_allows_none() {
+        let refused = [
+            ("limits", "fuel", "0"),
+            ("limits", "timeout", "\"0s\""),
+            ("limits", "memory", "0"),
+            ("limits", "table_elements", "0"),
+            ("limits", "instances", "0"),
+            ("limits", "memories", "0"),
+            ("limits", "transfer", "0"),
+            ("limits", "handles", "0"),
+            ("limits", "output", "\"0B\""),
+            ("limits", "output_items", "0"),
+            ("limits", "concurrency", "0"),
+            ("ceilings", "fuel", "0"),
+            ("server", "calls", "0"),
+            ("server", "client_calls", "0"),
+            ("server", "request", "0"),
+            ("server", "component", "0"),
+            ("server", "stack", "0"),
+            ("describe", "fuel", "0"),
+            ("describe", "timeout", "\"0s\""),
+            ("describe", "tools", "0"),
+            ("describe", "schemas", "0"),
+            ("compile", "memory", "0"),
+            ("compile", "cpu", "\"0s\""),
+            ("compile", "timeout", "\"0s\""),
+            ("compile", "store_size", "0"),
+            ("breaker", "rest", "\"0s\""),
+        ];
+        for (table, key, zero) in refused {
+            let error = load(&format!("[{table}]\n{key} = {zero}"), &[], Flags::default()).unwrap_err();
+            assert!(
+                error.starts_with(&format!("toolbay.toml:2:{}: {table}.{key}: expected ", key.len() + 4)),
+                "{error}"
+            );
+            let variable = format!("TOOLBAY_{table}_{key}").to_uppercase();
+            load("", &[(&variable, zero.trim_matches('"'))], Flags::default()).unwrap_err();
+        }
+        let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nqueue_wait = \"0s\"\ngrace = \"0s\"\n\
+                     [breaker]\ncrashes = 0\n[compile]\nstore = \"\"";
+        load(taken, &[], Flags::default()).unwrap();
+    }
+
+    #[test]
+    fn the_file_that_is_named_must_be_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        std::fs::write(dir.path().join("latin"), b"log = \"\xe9\"").unwrap();
+        let load = |flag: Option<String>, variable: String| {
+            let flags = Flags { config: flag.map(PathBuf::from), ..Flags::default() };
+            let error = Config::load(&flags, [(CONFIG_VARIABLE.to_owned(), variable)]).unwrap_err().to_string();
+            error.replace(&format!("{}/", dir.path().display()), "")
+        };
+        let said = [
+            load(Some(at("nope.toml")), String::new()),
+            load(None, at("nope.toml")),
+            load(None, dir.path().display().to_string() + "/."),
+            load(None, at("latin")),
+        ];
+        insta::assert_snapshot!(said.join("\n"), @"");
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod rate;
 pub mod sandbox;
 pub mod schema;
 pub mod service;
+pub mod tally;
 pub mod telemetry;
 pub mod text;
 mod toml_file;

@@ -8,15 +8,18 @@ use std::fmt;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::sandbox::thousands;
+use crate::toml_file::setting::{any, positive};
 
 /// The budget of one call. Every field is enforced; none can be switched off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Instructions, about: wasmtime's fuel.
     pub fuel: u64,
     /// Wall clock, from instantiation to the answer.
-    #[serde(with = "humantime_serde")]
     pub timeout: Duration,
     /// Bytes of linear memory, all memories of the component together.
     pub memory: ByteSize,
@@ -148,44 +151,133 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// Every limit by its key, to be shown.
+    pub fn amounts(&self) -> [(&'static str, Amount); 14] {
+        let count = |n: usize| Amount::Count(n as u64);
+        [
+            ("fuel", Amount::Count(self.fuel)),
+            ("timeout", Amount::Time(self.timeout)),
+            ("memory", Amount::Bytes(self.memory)),
+            ("table_elements", count(self.table_elements)),
+            ("instances", count(self.instances)),
+            ("memories", count(self.memories)),
+            ("transfer", Amount::Bytes(self.transfer)),
+            ("handles", count(self.handles)),
+            ("random", Amount::Bytes(self.random)),
+            ("output", Amount::Bytes(self.output)),
+            ("output_items", count(self.output_items)),
+            ("stdio", Amount::Bytes(self.stdio)),
+            ("log", Amount::Bytes(self.log)),
+            ("concurrency", count(self.concurrency)),
+        ]
+    }
+
+    /// The limits that are not as in `other`, by their keys.
+    pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, Amount)> {
+        self.amounts().into_iter().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
+    }
+}
+
+impl Serialize for Limits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_amounts(self.amounts(), serializer)
+    }
+}
+
+/// How much a limit allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So many.
+    Count(u64),
+    /// So many bytes.
+    Bytes(ByteSize),
+    /// So long.
+    Time(Duration),
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(n) => f.write_str(&thousands(*n)),
+            Self::Bytes(size) => size.display().iec().fmt(f),
+            Self::Time(time) => humantime::format_duration(*time).fmt(f),
+        }
+    }
+}
+
+/// Writes limits for programs: bytes as they are, times in milliseconds, which their keys say.
+pub fn serialize_amounts<S: Serializer>(
+    amounts: impl IntoIterator<Item = (&'static str, Amount)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    for (key, amount) in amounts {
+        match amount {
+            Amount::Count(n) => map.serialize_entry(key, &n)?,
+            Amount::Bytes(size) => map.serialize_entry(key, &size.as_u64())?,
+            Amount::Time(time) => map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?,
+        }
+    }
+    map.end()
+}
+
+/// As JSON has times.
+pub fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-/// A `[limits]` table: the keys that somebody set.
+/// A `[limits]` table: the keys that somebody set. 0 is a value where none is a sensible number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsPatch {
     /// See [`Limits::fuel`].
+    #[serde(deserialize_with = "positive")]
     pub fuel: Option<u64>,
     /// See [`Limits::timeout`]: `"30s"`, `"2m"`.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub timeout: Option<Duration>,
     /// See [`Limits::memory`]: `"64MiB"` or a number of bytes.
+    #[serde(deserialize_with = "positive")]
     pub memory: Option<ByteSize>,
     /// See [`Limits::table_elements`].
+    #[serde(deserialize_with = "positive")]
     pub table_elements: Option<usize>,
     /// See [`Limits::instances`].
+    #[serde(deserialize_with = "positive")]
     pub instances: Option<usize>,
     /// See [`Limits::memories`].
+    #[serde(deserialize_with = "positive")]
     pub memories: Option<usize>,
     /// See [`Limits::transfer`].
+    #[serde(deserialize_with = "positive")]
     pub transfer: Option<ByteSize>,
     /// See [`Limits::handles`].
+    #[serde(deserialize_with = "positive")]
     pub handles: Option<usize>,
     /// See [`Limits::random`].
+    #[serde(deserialize_with = "any")]
     pub random: Option<ByteSize>,
     /// See [`Limits::output`].
+    #[serde(deserialize_with = "positive")]
     pub output: Option<ByteSize>,
     /// See [`Limits::output_items`].
+    #[serde(deserialize_with = "positive")]
     pub output_items: Option<usize>,
     /// See [`Limits::stdio`].
+    #[serde(deserialize_with = "any")]
     pub stdio: Option<ByteSize>,
     /// See [`Limits::log`].
+    #[serde(deserialize_with = "any")]
     pub log: Option<ByteSize>,
     /// See [`Limits::concurrency`].
+    #[serde(deserialize_with = "positive")]
     pub concurrency: Option<usize>,
 }
 

@@ -8,23 +8,45 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 
+use crate::limits::milliseconds;
+use crate::toml_file::setting::positive;
+
 /// A `[rate_limit]` table: `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub struct RateLimit {
     /// Calls that may come at once, and in one period on average.
     pub calls: NonZeroU32,
-    /// The period.
-    #[serde(with = "humantime_serde")]
+    /// The period; in milliseconds for programs.
+    #[serde(rename(serialize = "per_ms"), serialize_with = "in_milliseconds")]
     pub per: Duration,
 }
 
-impl RateLimit {
-    /// Whether the period can be divided into so many parts.
-    pub fn is_valid(&self) -> bool {
-        self.quota().is_some()
-    }
+fn in_milliseconds<S: serde::Serializer>(per: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(milliseconds(*per))
+}
 
+/// What stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(deserialize_with = "positive")]
+    calls: u32,
+    #[serde(deserialize_with = "positive")]
+    per: Duration,
+}
+
+impl TryFrom<Written> for RateLimit {
+    type Error = &'static str;
+
+    fn try_from(Written { calls, per }: Written) -> Result<Self, Self::Error> {
+        let limit = NonZeroU32::new(calls).map(|calls| Self { calls, per });
+        // The period must be divisible into so many parts.
+        limit.filter(|limit| limit.quota().is_some()).ok_or("per is too short for so many calls")
+    }
+}
+
+impl RateLimit {
     fn quota(&self) -> Option<Quota> {
         Some(Quota::with_period(self.per / self.calls.get())?.allow_burst(self.calls))
     }
@@ -83,6 +105,7 @@ mod tests {
     #[test]
     fn none_at_all_and_no_time_are_not_limits() {
         assert!(toml::from_str::<RateLimit>("calls = 0\nper = \"1m\"").is_err());
-        assert!(!toml::from_str::<RateLimit>("calls = 1\nper = \"0s\"").unwrap().is_valid());
+        assert!(toml::from_str::<RateLimit>("calls = 1\nper = \"0s\"").is_err());
+        assert!(toml::from_str::<RateLimit>("calls = 1_000\nper = \"1ns\"").is_err());
     }
 }

@@ -42,8 +42,8 @@ use self::compile::Compiler;
 pub use self::compile::{Compile, Source};
 use self::docs::Docs;
 use self::engine::Ticker;
-pub(crate) use self::error::thousands;
 pub use self::error::{CallError, Limit};
+pub(crate) use self::error::{crash, thousands};
 pub use self::prepared::{PrepareError, Prepared};
 use self::state::State;
 use self::store::Store;
@@ -87,7 +87,8 @@ struct Inner {
     ticker: Ticker,
     stack: ByteSize,
     compiler: Option<Compiler>,
-    store: Option<Store>,
+    /// Or why nothing is kept.
+    store: Result<Store, String>,
     /// Guests run on threads of their own: whatever they do, the operating
     /// system keeps scheduling the protocol's. `None` only while dropping.
     runtime: Option<Runtime>,
@@ -134,9 +135,10 @@ impl Sandbox {
         let engine = engine::build(slots, stack, &ceiling)?;
         let linker = prepared::linker(&engine).map_err(|error| anyhow!("failed to link the world: {error:#}"))?;
         let ticker = Ticker::start(&engine)?;
-        let store = store.and_then(|(folder, size)| {
-            Store::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}")).ok()
-        });
+        let store = match store {
+            Some((folder, size)) => Store::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}")),
+            None => Err("compiled components are not kept: compile.store is empty".to_owned()),
+        };
         let compiler = compiler.map(|program| Compiler::new(program, stack, compile));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
@@ -152,7 +154,7 @@ impl Sandbox {
 
     /// A component that was compiled before, and how it described itself. Blocks for milliseconds.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description)> {
-        let (component, description) = self.inner.store.as_ref()?.find(&self.inner.engine, digest)?;
+        let (component, description) = self.inner.store.as_ref().ok()?.find(&self.inner.engine, digest)?;
         // Linked once already, so a failure is not the file's: let it be compiled and said again.
         Some((self.link(&component).ok()?, description))
     }
@@ -174,7 +176,7 @@ impl Sandbox {
             let component = self.blocking(move |engine| Component::new(engine, &source.file)).await?;
             return linked(&component, None, None);
         };
-        if let Some(scratch) = self.inner.store.as_ref().and_then(|store| store.scratch().ok())
+        if let Some(scratch) = self.inner.store.as_ref().ok().and_then(|store| store.scratch().ok())
             && let Ok(output) = scratch.reopen()
         {
             match compiler.compile(&source, output).await {
@@ -197,9 +199,19 @@ impl Sandbox {
 
     /// Keeps compiled code, so that [`Sandbox::find`] finds it. Blocks for milliseconds.
     pub fn keep(&self, digest: Digest, scratch: Scratch, description: Description) {
-        if let (Some(store), Scratch(Some(code))) = (&self.inner.store, scratch) {
+        if let (Ok(store), Scratch(Some(code))) = (&self.inner.store, scratch) {
             store.keep(digest, code, description);
         }
+    }
+
+    /// Why no compiled code is kept, if none is.
+    pub fn keeps_nothing(&self) -> Option<&str> {
+        self.inner.store.as_ref().err().map(String::as_str)
+    }
+
+    /// Whether the compiled code of the component with this digest, in hexadecimal, is kept.
+    pub fn keeps(&self, digest: &str) -> bool {
+        self.inner.store.as_ref().is_ok_and(|store| store.has(digest))
     }
 
     fn link(&self, component: &Component) -> Result<Prepared, PrepareError> {
@@ -212,11 +224,14 @@ impl Sandbox {
     ) -> Result<Component, PrepareError> {
         let engine = self.inner.engine.clone();
         match tokio::task::spawn_blocking(move || open(&engine)).await {
-            Ok(opened) => {
-                let invalid = |error: wasmtime::Error| format!("not a valid component: {}", error.root_cause());
-                opened.map_err(|error| PrepareError::Invalid(prepared::one_line(&invalid(error))))
-            }
-            Err(error) => Err(PrepareError::Compiler(format!("compiling it failed: {error}"))),
+            Ok(opened) => opened.map_err(|error| {
+                let root = prepared::one_line(&error.root_cause().to_string());
+                match error::too_large(&root) {
+                    Some(why) => PrepareError::TooLarge(why),
+                    None => PrepareError::Invalid(format!("not a valid component: {root}")),
+                }
+            }),
+            Err(error) => Err(PrepareError::Hindered(format!("compiling it failed: {error}"))),
         }
     }
 

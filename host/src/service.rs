@@ -17,6 +17,8 @@ use crate::content::Output;
 use crate::plugin::Plugin;
 use crate::sandbox::{CallError, Entry, Finished, LogLevel, Observer, Progress, Sandbox, Usage};
 use crate::schema::Violation;
+use crate::tally::Tally;
+use crate::text;
 use crate::trace::Trace;
 
 /// How long a question about tools waits for the plugins that were there at
@@ -27,11 +29,15 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 /// How long a call of an unknown tool waits for them: it would fail otherwise.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
+/// How much of a failure goes into the log, in bytes: guests write these words.
+const LOGGED: usize = 1_000;
+
 /// Everything a session needs to serve requests.
 pub struct Service {
     catalog: Catalog,
     sandbox: Sandbox,
     admission: Admission,
+    tally: Tally,
     config: Config,
 }
 
@@ -69,6 +75,28 @@ pub enum Failure {
     Call(CallError),
 }
 
+impl Failure {
+    /// The word by which it is counted.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::UnknownTool(_) => "unknown-tool",
+            Self::Incapable(_) => "incapable",
+            Self::BadArguments(_) => "invalid-arguments",
+            Self::Refused(refused) => refused.why.kind(),
+            Self::Call(error) => match error {
+                CallError::InvalidArguments(_) => "invalid-arguments",
+                CallError::Failed(_) | CallError::Cancelled => "failed",
+                // The peer is told that these are traps as well; they are no crashes.
+                CallError::Limit(limit) if limit.kind() == "trap" => "limit",
+                CallError::Limit(limit) => limit.kind(),
+                CallError::Trap { .. } => "trap",
+                CallError::InvalidOutput(_) => "invalid-output",
+                CallError::Internal(_) => "internal",
+            },
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Debug)]
 pub struct Answer {
@@ -81,7 +109,8 @@ pub struct Answer {
 impl Service {
     /// Puts the parts together.
     pub fn new(catalog: Catalog, sandbox: Sandbox, config: Config) -> Self {
-        Self { catalog, sandbox, admission: Admission::new(&config.server, config.client_rate_limit), config }
+        let admission = Admission::new(&config.server, config.client_rate_limit);
+        Self { catalog, sandbox, admission, tally: Tally::default(), config }
     }
 
     /// What is offered.
@@ -97,6 +126,11 @@ impl Service {
     /// Who may run them now.
     pub fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// What became of the calls so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// The configuration that is in force.
@@ -116,6 +150,13 @@ impl Service {
 
     /// Calls a tool. The future must run on the guests' runtime; dropping it cancels the call.
     pub async fn call(&self, caller: &Caller, request: Request, observer: Arc<dyn Observer>) -> Answer {
+        let running = self.tally.begin(&request.tool);
+        let answer = self.answer(caller, request, observer).await;
+        running.end(answer.result.as_ref().err().map(Failure::kind));
+        answer
+    }
+
+    async fn answer(&self, caller: &Caller, request: Request, observer: Arc<dyn Observer>) -> Answer {
         let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&request.tool);
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
         // What a caller may not use is not there for it.
@@ -156,15 +197,40 @@ impl Service {
         let finished =
             self.sandbox.call(&plugin.component.prepared, entry, name, &arguments).instrument(span.clone()).await;
         drop(permit);
-        span.in_scope(|| log_end(&tool, &finished));
         plugin.usage.note(finished.usage, matches!(finished.result, Err(CallError::Limit(_))));
         let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
         if plugin.breaker.note(crashed, plugin.terms.breaker) {
             let rest = humantime::format_duration(plugin.terms.breaker.rest);
             tracing::warn!(plugin = plugin.id, "crashed call after call and rests for {rest}");
         }
-        let result = finished.result.and_then(|output| check_output(&tool, output)).map_err(Failure::Call);
-        Answer { result, usage: Some(finished.usage) }
+        let result = finished.result.and_then(|output| check_output(&tool, output));
+        let finished = Finished { result, ..finished };
+        span.in_scope(|| self.log_end(&tool, &finished));
+        Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
+    }
+
+    /// What the operator should know of a call that ended.
+    fn log_end(&self, tool: &Tool, finished: &Finished<Output>) {
+        let (plugin, tool, usage) = (&tool.plugin.id, &tool.name, finished.usage);
+        for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
+            if !text.is_empty() {
+                tracing::debug!(plugin, tool, stream, text);
+            }
+        }
+        let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
+        let Err(error) = &finished.result else {
+            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "done");
+            return;
+        };
+        let said = text::line(&error.to_string(), LOGGED);
+        match error {
+            CallError::Limit(_) => tracing::warn!(plugin, tool, wall_ms, "{said}"),
+            CallError::Trap { .. } => {
+                let traps = self.tally.trap();
+                tracing::warn!(plugin, tool, wall_ms, traps, "crashed: {said}");
+            }
+            _ => tracing::info!(plugin, tool, wall_ms, "failed: {said}"),
+        }
     }
 
     /// Logs, for each plugin that was called, which limits its last calls would have kept.
@@ -200,23 +266,6 @@ fn check_output(tool: &Tool, output: Output) -> Result<Output, CallError> {
     };
     let violations: Vec<String> = schema.violations(structured).iter().map(ToString::to_string).collect();
     if violations.is_empty() { Ok(output) } else { Err(CallError::InvalidOutput(violations.join("; "))) }
-}
-
-/// What the operator should know of a call that ended.
-fn log_end(tool: &Tool, finished: &Finished<Output>) {
-    let (plugin, tool, usage) = (&tool.plugin.id, &tool.name, finished.usage);
-    for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
-        if !text.is_empty() {
-            tracing::debug!(plugin, tool, stream, text);
-        }
-    }
-    let wall_ms = usage.wall.as_secs_f64() * 1000.0;
-    match &finished.result {
-        Err(CallError::Limit(limit)) => tracing::warn!(plugin, tool, wall_ms, "{}", limit.message()),
-        Err(CallError::Trap { what, .. }) => tracing::warn!(plugin, tool, wall_ms, "crashed: {what}"),
-        Err(error) => tracing::info!(plugin, tool, wall_ms, ?error, "failed"),
-        Ok(_) => tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "done"),
-    }
 }
 
 /// Puts a guest's log lines into the host's log as well.

@@ -4,6 +4,11 @@ use std::io::{IsTerminal as _, stderr};
 
 use tracing_subscriber::EnvFilter;
 
+use crate::toml_file::nearest;
+
+/// What can be logged, from nothing to everything.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// What the watcher says of its own housekeeping is for nobody who has not asked for it.
 const QUIET: [&str; 2] = ["notify=error", "notify_debouncer_full=error"];
 
@@ -17,14 +22,41 @@ pub fn check(filter: &str) -> Result<(), String> {
 }
 
 fn directives(filter: &str) -> Result<EnvFilter, String> {
-    let wrong = |error| format!("log = {filter:?} is not a log filter: {error}");
-    let mut directives = EnvFilter::try_new(filter).map_err(wrong)?;
+    let wrong = |error| format!("{filter:?} is not a log filter: {error}");
+    let mut directives = EnvFilter::try_new(in_full(filter)?).map_err(wrong)?;
     if !filter.contains("notify") {
         for quiet in QUIET {
             directives = directives.add_directive(quiet.parse().map_err(wrong)?);
         }
     }
     Ok(directives)
+}
+
+/// The directives that `filter` stands for: a level alone is about Toolbay, and
+/// what the libraries in it do is for whoever asks for that.
+fn in_full(filter: &str) -> Result<String, String> {
+    let filter = filter.trim();
+    if filter.is_empty() {
+        return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
+    }
+    if LEVELS.contains(&filter) {
+        let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
+        return Ok(format!("toolbay={filter},{others}"));
+    }
+    // What stands in the brackets of a span may have commas and signs of equality of its own.
+    if !filter.contains('[') {
+        for directive in filter.split(',').map(str::trim) {
+            // Read as the name of a target, a level with a slip in it would turn all logs off.
+            let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
+            if !LEVELS.contains(&level) {
+                return Err(match nearest(level, &LEVELS) {
+                    Some(near) => format!("{level:?} is not a level; did you mean {near:?}?"),
+                    None => format!("{level:?} is not a level; the levels are {}", LEVELS.join(", ")),
+                });
+            }
+        }
+    }
+    Ok(filter.to_owned())
 }
 
 /// Starts logging what `filter` says: a level, or directives such as `toolbay=debug,warn`.
@@ -43,4 +75,32 @@ pub fn init(filter: &str) -> Result<(), String> {
             .try_init(),
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_alone_is_about_toolbay() {
+        for (level, full) in [
+            ("debug", "toolbay=debug,warn"),
+            ("warn", "toolbay=warn,warn"),
+            ("error", "toolbay=error,error"),
+            ("off", "toolbay=off,off"),
+        ] {
+            assert_eq!(in_full(level).unwrap(), full);
+        }
+        let full = ["toolbay=debug,warn", "info,wasmtime=trace", "toolbay::mcp=trace", "toolbay[span{a=1,b}]=info"];
+        for filter in full {
+            assert_eq!(in_full(filter).unwrap(), filter);
+            check(filter).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused_with_the_nearest() {
+        let said = ["inof", "", "loud", "toolbay=debgu", "wran,toolbay=debug", "toolbay", "toolbay[=info"];
+        insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @"");
+    }
 }

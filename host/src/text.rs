@@ -37,6 +37,16 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// `text` on one line of at most `most` bytes, for a log.
+pub fn line(text: &str, most: usize) -> String {
+    let mut line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    if line.len() > most {
+        line.truncate(line.floor_char_boundary(most));
+        line.push('…');
+    }
+    line
+}
+
 fn acts(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
@@ -89,6 +99,12 @@ mod tests {
         {
             assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_is_one_and_bounded() {
+        assert_eq!(line("panicked at:\n  boom\n\nnote", 100), "panicked at:; boom; note");
+        assert_eq!(line("aéé", 4), "aé…");
     }
 
     #[test]

@@ -1,34 +1,117 @@
-//! Reading a TOML file so that a mistake in it is easy to mend: file, line, and the nearest valid key.
+//! Reading a TOML file so that a mistake in it is easy to mend: file, line, key, and what would be right.
+
+pub(crate) mod setting;
+
+use std::fmt;
 
 use serde::de::DeserializeOwned;
+
+/// What is wrong with a TOML text, and where.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    line: usize,
+    column: usize,
+    /// The key that it is about, where the words do not name it.
+    key: Option<String>,
+    /// What was wrong, and what would be right.
+    pub(crate) words: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.line, self.column)?;
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(&self.words)
+    }
+}
 
 /// Parses `text`, the content of the file that people know as `name`.
 ///
 /// # Errors
 ///
-/// One line: `name:line:column: what was wrong`, with the nearest valid key
-/// when a key is unknown.
+/// One line: `name:line:column: key: what was wrong`, with the nearest valid
+/// key when a key is unknown.
 pub(crate) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
-    toml::from_str(text).map_err(|error| {
+    read(text).map_err(|mistake| format!("{name}:{mistake}"))
+}
+
+/// Parses `text`.
+///
+/// # Errors
+///
+/// The first mistake in it.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
+    let mistake = |error: &toml::de::Error, key: Option<String>| {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
-        format!("{name}:{line}:{column}: {}", explain(error.message()))
+        let words = explain(error.message());
+        // An unknown key is in the words.
+        Mistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
+    };
+    let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let key = Some(error.path().to_string()).filter(|path| path != ".");
+        mistake(error.inner(), key)
     })
 }
 
 /// Line and column, both from 1, of a byte offset.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     (line, column)
 }
 
-/// Rewrites serde's "unknown field" into advice; other messages stay as they are.
+/// Rewrites serde's words, which are about Rust, into advice; other messages stay as they are.
 fn explain(message: &str) -> String {
-    let Some(rest) = message.strip_prefix("unknown field `") else {
-        // bytesize's own words say nothing about what would be right.
-        return message.replace('\n', "; ").replace("expected parsable string", "expected a size such as \"64MiB\"");
-    };
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        return unknown_key(rest);
+    }
+    if let Some(key) = message.strip_prefix("missing field ") {
+        return format!("the key {key} is missing");
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ")
+        && let Some((found, expected)) = rest.split_once(", expected ")
+    {
+        return format!("expected {}, not {}", expected.replace('`', "\""), found.replace('`', "\""));
+    }
+    if let Some(rest) = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))
+        && let Some((found, expected)) = rest.rsplit_once(", expected ")
+    {
+        return format!("expected {}, not {}", expectation(expected), finding(found));
+    }
+    message.replace('\n', "; ")
+}
+
+/// What serde says that it expects, in words that are not Rust's.
+fn expectation(expected: &str) -> &str {
+    match expected {
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a string" | "path string" | "string or table" => "text in quotes",
+        "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table",
+        expected => expected,
+    }
+}
+
+/// What serde says that it found, in words that are not Rust's.
+fn finding(found: &str) -> String {
+    match found.split_once(' ') {
+        // Quoted as a string is.
+        Some(("string", text)) => text.to_owned(),
+        Some(("integer" | "boolean", value)) => value.replace('`', ""),
+        Some(("floating", value)) => value.trim_start_matches("point ").replace('`', ""),
+        _ if found == "map" => "a table".to_owned(),
+        _ if found == "sequence" => "a list".to_owned(),
+        _ => found.to_owned(),
+    }
+}
+
+/// Advice about a key that is not known; `rest` is what follows in serde's message.
+fn unknown_key(rest: &str) -> String {
     let mut quoted = rest.split('`').step_by(2);
     let unknown = quoted.next().unwrap_or_default();
     let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
@@ -54,6 +137,7 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 mod tests {
     use super::*;
     use crate::limits::LimitsPatch;
+    use crate::plugin::grant::Grant;
 
     #[test]
     fn an_unknown_key_names_its_place_and_the_nearest() {
@@ -68,8 +152,26 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_names_its_place() {
-        let error = parse::<LimitsPatch>("spin.toml", "\n\nfuel = \"much\"").unwrap_err();
-        assert_eq!(error, "spin.toml:3:8: invalid type: string \"much\", expected u64");
+    fn every_mistake_names_its_place_and_its_key_in_words_for_people() {
+        let texts = [
+            "\n\n[limits]\nfuel = \"much\"",
+            "limits = 3",
+            "limits = []",
+            "[permissions]\nenvironment = \"LANG\"",
+            "[permissions]\nenvironment = [\"A\", 7]",
+            "prefix = true",
+            "\n[rate_limit]\ncalls = 3",
+            "rate_limit = { calls = 3 }",
+            "\n[rate_limit]\ncalls = 3\nper = \"soon\"",
+            "\n[rate_limit]\ncalls = 0\nper = \"1m\"",
+            "\n[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"",
+            "[[permissions.mounts]]\nhost = 1\nguest = \"/a\"\naccess = \"write\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"write\"",
+            "[tools.a.limits]\nmemory = 1",
+            "[limits",
+            "prefix \"a\"",
+        ];
+        let said: Vec<String> = texts.iter().map(|text| parse::<Grant>("a.toml", text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @"");
     }
 }

@@ -47,14 +47,12 @@
 #[macro_export]
 macro_rules! export {
     ($($tool:path),+ $(,)?) => {
-        const _: () = $crate::__private::check_names(&[
-            $(<$tool as $crate::Tool>::NAME),+
-        ]);
+        const _: () = $crate::__private::check_names(__toolbay_tools());
 
         /// The tools of this plugin.
         #[doc(hidden)]
-        pub fn __toolbay_tools() -> &'static [$crate::__private::Entry] {
-            const { &[$($crate::__private::Entry::of::<$tool>()),+] }
+        pub const fn __toolbay_tools() -> &'static [$crate::__private::Entry] {
+            const { &$crate::__private::entries!($($tool),+) }
         }
 
         #[cfg(target_family = "wasm")]

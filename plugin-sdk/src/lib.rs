@@ -162,6 +162,7 @@ mod content;
 mod context;
 mod error;
 mod export;
+mod icon;
 pub mod log;
 mod media;
 mod output;
@@ -175,6 +176,7 @@ mod tool;
 pub use content::Content;
 pub use context::Context;
 pub use error::{Error, Result};
+pub use icon::{Icon, Theme};
 pub use media::{Audio, Image};
 pub use output::{IntoOutput, Json, Output};
 pub use recorder::Progress;
@@ -222,10 +224,33 @@ pub use schemars::JsonSchema;
 /// | `destructive` | the tool may delete or overwrite, rather than only add |
 /// | `idempotent` | the same call twice has the effect of one |
 /// | `open_world` | the tool deals with things outside a closed set, such as the web |
+/// | `define = function` | whatever else a [`Definition`] can say, by a function that takes it and returns it |
 ///
 /// A flag alone is true; `= false` says the contrary; without it, nothing is
 /// said, and clients assume the worst. They are hints for the client, which
 /// decides whether to ask its user first.
+///
+/// Icons for several sizes and backgrounds, and `_meta`, are for `define`:
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+/// use toolbay_plugin::{Definition, Icon, Theme};
+///
+/// /// Says how much of the moon is lit.
+/// #[tool(read_only, define = with_pictures)]
+/// fn moon() -> &'static str {
+///     "all of it"
+/// }
+///
+/// fn with_pictures(definition: Definition) -> Definition {
+///     definition
+///         .icon(Icon::new("https://example.com/light.png").size("48x48").theme(Theme::Light))
+///         .icon(Icon::new("https://example.com/dark.png").size("48x48").theme(Theme::Dark))
+///         .meta("example.com/category", "sky")
+/// }
+/// # export!(moon);
+/// # fn main() {}
+/// ```
 ///
 /// The function takes the arguments and the context, in this order, or only one
 /// of them, or neither. It is not async and not generic.
@@ -234,5 +259,6 @@ pub use toolbay_plugin_macros::tool;
 /// What the macros need; no part of the API.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::tool::{Entry, arguments, check_names};
+    pub use crate::tool::{Entry, arguments, check_names, missing};
+    pub use toolbay_plugin_macros::entries;
 }

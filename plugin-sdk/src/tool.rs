@@ -2,15 +2,16 @@
 
 use crate::bindings::toolbay::plugin::types;
 use crate::schema;
-use crate::{Context, Error, IntoOutput, JsonSchema, Output, Result};
+use crate::{Context, Error, Icon, IntoOutput, JsonSchema, Output, Result};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A tool. `#[tool]` implements it for an empty type that has the name of the
 /// function, so that [`test::call`](crate::test::call) can name the function.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a tool",
-    label = "a function with `#[tool]` above it is expected here"
+    message = "this is not a tool",
+    label = "there is no `#[tool]` above this function",
+    note = "each name in `export!` is that of a function with `#[tool]` above it"
 )]
 pub trait Tool {
     /// The name that clients call.
@@ -64,18 +65,27 @@ impl Definition {
         self
     }
 
-    /// Adds a picture: a `data:` or `https:` URI.
+    /// Adds a picture: a `data:` or `https:` URI, or an [`Icon`] that says
+    /// more about it.
     #[must_use]
-    pub fn icon(mut self, src: &str) -> Self {
-        self.0.icons.push(types::Icon { src: src.to_owned(), mime_type: None, sizes: Vec::new(), theme: None });
+    pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
+        self.0.icons.push(icon.into().0);
         self
     }
 
-    /// Sets members of `_meta`: a JSON object.
+    /// Adds a member to the definition's `_meta`. Its key begins with a domain
+    /// of yours, such as `example.com/`.
     #[must_use]
-    pub fn meta(mut self, members: &Value) -> Self {
-        self.0.meta = Some(members.to_string());
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        let mut members = self.members();
+        members.insert(key.into(), value.into());
+        self.0.meta = Some(Value::Object(members).to_string());
         self
+    }
+
+    /// The members of `_meta`.
+    fn members(&self) -> Map<String, Value> {
+        self.0.meta.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
     /// Says whether the tool changes nothing.
@@ -175,19 +185,27 @@ fn message(error: &serde_json::Error) -> String {
     message.strip_suffix(&place).unwrap_or(&message).to_owned()
 }
 
+/// What a name in `export!` stands for when it is not a tool's: it has no
+/// [`Tool`], and what the compiler says of that is written there.
+pub mod missing {
+    /// Not a tool.
+    #[derive(Debug)]
+    pub enum Candidate {}
+}
+
 /// Refuses a list with two tools of the same name in it.
 ///
 /// # Panics
 ///
 /// If there are. `export!` calls it at compile time, where that is an error of
 /// the compiler's.
-pub const fn check_names(names: &[&str]) {
-    let mut rest = names;
-    while let [name, others @ ..] = rest {
+pub const fn check_names(tools: &[Entry]) {
+    let mut rest = tools;
+    while let [tool, others @ ..] = rest {
         let mut after = others;
         while let [other, others @ ..] = after {
             assert!(
-                !same(name.as_bytes(), other.as_bytes()),
+                !same(tool.name.as_bytes(), other.name.as_bytes()),
                 "two tools in `export!` have the same name: give one of them `#[tool(name = \"…\")]`"
             );
             after = others;
@@ -210,6 +228,7 @@ const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Theme;
     use serde::Deserialize;
     use serde_json::json;
 
@@ -246,6 +265,15 @@ mod tests {
             .output::<crate::Json<()>>()
             .title("A")
             .icon("data:,")
+            .icon(
+                Icon::new("https://example.com/a.png")
+                    .mime_type("image/png")
+                    .size("48x48")
+                    .size("any")
+                    .theme(Theme::Dark),
+            )
+            .meta("example.com/a", 1)
+            .meta("example.com/b", json!(["b"]))
             .read_only(true)
             .open_world(false);
         assert_eq!(definition.name(), "a");
@@ -253,6 +281,10 @@ mod tests {
         assert_eq!(definition.input_schema()["required"], json!(["text"]));
         assert_eq!(definition.output_schema(), Some(json!({"type": "null"})));
         assert_eq!(definition.0.icons[0].src, "data:,");
+        let icon = &definition.0.icons[1];
+        assert_eq!((icon.mime_type.as_deref(), icon.sizes.join(" ")), (Some("image/png"), "48x48 any".to_owned()));
+        assert_eq!(icon.theme, Some(types::Theme::Dark));
+        assert_eq!(definition.0.meta.as_deref(), Some(r#"{"example.com/a":1,"example.com/b":["b"]}"#));
         let annotations = definition.0.annotations.unwrap();
         assert_eq!(annotations.read_only, Some(true));
         assert_eq!(annotations.open_world, Some(false));
@@ -266,9 +298,14 @@ mod tests {
         assert_eq!(definition.0.annotations, None);
     }
 
+    fn named(names: [&'static str; 3]) -> [Entry; 3] {
+        names.map(|name| Entry { name, definition: || Definition::new("", ""), call: |_, _| Ok(Output::new()) })
+    }
+
     #[test]
     fn names_are_compared_whole() {
-        check_names(&["a", "ab", "b", ""]);
+        check_names(&named(["a", "ab", "b"]));
+        check_names(&named(["", "ab", "b"]));
         assert!(same(b"ab", b"ab"));
         assert!(!same(b"ab", b"a"));
     }
@@ -276,6 +313,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "the same name")]
     fn a_name_given_twice_is_refused() {
-        check_names(&["a", "b", "a"]);
+        check_names(&named(["a", "b", "a"]));
     }
 }

@@ -43,7 +43,17 @@ fn a_file_that_is_copied_slowly_appears_when_it_is_whole() {
     drop(file);
     assert_eq!(server.wait_until_listed(&["a"]), 1);
     assert_eq!(server.text("a", json!({})), "whole");
-    assert!(!server.log.text().contains("refused"), "{}", server.log.text());
+    let log = server.log.text();
+    assert!(!log.contains("refused"), "{log}");
+    let noted = [
+        "INFO a.toml in the plugin folder: a grant without a.wasm beside it",
+        "INFO folder.wasm in the plugin folder: a folder, not a file",
+        "INFO broken.wasm in the plugin folder: a link to nowhere, which is not there",
+    ];
+    for note in noted {
+        assert_eq!(log.matches(note).count(), 1, "{note}: {log}");
+    }
+    assert_eq!(log.matches("in the plugin folder:").count(), noted.len(), "{log}");
 }
 
 #[test]
@@ -180,6 +190,10 @@ fn the_folder_may_go_away_and_come_back() {
         fs::rename(folder.beside("away"), folder.plugins()).unwrap();
         server.wait_until_listed(&["a"]);
     }
+    let log = server.log.text();
+    for said in ["WARN the plugin folder plugins is not there any more", "INFO the plugin folder plugins is back"] {
+        assert_eq!(log.matches(said).count(), 2, "{said}: {log}");
+    }
     assert_eq!(server.text("a", json!({})), "one");
     // And it is watched as before.
     folder.put("b.wasm", Tiny::new(&["b"]).build());
@@ -233,7 +247,17 @@ fn what_is_no_plugin_is_ignored() {
     folder.link("broken.wasm", "nowhere");
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["b"]), 1);
-    assert!(!server.log.text().contains("refused"), "{}", server.log.text());
+    let log = server.log.text();
+    assert!(!log.contains("refused"), "{log}");
+    let noted = [
+        "INFO a.toml in the plugin folder: a grant without a.wasm beside it",
+        "INFO folder.wasm in the plugin folder: a folder, not a file",
+        "INFO broken.wasm in the plugin folder: a link to nowhere, which is not there",
+    ];
+    for note in noted {
+        assert_eq!(log.matches(note).count(), 1, "{note}: {log}");
+    }
+    assert_eq!(log.matches("in the plugin folder:").count(), noted.len(), "{log}");
 }
 
 #[test]

@@ -102,7 +102,15 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
     assert_eq!((kind.as_str(), text.as_str()), ("trap", "The tool crashed: it exited with code 1."));
     let (kind, text) = server.failure("panic", json!({}));
     assert_eq!(kind, "trap");
-    assert!(text.starts_with("The tool crashed: ") && text.contains("as asked"), "{text}");
+    assert!(text.starts_with("The tool crashed: thread '<unnamed>' (1) panicked at "), "{text}");
+    assert!(text.ends_with(":\nas asked (wasm trap: wasm `unreachable` instruction executed)."), "{text}");
+    // The log has the same words, and how many crashes that makes.
+    let line = server.log.wait_for_count("crashed: ", 2);
+    assert!(line.contains("; as asked (wasm trap: ") && line.contains(" traps=2"), "{line}");
+    let line = server.log.wait_for("failed: the work could not be done");
+    let milliseconds = line.split("wall_ms=").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(milliseconds.split('.').nth(1).is_none_or(|digits| digits.len() <= 1), "{line}");
+    server.log.wait_for("failed: invalid arguments: that makes no sense");
     assert_eq!(server.text("count", json!({})), "1");
 }
 
@@ -203,4 +211,25 @@ fn output_that_breaks_the_tools_own_schema_is_refused() {
     let said = "The tool's output is not valid: /n: \"seven\" is not of type \"integer\".";
     assert_eq!(failure(&result), ("invalid-output".into(), said.into()));
     assert!(result.get("structuredContent").is_none());
+}
+
+#[test]
+fn the_log_ends_with_what_became_of_the_calls() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 10_000_000");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("count");
+    for tool in ["count", "count", "fail", "panic", "loop_forever", "panic"] {
+        server.call(tool, json!({}));
+    }
+    server.error("tools/call", json!({"name": "nothing"}));
+    server.call("echo", json!({"text": 7}));
+    server.end();
+    let line = server.log.wait_for(" ended ");
+    let (_, counts) = line.split_once(" ended ").unwrap();
+    assert_eq!(
+        counts.trim_end(),
+        "calls=8 fine=2 failed=6 kinds=\"unknown-tool 1, invalid-arguments 1, failed 1, fuel 1, trap 2\" cancelled=0 \
+         crashes=0"
+    );
 }

@@ -14,7 +14,13 @@ fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
 fn help() {
     let folder = Folder::new();
     let mut said = String::new();
-    for args in [vec!["--help"], vec!["serve", "--help"], vec!["list", "--help"], vec!["call", "--help"]] {
+    for args in [
+        vec!["--help"],
+        vec!["serve", "--help"],
+        vec!["list", "--help"],
+        vec!["compile", "--help"],
+        vec!["call", "--help"],
+    ] {
         let outcome = toolbay(&folder, &args);
         assert_eq!(outcome.code, 0, "{outcome}");
         let _ = writeln!(said, "$ toolbay {}\n{}", args.join(" "), outcome.stdout);
@@ -47,6 +53,9 @@ fn configuration_that_is_wrong_ends_with_64() {
         "[server]\nrequest = \"1GiB\"",
         "[limits]\ntimeout = \"soon\"",
         "[server]\ncalls = 0",
+        "[limits]\nconcurrency = 0",
+        "[rate_limit]\ncalls = 60",
+        "log = \"inof\"",
         "plugins = \"nowhere\"",
         "not TOML",
     ] {
@@ -73,10 +82,12 @@ fn configuration_that_is_wrong_ends_with_64() {
         assert_eq!(outcome.code, 64, "{args:?}: {outcome}");
         said += &outcome.stderr;
     }
-    // Only a command that logs needs a filter that can be read.
     let outcome = Toolbay::new(&folder).args(["serve"]).env("TOOLBAY_LOG", "toolbay=loud").run();
     assert_eq!(outcome.code, 64, "{outcome}");
     said += &outcome.stderr;
+    // Empty is unset.
+    let outcome = Toolbay::new(&folder).args(["list"]).env("TOOLBAY_CONFIG", "").run();
+    assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(said);
 }
 
@@ -98,7 +109,42 @@ fn flags_win_over_variables_and_those_over_the_file() {
 #[test]
 fn list_shows_plugins_tools_and_grants() {
     let folder = Folder::with("weather.wasm", Tiny::new(&["now", "tomorrow"]).build());
-    folder.put("weather.toml", "prefix = \"w\"\n[limits]\nfuel = 20_000_000_000\ntimeout = \"90s\"\nmemory = \"256MiB\"\n[permissions]\nenvironment = [\"LANG\", \"TZ\"]\n[[permissions.mounts]]\nhost = \"data\"\nguest = \"/data\"\naccess = \"read\"\n[[permissions.mounts]]\nhost = \"/var/out\"\nguest = \"/out\"\naccess = \"read-write\"\n");
+    folder.put(
+        "weather.toml",
+        r#"
+            prefix = "w"
+            [limits]
+            fuel = 20_000_000_000
+            timeout = "90s"
+            memory = "256MiB"
+            output_items = 7
+            concurrency = 100
+            [tools.tomorrow.limits]
+            timeout = "2m"
+            [rate_limit]
+            calls = 60
+            per = "1m"
+            [permissions]
+            environment = ["LANG", "TZ"]
+            [[permissions.mounts]]
+            host = "data"
+            guest = "/data"
+            access = "read"
+            [[permissions.mounts]]
+            host = "/var/out"
+            guest = "/out"
+            access = "read-write"
+            [config]
+            units = "metric"
+            key = "a secret"
+        "#,
+    );
+    std::fs::create_dir(folder.path("data")).unwrap();
+    std::fs::create_dir(folder.path("folder.wasm")).unwrap();
+    folder.put("LOUD.WASM", "");
+    folder.put("lonely.toml", "");
+    std::fs::write(folder.beside("toolbay.toml"), "[limits]\nmemory = \"3GiB\"\n[ceilings]\nmemory = \"2GiB\"")
+        .unwrap();
     let quiet = Tool { description: None, ..Tool::new("quiet") };
     folder.put("plain.wasm", Tiny::of(vec![quiet]).build());
     folder.put("broken.wasm", "hello");
@@ -106,6 +152,7 @@ fn list_shows_plugins_tools_and_grants() {
     insta::assert_snapshot!("list", outcome);
     let outcome = toolbay(&folder, &["list", "--json"]);
     insta::assert_snapshot!("list_json", outcome);
+    assert!(!outcome.raw.contains("a secret"), "{outcome}");
 }
 
 #[test]
@@ -163,6 +210,19 @@ fn a_call_that_fails_ends_with_1_and_says_why() {
 }
 
 #[test]
+fn a_tool_that_is_missing_may_be_one_of_a_plugin_that_was_refused() {
+    let folder = Folder::with("broken.wasm", "hello");
+    folder.put("a.wasm", Tiny::new(&["sum"]).build());
+    folder.put("b.wasm", Tiny::new(&["sum", "other"]).build());
+    for n in 0..12 {
+        folder.put(&format!("more-{n:02}.wasm"), "hello");
+    }
+    let outcome = toolbay(&folder, &["call", "weather"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(outcome.stderr, @"");
+}
+
+#[test]
 fn pictures_are_described_for_people() {
     let folder = Folder::with("qr.wasm", crate::support::sample("qr"));
     let outcome = toolbay(&folder, &["call", "qr_png", r#"{"text": "a"}"#]);
@@ -178,4 +238,8 @@ fn serve_takes_its_folder_from_a_flag_and_logs_to_standard_error_alone() {
     let mut server = Server::run(command).initialized("2025-11-25");
     server.wait_until_listed(&["a"]);
     server.log.wait_for("serving on standard input and output");
+    server.end();
+    // A level alone is about the server: what the libraries do in it would be hundreds of lines.
+    let log = server.log.text();
+    assert!(log.lines().count() < 20, "{log}");
 }

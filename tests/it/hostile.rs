@@ -48,8 +48,8 @@ pub(crate) enum Strikes {
 /// What must become of an attack. `…` in a text stands for anything.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
-    /// It is no plugin, and nothing is said about it.
-    Ignored,
+    /// It is no plugin, and this is noted about it.
+    Noted(&'static str),
     /// It is not loaded, for this reason.
     Refused(&'static str),
     /// It is loaded; its tool fails with this kind and text.
@@ -68,7 +68,7 @@ impl Case {
             arguments: "{}",
             grant: "",
             config: "",
-            expected: Expected::Ignored,
+            expected: Expected::Noted(""),
             also: |_| {},
             growth: GROWTH,
         }
@@ -88,6 +88,11 @@ impl Case {
 
     const fn config(mut self, config: &'static str) -> Self {
         self.config = config;
+        self
+    }
+
+    const fn noted(mut self, why: &'static str) -> Self {
+        self.expected = Expected::Noted(why);
         self
     }
 

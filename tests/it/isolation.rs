@@ -120,10 +120,14 @@ fn a_mount_to_write_is_written_and_nothing_beyond() {
 #[test]
 fn a_mount_that_is_not_there_fails_the_call_and_says_so() {
     let folder = Folder::new();
-    let grant = "[[permissions.mounts]]\nhost = \"../nowhere\"\nguest = \"/data\"\naccess = \"read\"";
+    let grant = "# For now.\n[[permissions.mounts]]\nhost = \"../nowhere\"\nguest = \"/data\"\naccess = \"read\"";
     let mut server = server_with_grant(&folder, grant);
     let (_, text) = server.failure("count", json!({}));
-    assert!(text.starts_with("the folder mounted at /data cannot be opened: "), "{text}");
+    assert_eq!(text, "the folder ../nowhere, to be mounted at /data, is not there (granted in hostile.toml:3)");
+    fs::write(folder.beside("nowhere"), "a file").unwrap();
+    let (_, text) = server.failure("count", json!({}));
+    assert_eq!(text, "the folder ../nowhere, to be mounted at /data, is not a folder (granted in hostile.toml:3)");
+    fs::remove_file(folder.beside("nowhere")).unwrap();
     fs::create_dir(folder.beside("nowhere")).unwrap();
     assert_eq!(server.text("count", json!({})), "1");
 }

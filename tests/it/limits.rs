@@ -208,7 +208,10 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
         server.notification("notifications/progress");
     }
     let (kind, text) = server.failure("one.count", json!({}));
-    assert_eq!((kind.as_str(), text.as_str()), ("busy", "The server is busy. Try again in 100 ms."));
+    assert_eq!(
+        (kind.as_str(), text.as_str()),
+        ("busy", "The tool's plugin is busy with 1 calls (limits.concurrency raises it). Try again in 100 ms.")
+    );
     assert_eq!(server.text("two.count", json!({})), "1");
     folder.open_gate();
     for id in waiting {

@@ -26,6 +26,7 @@ mod output;
 mod paging;
 mod rates;
 mod reload;
+mod retry;
 mod revisions;
 mod seams;
 mod server_limits;

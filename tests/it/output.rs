@@ -17,6 +17,17 @@ fn text_arrives_without_what_only_acts() {
 }
 
 #[test]
+fn structure_arrives_without_what_only_acts() {
+    let json = r#"{"na\u001b[2Jme":["\u001b[31mred\u001b[0m",{"file":"safe\u202eexe.txt","n":1}]}"#;
+    let tool = Tool { output: Some(r#"{"type":"object"}"#.into()), ..Tool::new("a") };
+    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured(json).build());
+    let mut server = Server::configured(&folder, "log = \"debug\"");
+    let result = server.call("a", json!({}));
+    assert_eq!(result["structuredContent"], json!({"name": ["red", {"file": "safeexe.txt", "n": 1}]}));
+    server.log.wait_for("removed control characters from a guest's text, in bytes removed=16");
+}
+
+#[test]
 fn output_that_breaks_the_contract_is_refused() {
     let cases = [
         (Tool::new("a"), "{", "structured is not JSON"),

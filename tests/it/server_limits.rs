@@ -18,7 +18,11 @@ fn two() -> Folder {
 
 #[test]
 fn a_full_server_is_busy_and_says_when_to_try_again() {
-    for key in ["calls = 1", "client_calls = 1"] {
+    let cases = [
+        ("calls = 1", "The server is busy with 1 calls (server.calls raises it)."),
+        ("client_calls = 1", "The server is busy with 1 calls of this client (server.client_calls raises it)."),
+    ];
+    for (key, why) in cases {
         let folder = two();
         let mut server = Server::configured(&folder, &format!("[server]\n{key}\nqueue_wait = \"250ms\""));
         let first = server.begin_with_progress("one.wait_for_gate", json!({}));
@@ -27,7 +31,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         assert_eq!(
             result,
             json!({
-                "content": [{"type": "text", "text": "The server is busy. Try again in 250 ms."}],
+                "content": [{"type": "text", "text": format!("{why} Try again in 250 ms.")}],
                 "isError": true,
                 "_meta": {"dev.toolbay/error": "busy", "dev.toolbay/retry-after-ms": 250}
             }),
@@ -49,7 +53,9 @@ fn the_queue_of_a_client_is_bounded() {
     server.notification("notifications/progress");
     ids.extend((0..2).map(|_| server.begin("one.count", json!({}))));
     // One runs and two wait: the fourth is refused at once, not in a minute.
-    assert_eq!(server.failure("one.count", json!({})).0, "busy");
+    let (kind, text) = server.failure("one.count", json!({}));
+    assert_eq!(kind, "busy");
+    assert!(text.starts_with("2 calls of this client are waiting already (server.queue raises it). Try "), "{text}");
     folder.open_gate();
     for id in ids {
         assert!(server.finish(id).get("isError").is_none());
@@ -119,6 +125,31 @@ fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
     // And what the server says of limits is every plugin's default.
     let (_, text) = server.failure("loop_forever", json!({}));
     assert_eq!(text, "The tool used up its fuel of 100,000,000 instructions (limits.fuel raises it).");
+}
+
+#[test]
+fn a_component_that_begins_above_a_ceiling_is_told_which() {
+    let folder = Folder::new();
+    let large = [
+        ("memory", Tiny::new(&["memory"]).core("(memory 32)")),
+        ("table", Tiny::new(&["table"]).core("(table 200 funcref)")),
+        ("memories", Tiny::new(&["memories"]).core("(memory 1) (memory 1) (memory 1)")),
+        ("tables", Tiny::new(&["tables"]).core(&"(table 1 funcref)".repeat(17))),
+    ];
+    for (id, tiny) in large {
+        folder.put(&format!("{id}.wasm"), tiny.build());
+    }
+    let list = |config: &str| {
+        std::fs::write(folder.beside("toolbay.toml"), format!("{config}\n[compile]\nstore = \"store\"")).unwrap();
+        Toolbay::new(&folder).args(["list"]).run().stdout
+    };
+    let roomy = list("");
+    let ceilings = "[ceilings]\nmemory = \"1MiB\"\ntable_elements = 100\nmemories = 3";
+    let tight = list(ceilings);
+    let tightest = list("[ceilings]\ninstances = 1");
+    insta::assert_snapshot!(format!("{roomy}\n{ceilings}\n{tight}\ninstances = 1\n{tightest}"));
+    // What is stored is no worse for it.
+    assert_eq!(list(""), roomy);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Faults of the folder that keeps compiled components: each costs a line in the log and nothing else.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,9 @@ use serde_json::json;
 
 use crate::hostile::nested_blocks;
 use crate::support::{DEADLINE, Folder, Server, Tiny, Toolbay};
+
+/// The folder of ours in the one that the configuration names.
+const OURS: &str = "store/toolbay-compiled";
 
 const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\nstore = \"store\"";
 
@@ -27,14 +31,14 @@ fn serves(folder: &Folder) -> Server {
 }
 
 fn in_store(folder: &Folder) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder.beside("store")).unwrap();
+    let entries = fs::read_dir(folder.beside(OURS)).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 /// The files of the store with this extension.
 fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
     let names = in_store(folder).into_iter().filter(|name| name.ends_with(extension));
-    names.map(|name| folder.beside("store").join(name)).collect()
+    names.map(|name| folder.beside(OURS).join(name)).collect()
 }
 
 fn warnings(server: &Server) -> Vec<String> {
@@ -48,7 +52,7 @@ fn what_was_compiled_is_kept_and_found() {
     let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
     assert_eq!((code.len(), record.len(), in_store(&folder).len()), (1, 1, 2));
     let written = fs::metadata(&code[0]).unwrap();
-    assert_eq!(fs::metadata(folder.beside("store")).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(folder.beside(OURS)).unwrap().mode() & 0o777, 0o700);
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
     let now = fs::metadata(&code[0]).unwrap();
@@ -110,7 +114,7 @@ fn a_store_that_cannot_be_written_is_one_line() {
         server.wait_until_listed(&["a"]);
         assert_eq!(server.text("a", json!({})), "fine");
         let warnings = warnings(&server);
-        let expected = format!("WARN compiled components are not kept: {store} cannot be used: ");
+        let expected = format!("WARN compiled components are not kept: {store}/toolbay-compiled cannot be used: ");
         assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
     }
 }
@@ -143,7 +147,7 @@ fn a_store_where_no_file_can_be_made_is_one_line() {
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
-    let expected = "WARN compiled components are not kept: /proc/toolbay-store cannot be used: ";
+    let expected = "WARN compiled components are not kept: /proc/toolbay-store/toolbay-compiled cannot be used: ";
     assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
 }
 
@@ -164,12 +168,42 @@ fn a_store_that_others_can_write_is_refused() {
 }
 
 #[test]
+fn what_else_is_in_the_folder_is_left_alone() {
+    let folder = folder();
+    fs::create_dir(folder.beside("store")).unwrap();
+    let others = ["notes.json", ".tmp-draft", "0123456789abcdef.cwasm"];
+    for name in others {
+        let file = File::create(folder.beside("store").join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1000)).unwrap();
+    }
+    let server = serves(&folder);
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+    assert!(others.iter().all(|name| folder.beside("store").join(name).exists()));
+    assert_eq!(fs::read_dir(folder.beside("store")).unwrap().count(), others.len() + 1);
+    assert_eq!(in_store(&folder).len(), 2);
+}
+
+#[test]
+fn a_command_that_fills_the_store_fails_when_it_cannot() {
+    let folder = folder();
+    fs::write(folder.beside("in-the-way"), "a file").unwrap();
+    let mut said = String::new();
+    for compile in ["store = \"\"", "store = \"in-the-way\"", "store = \"store\"\nstore_size = 1", "store = \"store\""]
+    {
+        fs::write(folder.beside("toolbay.toml"), format!("[compile]\n{compile}")).unwrap();
+        let outcome = Toolbay::new(&folder).args(["compile"]).run();
+        let _ = writeln!(said, "{compile}\n{outcome}");
+    }
+    insta::assert_snapshot!(said, @"");
+}
+
+#[test]
 fn code_that_somebody_puts_there_under_another_engine_is_left_alone() {
     let folder = folder();
     drop(serves(&folder));
     for file in [kept(&folder, ".cwasm"), kept(&folder, ".json")].concat() {
         let name = file.file_name().unwrap().to_str().unwrap().replacen('-', "-0", 1);
-        fs::rename(&file, folder.beside("store").join(name)).unwrap();
+        fs::rename(&file, folder.beside(OURS).join(name)).unwrap();
     }
     let others = in_store(&folder);
     let server = serves(&folder);
@@ -208,7 +242,7 @@ fn servers_share_a_store() {
 fn one_server_may_empty_the_store_of_another() {
     let folder = folder();
     let mut server = serves(&folder);
-    fs::remove_dir_all(folder.beside("store")).unwrap();
+    fs::remove_dir_all(folder.beside(OURS)).unwrap();
     assert_eq!(server.text("a", json!({})), "fine", "what is open stays open");
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     server.wait_until_listed(&["a", "b"]);
@@ -219,7 +253,7 @@ fn one_server_may_empty_the_store_of_another() {
 fn leftovers_do_no_harm() {
     let folder = folder();
     drop(serves(&folder));
-    let (store, hours) = (folder.beside("store"), std::time::Duration::from_hours(2));
+    let (store, hours) = (folder.beside(OURS), std::time::Duration::from_hours(2));
     for name in [".tmp-old", ".tmp-new", "nonsense.json", "nonsense.cwasm"] {
         fs::write(store.join(name), "half of someth").unwrap();
     }
@@ -251,7 +285,7 @@ fn a_server_killed_while_it_compiles_leaves_nothing_behind_that_matters() {
 }
 
 fn kept_or_none(folder: &Folder) -> usize {
-    if folder.beside("store").exists() { kept(folder, ".json").len() } else { 0 }
+    if folder.beside(OURS).exists() { kept(folder, ".json").len() } else { 0 }
 }
 
 fn until(what: &str, done: impl Fn() -> bool) {

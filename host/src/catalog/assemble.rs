@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::tool::is_name;
-use super::{Granted, PluginReport, Snapshot, Status, Tool};
-use crate::plugin::Plugin;
+use super::{Different, Granted, PluginReport, Snapshot, Status, Tool};
+use crate::plugin::grant::prefix_for;
+use crate::plugin::{Plugin, Terms};
+use crate::sandbox::Environment;
 
 /// A plugin file as the reloader knows it.
 #[derive(Clone, Debug, Default)]
@@ -34,10 +36,7 @@ pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
             digest: entry.plugin.as_ref().map(|plugin| plugin.component.digest.to_string()),
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
-            grant: entry.plugin.as_ref().map(|plugin| Granted {
-                limits: plugin.terms.environment.limits.clone(),
-                permissions: plugin.terms.environment.permissions.clone(),
-            }),
+            grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
         };
         if let Some(plugin) = &entry.plugin {
             report.problems.extend(entry.remarks.iter().cloned());
@@ -46,6 +45,23 @@ pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
         snapshot.plugins.insert(id.clone(), report);
     }
     snapshot
+}
+
+/// The terms of a plugin as they are shown.
+fn granted(terms: &Terms) -> Granted {
+    let Environment { limits, permissions, config } = &terms.environment;
+    let tools = terms.tools.iter().map(|(name, tool)| (name, tool.limits.unlike(limits).collect::<Vec<_>>()));
+    Granted {
+        prefix: terms.prefix.clone(),
+        limits: limits.clone(),
+        tools: tools
+            .filter(|(_, unlike)| !unlike.is_empty())
+            .map(|(name, unlike)| (name.clone(), Different(unlike)))
+            .collect(),
+        rate_limit: terms.rate_limit,
+        permissions: permissions.clone(),
+        config: config.keys().cloned().collect(),
+    }
 }
 
 fn add_tools(tools: &mut BTreeMap<String, Arc<Tool>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
@@ -59,7 +75,9 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Tool>>, plugin: &Arc<Plugin>, repo
         } else if let Some(first) = tools.get(&name) {
             report.problems.push(format!(
                 "tool {name:?} is not offered: plugin {:?} has one of the same name; write prefix = \"{}\" into {}.toml",
-                first.plugin.id, plugin.id, plugin.id,
+                first.plugin.id,
+                prefix_for(&plugin.id),
+                plugin.id,
             ));
         } else {
             report.tools.push(name.clone());
@@ -94,6 +112,13 @@ mod tests {
             ["tool \"sum\" is not offered: plugin \"a\" has one of the same name; write prefix = \"b\" into b.toml"]
         );
         assert_eq!(snapshot.plugins["b"].tools, ["b"]);
+    }
+
+    #[test]
+    fn the_cure_can_be_taken() {
+        let entries = [entry("a", None, &["sum"]), entry("b 2.", None, &["sum"])].into();
+        let problem = &assemble(&entries, true).plugins["b 2."].problems[0];
+        assert!(problem.ends_with("; write prefix = \"b_2\" into b 2..toml"), "{problem}");
     }
 
     #[test]

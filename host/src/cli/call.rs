@@ -10,11 +10,15 @@ use serde_json::{Map, Value};
 
 use super::{Common, Listen, block_on, complain, loaded, print};
 use crate::access::Caller;
+use crate::catalog::{Snapshot, Status};
 use crate::limits::Limits;
 use crate::mcp::{result_json, revision::Revision};
 use crate::sandbox::{LogLevel, Observer, Progress, Usage, thousands};
 use crate::service::{Answer, Failure, Request, Service};
 use crate::toml_file::nearest;
+
+/// How many problems of plugins are told when a tool is unknown.
+const PROBLEMS: usize = 10;
 
 /// How the outcome is printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,11 +35,7 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
     block_on(async {
         let (service, snapshot) = loaded(config).await?;
         if !snapshot.tools.contains_key(&tool) {
-            let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-            match nearest(&tool, &names) {
-                Some(near) => bail!("unknown tool {tool:?}; did you mean {near:?}?"),
-                None => bail!("unknown tool {tool:?}; `toolbay list` shows what there is"),
-            }
+            bail!(unknown(&tool, &snapshot));
         }
         let limits =
             snapshot.tools.get(&tool).map(|tool| tool.plugin.environment(&tool.definition.name).limits.clone());
@@ -47,6 +47,27 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
         }
         Ok(code)
     })
+}
+
+/// What to say of a tool that there is not: the nearest that there is, and what kept others from being there.
+fn unknown(tool: &str, snapshot: &Snapshot) -> String {
+    let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
+    let mut said = match nearest(tool, &names) {
+        Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
+        None => format!("unknown tool {tool:?}; `toolbay list` shows what there is"),
+    };
+    // Whose tools they are nobody knows: it may be any of these that has it.
+    let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
+    let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
+    for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
+        let refused = if report.status == Status::Refused { " was refused" } else { "" };
+        let _ = write!(said, "\n  plugin {id:?}{refused}: {problem}");
+    }
+    let more = problems.count();
+    if more > 0 {
+        let _ = write!(said, "\n  and {more} more");
+    }
+    said
 }
 
 /// The arguments as an object, from the command line or from standard input.

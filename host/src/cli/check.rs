@@ -75,7 +75,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     });
     let (compiled, description) = described.await.context("asking it for its tools failed")?;
     let description = description.map_err(|error| {
-        anyhow::anyhow!("{name} cannot be a plugin: {}", crate::plugin::loader::describe_failed(&error))
+        anyhow::anyhow!("{name} cannot be a plugin: {}", crate::plugin::loader::describe_failed(&error).why())
     })?;
     let tools = check(description.tools).map_err(|why| anyhow::anyhow!("{name} cannot be a plugin: {why}"))?;
     let about = compiled.about().clone();

@@ -1,40 +1,72 @@
 //! `toolbay list`: what would be served, and why a file is refused.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Common, Listen, block_on, loaded, print};
-use crate::catalog::{Granted, PluginReport, Snapshot, Status};
-use crate::limits::Limits;
+use crate::catalog::{Different, Granted, PluginReport, Snapshot, Status};
+use crate::config::Config;
+use crate::limits::{Amount, Limits};
 use crate::mcp::definition_json;
 use crate::plugin::grant::Access;
 
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.configure(true, &Listen::default())?;
-    let folder = config.plugins.display().to_string();
     block_on(async {
-        let (_service, snapshot) = loaded(config).await?;
-        print(&if json { as_json(&snapshot)? } else { as_text(&snapshot, &folder) });
+        let (_service, snapshot) = loaded(config.clone()).await?;
+        print(&if json { as_json(&snapshot, &config)? } else { as_text(&snapshot, &config) });
+        // A file that is refused is part of the answer.
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn as_json(snapshot: &Snapshot) -> serde_json::Result<String> {
+fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<String> {
     let tools: Vec<_> = snapshot.tools.values().map(|tool| definition_json(tool)).collect();
-    let mut text = serde_json::to_string_pretty(&json!({"plugins": snapshot.plugins, "tools": tools}))?;
+    let (limits, ceilings) = config.in_force();
+    let mut plugins = serde_json::to_value(&snapshot.plugins)?;
+    for plugin in plugins.as_object_mut().into_iter().flat_map(|plugins| plugins.values_mut()) {
+        for mount in plugin.pointer_mut("/grant/permissions/mounts").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            let there = mount.get("host").and_then(Value::as_str).is_some_and(|host| Path::new(host).is_dir());
+            if let (false, Some(mount)) = (there, mount.as_object_mut()) {
+                mount.insert("missing".into(), true.into());
+            }
+        }
+    }
+    let all = json!({
+        "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
+        "plugins": plugins,
+        "notes": snapshot.notes,
+        "tools": tools,
+    });
+    let mut text = serde_json::to_string_pretty(&all)?;
     text.push('\n');
     Ok(text)
 }
 
-fn as_text(snapshot: &Snapshot, folder: &str) -> String {
-    if snapshot.plugins.is_empty() {
-        return format!("No plugins in {folder}: copy a .wasm file there.\n");
-    }
+fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     let mut out = String::new();
+    for clamp in config.clamps() {
+        let _ = writeln!(out, "! {clamp}");
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
     for (id, report) in &snapshot.plugins {
         plugin(&mut out, id, report, snapshot);
+    }
+    for (name, why) in &snapshot.notes {
+        let _ = writeln!(out, "{name}: {why}");
+    }
+    if !snapshot.notes.is_empty() {
+        out.push('\n');
+    }
+    if snapshot.plugins.is_empty() {
+        let _ = writeln!(out, "No plugins in {}: copy a .wasm file there.", config.plugins.display());
+        return out;
     }
     let serving = snapshot.plugins.values().filter(|report| !report.tools.is_empty()).count();
     let refused = snapshot.plugins.values().filter(|report| report.status == Status::Refused).count();
@@ -80,10 +112,13 @@ fn summary(description: &str) -> String {
     }
 }
 
-/// What was granted beyond nothing.
+/// What was granted beyond nothing, and every limit that is not Toolbay's own default.
 fn grants(granted: &Granted) -> Vec<String> {
     let mut lines = Vec::new();
     let permissions = &granted.permissions;
+    if let Some(prefix) = &granted.prefix {
+        lines.push(format!("prefix {prefix}"));
+    }
     if !permissions.environment.is_empty() {
         lines.push(format!("may read the environment variables {}", permissions.environment.join(", ")));
     }
@@ -92,17 +127,20 @@ fn grants(granted: &Granted) -> Vec<String> {
             Access::Read => "read",
             Access::ReadWrite => "read and write",
         };
-        lines.push(format!("may {verb} {} as {}", mount.host.display(), mount.guest));
+        let missing = if mount.host.is_dir() { "" } else { ", which is not there" };
+        lines.push(format!("may {verb} {} as {}{missing}", mount.host.display(), mount.guest));
     }
-    let (limits, default) = (&granted.limits, &Limits::DEFAULT);
-    if limits.fuel != default.fuel {
-        lines.push(format!("fuel {}", crate::sandbox::thousands(limits.fuel)));
+    if !granted.config.is_empty() {
+        lines.push(format!("is configured by {}", granted.config.join(", ")));
     }
-    if limits.timeout != default.timeout {
-        lines.push(format!("timeout {}", humantime::format_duration(limits.timeout)));
+    if let Some(limit) = granted.rate_limit {
+        lines.push(format!("{limit} of each tool"));
     }
-    if limits.memory != default.memory {
-        lines.push(format!("memory {}", limits.memory.display().iec()));
+    let named = |(key, amount): (&str, Amount)| format!("{key} {amount}");
+    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(named));
+    for (tool, Different(limits)) in &granted.tools {
+        let limits: Vec<String> = limits.iter().copied().map(named).collect();
+        lines.push(format!("tool {tool}: {}", limits.join(", ")));
     }
     lines
 }

@@ -21,7 +21,9 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
             let service = Arc::new(start(config, true, &stop)?);
             report_on_signal(&service).context("failed to listen for signals")?;
             let (reader, writer) = streams::standard();
-            stdio::serve(service, reader, writer, stop).await.context("failed to read standard input")?;
+            let ended = stdio::serve(Arc::clone(&service), reader, writer, stop).await;
+            service.tally().log();
+            ended.context("failed to read standard input")?;
             return Ok(ExitCode::SUCCESS);
         };
         // First of all: an address that is in use should not start anything.
@@ -29,7 +31,9 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         tracing::info!(plugins = %config.plugins.display(), "serving over HTTP");
         let service = Arc::new(start(config, true, &stop)?);
         report_on_signal(&service).context("failed to listen for signals")?;
-        http::serve(service, listener, stop).await?;
+        let ended = http::serve(Arc::clone(&service), listener, stop).await;
+        service.tally().log();
+        ended?;
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 use super::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
 use super::revision::Revision;
 use super::shape;
-use crate::admission::Why;
-use crate::sandbox::{CallError, Usage};
+use crate::sandbox::{CallError, Usage, crash};
 use crate::service::{Answer, Failure};
 
 /// The client did not declare what a tool needs (2026-07-28, "Error Codes").
@@ -59,12 +58,7 @@ pub(super) fn outcome(
         Err(Failure::Refused(refused)) => {
             // Rounded up: a hint that is a moment early is a second refusal.
             let wait = u64::try_from(refused.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-            let (kind, why) = match refused.why {
-                Why::Busy => ("busy", "The server is busy.".to_owned()),
-                Why::ClientRate(limit) => ("rate", format!("More than {limit} (client_rate_limit raises it).")),
-                Why::ToolRate(limit) => ("rate", format!("More than {limit} of this tool (rate_limit raises it).")),
-                Why::Resting => ("resting", "The tool's plugin crashed call after call and rests.".to_owned()),
-            };
+            let (kind, why) = (refused.why.kind(), refused.why.message());
             let mut result = failure(&format!("{why} Try again in {wait} ms."), Some(kind), usage);
             add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
             Some(Ok(result))
@@ -73,10 +67,9 @@ pub(super) fn outcome(
             CallError::InvalidArguments(text) => failed(&text, Some("invalid-arguments")),
             CallError::Failed(text) => failed(&text, None),
             CallError::Limit(limit) => failed(&limit.message(), Some(limit.kind())),
-            CallError::Trap { what, stderr: Some(stderr) } => {
-                failed(&format!("The tool crashed: {what}. It wrote: {stderr}"), Some("trap"))
+            CallError::Trap { what, stderr } => {
+                failed(&format!("The tool crashed: {}.", crash(&what, stderr.as_deref())), Some("trap"))
             }
-            CallError::Trap { what, stderr: None } => failed(&format!("The tool crashed: {what}."), Some("trap")),
             CallError::InvalidOutput(what) => {
                 failed(&format!("The tool's output is not valid: {what}."), Some("invalid-output"))
             }
@@ -122,7 +115,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::admission::Refused;
+    use crate::admission::{Bound, Refused, Why};
     use crate::rate::RateLimit;
     use crate::sandbox::Limit;
     use crate::schema::Violation;
@@ -147,7 +140,10 @@ mod tests {
             told(Failure::Incapable(Map::from_iter([("sampling".to_owned(), json!({}))])), Revision::LATEST),
             told(Failure::BadArguments(vec![violation()]), latest),
             told(Failure::BadArguments(vec![violation()]), Revision::V2025_06_18),
-            told(refused(Why::Busy), latest),
+            told(refused(Why::Busy { bound: Bound::Server, most: 64 }), latest),
+            told(refused(Why::Busy { bound: Bound::Plugin, most: 16 }), latest),
+            told(refused(Why::Busy { bound: Bound::Client, most: 32 }), latest),
+            told(refused(Why::Busy { bound: Bound::Queue, most: 1024 }), latest),
             told(refused(Why::ToolRate(limit)), latest),
             told(refused(Why::ClientRate(limit)), latest),
             told(refused(Why::Resting), latest),

@@ -5,14 +5,17 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use crate::toml_file::setting::{any, positive};
+
 /// When a plugin rests, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerRules {
     /// Crashes in a row after which it rests; 0 never lets it.
+    #[serde(deserialize_with = "any")]
     pub crashes: u32,
     /// How long it rests.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub rest: Duration,
 }
 

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use crate::text::clean;
 
 /// The files of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,31 +44,90 @@ impl Fingerprint {
     }
 }
 
-/// Every plugin in `folder`, by id. Symlinks are followed.
+/// What is in the folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Every plugin, by id.
+    pub plugins: BTreeMap<String, Files>,
+    /// What looks as if it was meant to be one, or to be about one, and is not: by name, and why.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// Looks at `folder`, if it is there. Symlinks are followed.
 ///
 /// # Errors
 ///
-/// The folder cannot be read. A folder that is not there is empty, not an error.
-pub fn scan(folder: &Path) -> io::Result<BTreeMap<String, Files>> {
+/// The folder cannot be read.
+pub fn scan(folder: &Path) -> io::Result<Option<Found>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut plugins = BTreeMap::new();
+    let mut found = Found::default();
+    let mut grants = Vec::new();
     for entry in entries {
         let name = entry?.file_name();
-        let Some(id) = plugin_id(&name) else { continue };
-        // Gone between listing and looking, or a symlink to nothing: not there.
-        let Ok(metadata) = std::fs::metadata(component_path(folder, id)) else { continue };
-        if metadata.is_dir() {
+        let Some(id) = plugin_id(&name) else {
+            if let Some(why) = note(&name) {
+                found.note(&name.display(), &why);
+            }
+            grants.extend(stem(&name, ".toml").map(str::to_owned));
             continue;
+        };
+        match look(&component_path(folder, id)) {
+            Ok(Some(component)) => {
+                let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Fingerprint::of(&metadata));
+                let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
+                found.plugins.insert(id.to_owned(), Files { component, grant, wit });
+            }
+            // Gone between listing and looking.
+            Ok(None) => {}
+            Err(why) => found.note(&name.display(), &why),
         }
-        let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Fingerprint::of(&metadata));
-        let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
-        plugins.insert(id.to_owned(), Files { component: Fingerprint::of(&metadata), grant, wit });
     }
-    Ok(plugins)
+    for id in grants {
+        // The server's own configuration may be in the folder.
+        if !found.plugins.contains_key(&id) && id != "toolbay" {
+            found.note(&format_args!("{id}.toml"), &format!("a grant without {id}.wasm beside it"));
+        }
+    }
+    Ok(Some(found))
+}
+
+impl Found {
+    /// What people see of names is no more than what they say.
+    fn note(&mut self, name: &dyn Display, why: &str) {
+        self.notes.insert(clean(&name.to_string()).into_owned(), clean(why).into_owned());
+    }
+}
+
+/// What is called like a component.
+fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err("a folder, not a file".to_owned()),
+        Ok(metadata) => Ok(Some(Fingerprint::of(&metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
+            Ok(target) => Err(format!("a link to {}, which is not there", target.display())),
+            Err(_) => Ok(None),
+        },
+        // As of a link to itself.
+        Err(error) => Err(format!("cannot be looked at: {}", error.kind())),
+    }
+}
+
+/// What is to be said of a file that is called neither like a component nor like a grant.
+fn note(name: &OsStr) -> Option<String> {
+    let bytes = name.as_encoded_bytes();
+    let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
+    if !ending.eq_ignore_ascii_case(b".wasm") || bytes.starts_with(b".") {
+        return None;
+    }
+    Some(if name.to_str().is_none() {
+        "no plugin, because its name is not UTF-8 text".to_owned()
+    } else {
+        "no plugin, because its name does not end in .wasm in lower case".to_owned()
+    })
 }
 
 /// The id of the plugin whose component is called `name`; `None` for every other file.
@@ -130,7 +192,7 @@ mod tests {
     fn a_scan_follows_links_and_skips_what_is_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("plugins");
-        assert!(scan(&folder).unwrap().is_empty(), "a folder that is not there is empty");
+        assert_eq!(scan(&folder).unwrap(), None);
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(dir.path().join("elsewhere"), "x").unwrap();
         std::fs::write(folder.join("a.wasm"), "x").unwrap();
@@ -141,9 +203,27 @@ mod tests {
             std::os::unix::fs::symlink("../elsewhere", folder.join("link.wasm")).unwrap();
             std::os::unix::fs::symlink("nowhere", folder.join("broken.wasm")).unwrap();
         }
-        let plugins = scan(&folder).unwrap();
+        let Found { plugins, notes } = scan(&folder).unwrap().unwrap();
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "link"]);
         assert!(plugins["a"].grant.is_some() && plugins["link"].grant.is_none());
+        assert_eq!(notes["folder.wasm"], "a folder, not a file");
+        assert_eq!(notes["broken.wasm"], "a link to nowhere, which is not there");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_may_have_been_meant_is_noted_and_nothing_else() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["LOUD.WASM", "lonely.toml", "toolbay.toml", "readme.md", ".hidden.WASM", "a.wasm~", "wasm"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        std::fs::write(dir.path().join(OsStr::from_bytes(b"\xff.wasm")), "").unwrap();
+        std::os::unix::fs::symlink("loop.wasm", dir.path().join("loop.wasm")).unwrap();
+        let Found { plugins, notes } = scan(dir.path()).unwrap().unwrap();
+        assert!(plugins.is_empty(), "{plugins:?}");
+        let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+        insta::assert_snapshot!(notes.join("\n"), @"");
     }
 
     #[test]

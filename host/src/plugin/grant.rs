@@ -4,21 +4,29 @@
 //! means no permissions and the server's default limits.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::Spanned;
 
 use crate::limits::LimitsPatch;
 use crate::rate::RateLimit;
 use crate::toml_file;
+use crate::toml_file::setting::positive;
+
+/// How long a prefix may be: a tool's name is at most twice that.
+const PREFIX: usize = 64;
 
 /// A parsed `<plugin>.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
     /// Tools are offered as `PREFIX.NAME`.
+    #[serde(deserialize_with = "prefix")]
     pub prefix: Option<String>,
     /// The budget of a call, within the server's ceilings.
     pub limits: LimitsPatch,
@@ -93,11 +101,13 @@ pub struct Hints {
 #[serde(deny_unknown_fields, default)]
 pub struct ToolLimits {
     /// See [`LimitsPatch::fuel`].
+    #[serde(deserialize_with = "positive")]
     pub fuel: Option<u64>,
     /// See [`LimitsPatch::timeout`].
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub timeout: Option<Duration>,
     /// See [`LimitsPatch::output`].
+    #[serde(deserialize_with = "positive")]
     pub output: Option<ByteSize>,
 }
 
@@ -113,6 +123,7 @@ impl ToolLimits {
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
     /// Names of the server's environment variables that are passed through.
+    #[serde(deserialize_with = "variables")]
     pub environment: Vec<String>,
     /// Folders the plugin sees.
     pub mounts: Vec<Mount>,
@@ -125,9 +136,16 @@ pub struct Mount {
     /// The folder on the host; a relative path starts at the plugin folder.
     pub host: PathBuf,
     /// Where the plugin sees it: an absolute path.
+    #[serde(deserialize_with = "guest_path")]
     pub guest: String,
     /// What the plugin may do there.
     pub access: Access,
+    /// The folder as the operator wrote it.
+    #[serde(skip)]
+    pub written: PathBuf,
+    /// Where that stands: `weather.toml:7`.
+    #[serde(skip)]
+    pub place: String,
 }
 
 /// What a plugin may do in a mounted folder.
@@ -148,22 +166,10 @@ impl Grant {
     /// One line that says where the mistake is and what would be right.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
         let mut grant: Self = toml_file::parse(name, text)?;
-        if let Some(prefix) = &grant.prefix
-            && !is_tool_name(prefix)
-        {
-            return Err(format!("{name}: prefix {prefix:?} may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them"));
-        }
-        if grant.rate_limit.is_some_and(|limit| !limit.is_valid()) {
-            return Err(format!("{name}: rate_limit.per is too short for so many calls"));
-        }
-        for variable in &grant.permissions.environment {
-            if variable.is_empty() || variable.contains(['=', '\0']) {
-                return Err(format!("{name}: {variable:?} in permissions.environment is not a variable's name"));
-            }
-        }
-        for mount in &mut grant.permissions.mounts {
-            mount.check(name)?;
-            mount.host = folder.join(&mount.host);
+        for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
+            mount.place = format!("{name}:{line}");
+            mount.written = mem::take(&mut mount.host);
+            mount.host = folder.join(&mount.written);
         }
         Ok(grant)
     }
@@ -183,24 +189,76 @@ impl Grant {
     }
 }
 
-impl Mount {
-    fn check(&self, name: &str) -> Result<(), String> {
-        let guest = Path::new(&self.guest);
-        let plain = guest.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-        if guest.is_absolute() && plain {
-            Ok(())
-        } else {
-            Err(format!(
-                "{name}: guest = {:?} in permissions.mounts must be an absolute path without `..`, such as \"/data\"",
-                self.guest
-            ))
-        }
+/// In which line each mount names its folder. Messages about a folder that is
+/// not there come later than those about the file, and say where it stands all the same.
+fn lines_of_mounts(text: &str) -> Vec<usize> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Places {
+        permissions: Mounts,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Mounts {
+        mounts: Vec<Host>,
+    }
+    #[derive(Deserialize)]
+    struct Host {
+        host: Spanned<IgnoredAny>,
+    }
+    let places: Places = toml_file::read(text).unwrap_or_default();
+    places.permissions.mounts.iter().map(|mount| toml_file::position(text, mount.host.span().start).0).collect()
+}
+
+/// A prefix that makes valid names of tools.
+fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let prefix = String::deserialize(deserializer)?;
+    if !is_name(&prefix) || prefix.len() > PREFIX {
+        let wrong = format_args!("{prefix:?} may hold only A-Z a-z 0-9 _ - . and 1 to {PREFIX} of them");
+        return Err(D::Error::custom(wrong));
+    }
+    if prefix.starts_with('.') || prefix.ends_with('.') {
+        return Err(D::Error::custom(format_args!(
+            "{prefix:?} must not begin or end with a dot; one is put between it and the tool's name"
+        )));
+    }
+    Ok(Some(prefix))
+}
+
+/// A prefix for the tools of the plugin `id`: its id, or what of it a prefix can hold.
+pub fn prefix_for(id: &str) -> String {
+    let mut prefix: String = id.chars().map(|c| if is_name(c.encode_utf8(&mut [0; 4])) { c } else { '_' }).collect();
+    prefix.truncate(PREFIX);
+    let prefix = prefix.trim_matches('.');
+    if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
+}
+
+/// Names of variables, each of which somebody has decided about.
+fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let variables = Vec::<String>::deserialize(deserializer)?;
+    match variables.iter().find(|name| !is_name(name)) {
+        None => Ok(variables),
+        Some(name) if name.contains(['*', '?']) => Err(D::Error::custom(format_args!(
+            "{name:?} is no variable's name, and there are no patterns: name each variable"
+        ))),
+        Some(name) => Err(D::Error::custom(format_args!("{name:?} is no variable's name"))),
     }
 }
 
-/// Whether every character is one that a tool name may have, and there are few enough for a prefix.
-fn is_tool_name(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+/// Where a plugin can be shown a folder.
+fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let guest = String::deserialize(deserializer)?;
+    let path = Path::new(&guest);
+    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if path.is_absolute() && plain && !guest.contains('\0') {
+        return Ok(guest);
+    }
+    Err(D::Error::custom(format_args!("{guest:?} must be an absolute path without `..`, such as \"/data\"")))
+}
+
+/// Whether there are characters in it, and all of them are those of names.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 
 #[cfg(test)]
@@ -232,7 +290,9 @@ mod tests {
         .unwrap();
         assert_eq!(grant.prefix.as_deref(), Some("acme"));
         assert_eq!(grant.limits.fuel, Some(1000));
-        assert_eq!(grant.permissions.mounts[0].host, Path::new("/plugins/data"));
+        let mount = &grant.permissions.mounts[0];
+        assert_eq!((mount.host.as_path(), mount.written.as_path()), (Path::new("/plugins/data"), Path::new("data")));
+        assert_eq!(mount.place, "acme.toml:8");
         let config = grant.config_values();
         assert_eq!(config["units"], "metric");
         assert_eq!(config["depth"], "3");
@@ -245,20 +305,43 @@ mod tests {
 
     #[test]
     fn mistakes_say_what_would_be_right() {
-        let cases = [
-            ("prefix = \"a b\"", "acme.toml: prefix \"a b\" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them"),
-            ("[permission]", "acme.toml:1:2: unknown key `permission`; did you mean `permissions`?"),
-            (
-                "[[permissions.mounts]]\nhost = \"x\"\nguest = \"../x\"\naccess = \"read\"",
-                "acme.toml: guest = \"../x\" in permissions.mounts must be an absolute path without `..`, such as \"/data\"",
-            ),
-            (
-                "[permissions]\nenvironment = [\"A=B\"]",
-                "acme.toml: \"A=B\" in permissions.environment is not a variable's name",
-            ),
+        let long = format!("prefix = {:?}", "x".repeat(65));
+        let texts = [
+            "prefix = \"a b\"",
+            "prefix = \"\"",
+            "\nprefix = \".a\"",
+            "prefix = \"a.\"",
+            &long,
+            "[permission]",
+            "[[permissions.mounts]]\nhost = \"x\"\nguest = \"../x\"\naccess = \"read\"",
+            "[permissions]\nenvironment = [\"A=B\"]",
+            "[permissions]\nenvironment = [\"LANG\", \"*\"]",
+            "[permissions]\nenvironment = [\"LC_*\"]",
+            "[permissions]\nenvironment = [\"\"]",
+            "[permissions]\nenvironment = [\"A\\u0000\"]",
+            "[limits]\nconcurrency = 0",
+            "[limits]\ntimeout = \"0s\"",
+            "[tools.a.limits]\noutput = \"0B\"",
         ];
-        for (text, expected) in cases {
-            assert_eq!(parse(text).unwrap_err(), expected);
+        let said: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @"");
+    }
+
+    #[test]
+    fn a_suggested_prefix_is_a_valid_one() {
+        let long = "ü".repeat(100);
+        let cases = [
+            ("acme", "acme"),
+            ("two words", "two_words"),
+            (".x.", "x"),
+            ("..", "other"),
+            ("a+b", "a_b"),
+            (&long, &"_".repeat(64)),
+        ];
+        for (id, expected) in cases {
+            let prefix = prefix_for(id);
+            assert_eq!(prefix, expected);
+            assert_eq!(parse(&format!("prefix = {prefix:?}")).unwrap().prefix, Some(prefix));
         }
     }
 }

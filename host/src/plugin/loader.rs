@@ -18,7 +18,7 @@ use crate::catalog::{CheckedDefinition, check};
 use crate::definition::{Description, ToolDefinition};
 use crate::limits::Limits;
 use crate::rate::RateLimit;
-use crate::sandbox::{CallError, Compiled, Environment, PrepareError, Sandbox, Source, thousands};
+use crate::sandbox::{CallError, Compiled, Environment, Limit, PrepareError, Sandbox, Source, crash, thousands};
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
@@ -77,6 +77,19 @@ pub enum LoadError {
     Incomplete,
     /// It cannot serve; the text says why, in one line.
     Refused(String),
+    /// It cannot serve for a reason that may pass without a change of the file, such as other work on the machine.
+    Hindered(String),
+}
+
+impl LoadError {
+    /// The reason, in one line.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Gone => "it is not there any more",
+            Self::Incomplete => "the file is incomplete",
+            Self::Refused(why) | Self::Hindered(why) => why,
+        }
+    }
 }
 
 /// Loads plugins, several at once.
@@ -171,6 +184,7 @@ impl Loader {
                 }
                 Err(LoadError::Gone) => String::new(),
                 Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{id}.wit: {why}"))),
+                Err(LoadError::Hindered(why)) => return Err(LoadError::Hindered(format!("{id}.wit: {why}"))),
                 Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
             };
             let name = format!("{id}.toml");
@@ -181,11 +195,12 @@ impl Loader {
                 }
                 Err(LoadError::Gone) => Grant::default(),
                 Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{name}: {why}"))),
+                Err(LoadError::Hindered(why)) => return Err(LoadError::Hindered(format!("{name}: {why}"))),
                 Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
             };
             Ok((Source { file, wit }, grant))
         });
-        read.await.unwrap_or_else(|error| Err(LoadError::Refused(format!("reading it failed: {error}"))))
+        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }
 
     /// The component in the file: one in use already, one compiled before, or
@@ -238,6 +253,7 @@ impl Loader {
     async fn compile(&self, source: Source) -> Result<Compiled, LoadError> {
         self.sandbox.compile(source).await.map_err(|error| match error {
             PrepareError::Incomplete => LoadError::Incomplete,
+            PrepareError::Hindered(_) | PrepareError::Unwritten => LoadError::Hindered(error.to_string()),
             error => LoadError::Refused(error.to_string()),
         })
     }
@@ -250,10 +266,7 @@ impl Loader {
             let description = finished.result.map_err(|error| describe_failed(&error))?;
             Ok((compiled, description))
         });
-        described
-            .await
-            .map_err(|error| LoadError::Refused(format!("asking for its tools failed: {error}")))?
-            .map_err(LoadError::Refused)
+        described.await.map_err(|error| LoadError::Hindered(format!("asking for its tools failed: {error}")))?
     }
 
     /// Checks what the plugin said, on the guests' runtime: schemas may be slow to compile.
@@ -274,7 +287,7 @@ impl Loader {
         });
         checked
             .await
-            .map_err(|error| LoadError::Refused(format!("checking its tools failed: {error}")))?
+            .map_err(|error| LoadError::Hindered(format!("checking its tools failed: {error}")))?
             .map_err(LoadError::Refused)
     }
 
@@ -289,12 +302,14 @@ impl Loader {
 
     /// Remembers a refusal by digest: the same bytes will not do better, and may cost minutes again.
     fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
-        if let Err(LoadError::Refused(why)) = &mut result {
-            if why.len() > REASON {
-                // What a stranger wrote is in it: a name, a list of imports.
-                why.truncate(why.floor_char_boundary(REASON));
-                why.push('…');
-            }
+        if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result
+            && why.len() > REASON
+        {
+            // What a stranger wrote is in it: a name, a list of imports.
+            why.truncate(why.floor_char_boundary(REASON));
+            why.push('…');
+        }
+        if let Err(LoadError::Refused(why)) = &result {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             if refusals.len() >= REFUSALS {
                 refusals.clear();
@@ -321,7 +336,11 @@ impl Loader {
 fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
-        kind => LoadError::Refused(format!("cannot be read: {kind}")),
+        // These change with the file; anything else, such as too many open files, may pass.
+        kind @ (io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory) => {
+            LoadError::Refused(format!("cannot be read: {kind}"))
+        }
+        _ => LoadError::Hindered(format!("cannot be read: {error}")),
     };
     let mut options = File::options();
     options.read(true);
@@ -346,20 +365,24 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
 }
 
 /// What to say when `list-tools` did not answer.
-pub(crate) fn describe_failed(error: &CallError) -> String {
+pub(crate) fn describe_failed(error: &CallError) -> LoadError {
     let why = match error {
         CallError::Limit(limit) => {
             // The keys that raise a call's limits do not raise this one's.
             let message = limit.message();
             message.split(" (limits.").next().unwrap_or_default().replace("The tool", "it")
         }
-        CallError::Trap { what, stderr: Some(stderr) } => format!("it crashed: {what}; it wrote: {stderr}"),
-        CallError::Trap { what, stderr: None } => format!("it crashed: {what}"),
+        CallError::Trap { what, stderr } => format!("it crashed: {}", crash(what, stderr.as_deref())),
         CallError::InvalidArguments(text)
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
         CallError::Cancelled => "the load was cancelled".to_owned(),
     };
-    format!("did not list its tools: {}", why.replace('\n', "; "))
+    let why = format!("did not list its tools: {}", why.replace('\n', "; "));
+    match error {
+        // The wall clock runs faster for a guest on a busy machine; the others do not know about that.
+        CallError::Limit(Limit::Deadline(_)) | CallError::Internal(_) => LoadError::Hindered(why),
+        _ => LoadError::Refused(why),
+    }
 }

@@ -9,7 +9,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::folder::{self, Files};
+use super::folder::{self, Files, Found};
 use super::loader::{LoadError, Loaded, Loader};
 use super::watcher::{Changes, Watcher};
 use crate::catalog::{Entry, Publisher, Snapshot, assemble};
@@ -33,6 +33,12 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How long an incomplete file may stay as it is before that is a problem to report.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long after a load was hindered it is tried again; then twice as long, and so on.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The longest time between two tries.
+const LAST_RETRY: Duration = Duration::from_mins(10);
+
 /// Owns everything that loading changes; nobody else writes to it.
 pub struct Reloader {
     loader: Arc<Loader>,
@@ -42,8 +48,13 @@ pub struct Reloader {
     tickets: u64,
     /// What is hidden by another plugin's tool of the same name, and has been said.
     hidden: BTreeSet<String>,
+    /// What is in the folder and no plugin, as it was last found, and what of it has been said.
+    notes: BTreeMap<String, String>,
+    noted: BTreeMap<String, String>,
     /// The first look at the folder has been taken.
     looked: bool,
+    /// There was no folder at the last look.
+    missing: bool,
     /// When the oldest change that is not published yet came about.
     changed: Option<Instant>,
     /// When something last happened in the folder.
@@ -61,12 +72,30 @@ struct Slot {
     entry: Entry,
     /// The load in flight: its ticket, and how to stop it.
     load: Option<(u64, AbortHandle)>,
+    /// When a load that was hindered is tried again.
+    retry: Option<Retry>,
     /// Since when the file has been incomplete.
     incomplete: Option<Instant>,
     /// The file is gone; the entry stays until that is published, in case it comes back at once.
     gone: bool,
     /// Found by the first look, and not tried yet.
     initial: bool,
+}
+
+/// When a load that was hindered is tried again.
+#[derive(Clone, Copy, Debug)]
+struct Retry {
+    at: Instant,
+    /// How long it is until then, from the try before.
+    pause: Duration,
+}
+
+impl Retry {
+    /// The first retry, or the next one after `before`.
+    fn after(before: Option<Self>) -> Self {
+        let pause = before.map_or(RETRY, |before| (before.pause * 2).min(LAST_RETRY));
+        Self { at: Instant::now() + pause, pause }
+    }
 }
 
 impl Reloader {
@@ -80,7 +109,10 @@ impl Reloader {
             loads: JoinSet::new(),
             tickets: 0,
             hidden: BTreeSet::new(),
+            notes: BTreeMap::new(),
+            noted: BTreeMap::new(),
             looked: false,
+            missing: false,
             changed: None,
             busy: now.checked_sub(SETTLE).unwrap_or(now),
             ready: now,
@@ -95,7 +127,7 @@ impl Reloader {
         looks.reset();
         loop {
             self.publish_if_due();
-            let due = self.due();
+            let (due, retry) = (self.due(), self.retry());
             tokio::select! {
                 () = stop.cancelled() => return,
                 changes = next_changes(&mut watcher) => {
@@ -108,6 +140,7 @@ impl Reloader {
                     Err(error) => tracing::error!(%error, "a load failed unexpectedly"),
                 },
                 () = until(due) => {}
+                () = until(retry) => self.try_again(),
                 _ = looks.tick() => self.look(&Changes::default()).await,
             }
         }
@@ -117,7 +150,7 @@ impl Reloader {
     async fn look(&mut self, changes: &Changes) {
         let loader = Arc::clone(&self.loader);
         let found = match tokio::task::spawn_blocking(move || folder::scan(loader.folder())).await {
-            Ok(Ok(found)) => found,
+            Ok(Ok(found)) => self.say_whether_it_is_there(found),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the plugin folder cannot be read; what was loaded goes on serving");
                 return;
@@ -127,9 +160,16 @@ impl Reloader {
                 return;
             }
         };
+        let Found { plugins: found, notes } = found;
+        if notes != self.notes {
+            self.notes = notes;
+            self.busy = Instant::now();
+            self.changed.get_or_insert(self.busy);
+        }
         for (id, slot) in &mut self.slots {
             if !found.contains_key(id) && !slot.gone {
                 slot.gone = true;
+                slot.retry = None;
                 slot.stop();
                 // Perhaps no event spoke of it: it may be back in a moment, as when a file is replaced.
                 self.busy = Instant::now();
@@ -146,17 +186,54 @@ impl Reloader {
                 continue;
             }
             slot.files = Some(files);
-            slot.stop();
-            self.tickets += 1;
-            let (ticket, load) = (self.tickets, Arc::clone(&self.loader).load(id.clone()));
-            let task = self.loads.spawn(async move { (id, ticket, load.await) });
-            slot.load = Some((ticket, task));
+            slot.retry = None;
+            self.begin(&id);
         }
         if !self.looked {
             self.looked = true;
             // Even an empty folder is a first snapshot: whoever waits for one learns that it is complete.
             self.changed.get_or_insert_with(Instant::now);
         }
+    }
+
+    /// Begins to load the plugin, instead of a load of it that is in flight.
+    fn begin(&mut self, id: &str) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        slot.stop();
+        self.tickets += 1;
+        let (id, ticket, load) = (id.to_owned(), self.tickets, Arc::clone(&self.loader).load(id.to_owned()));
+        let task = self.loads.spawn(async move { (id, ticket, load.await) });
+        slot.load = Some((ticket, task));
+    }
+
+    /// When the next load is to be tried again.
+    fn retry(&self) -> Option<Instant> {
+        let waiting = self.slots.values().filter(|slot| slot.load.is_none());
+        waiting.filter_map(|slot| Some(slot.retry?.at)).min()
+    }
+
+    /// Begins the loads whose time to be tried again has come.
+    fn try_again(&mut self) {
+        let now = Instant::now();
+        let due = |slot: &Slot| slot.load.is_none() && slot.retry.is_some_and(|retry| retry.at <= now);
+        let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            self.begin(&id);
+        }
+    }
+
+    /// Logs, once, that the folder went away or came back; one that is not there is empty.
+    fn say_whether_it_is_there(&mut self, found: Option<Found>) -> Found {
+        let folder = self.loader.folder().display();
+        match (&found, self.missing) {
+            (None, false) => {
+                tracing::warn!("the plugin folder {folder} is not there any more; its tools are gone until it is back");
+            }
+            (Some(_), true) => tracing::info!("the plugin folder {folder} is back"),
+            _ => {}
+        }
+        self.missing = found.is_none();
+        found.unwrap_or_default()
     }
 
     /// Takes in how a load ended, unless a newer one has begun.
@@ -195,8 +272,14 @@ impl Reloader {
         let complete = self.slots.values().all(|slot| !slot.initial);
         let entries: BTreeMap<String, Entry> =
             self.slots.iter().map(|(id, slot)| (id.clone(), slot.entry.clone())).collect();
-        let snapshot = assemble(&entries, complete);
+        let snapshot = Snapshot { notes: self.notes.clone(), ..assemble(&entries, complete) };
         self.say_what_is_hidden(&snapshot, &entries);
+        for (name, why) in &self.notes {
+            if self.noted.get(name) != Some(why) {
+                tracing::info!("{name} in the plugin folder: {why}");
+            }
+        }
+        self.noted.clone_from(&self.notes);
         if self.publisher.publish(snapshot) {
             tracing::debug!("the list of tools changed");
         }
@@ -235,6 +318,7 @@ impl Slot {
         match result {
             Ok(Loaded { plugin, remarks }) => {
                 self.incomplete = None;
+                self.retry = None;
                 let same = self.entry.plugin.as_ref().is_some_and(|old| old.same_as(&plugin));
                 if same && self.entry.problem.is_none() {
                     return false;
@@ -255,6 +339,19 @@ impl Slot {
             }
             Err(LoadError::Refused(why)) => {
                 self.incomplete = None;
+                self.retry = None;
+                self.complain(id, &why);
+                self.entry.problem = Some(why);
+            }
+            Err(LoadError::Hindered(why)) => {
+                self.incomplete = None;
+                let retry = Retry::after(self.retry);
+                self.retry = Some(retry);
+                let why = format!("{why}; it is tried again");
+                if self.entry.problem.as_ref() == Some(&why) {
+                    tracing::debug!(plugin = id, pause = ?retry.pause, "hindered again: {why}");
+                    return false;
+                }
                 self.complain(id, &why);
                 self.entry.problem = Some(why);
             }
@@ -291,5 +388,23 @@ async fn until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_between_tries_grows_to_a_bound() {
+        let mut retry = None;
+        let pauses: Vec<u64> = (0..12)
+            .map(|_| {
+                let next = Retry::after(retry);
+                retry = Some(next);
+                next.pause.as_secs()
+            })
+            .collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
     }
 }

@@ -261,9 +261,27 @@ impl Observer for Nobody {
 }
 
 /// The end of `text`, at most [`STDERR_SHOWN`] bytes; nothing if it is blank.
+///
+/// Without the line in which Rust says how to see more: here there is no more to see.
 fn tail(text: &str) -> Option<String> {
     let text = clean(text);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
+    let text = lines.join("\n");
     let text = text.trim();
     let start = text.ceil_char_boundary(text.len().saturating_sub(STDERR_SHOWN));
     text.get(start..).filter(|tail| !tail.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_standard_error_the_end_is_shown_without_advice_that_does_not_help() {
+        let panic = "\nthread 'main' panicked at src/lib.rs:3:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        assert_eq!(tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
+        assert_eq!(tail(" \n"), None);
+        let long = format!("{}é{}", "x".repeat(10), "y".repeat(STDERR_SHOWN - 1));
+        assert_eq!(tail(&long).unwrap(), "y".repeat(STDERR_SHOWN - 1));
+    }
 }

@@ -51,7 +51,7 @@ impl Compiler {
 
     /// Compiles `source` into the file `output`. Dropping the future kills the child.
     pub(super) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
-        let broken = |what: &str| PrepareError::Compiler(format!("the compiler could not be {what}"));
+        let broken = |what: &str| PrepareError::Hindered(format!("the compiler could not be {what}"));
         let mut child = Command::new(&self.program)
             .arg("compile-worker")
             .arg(self.stack.as_u64().to_string())
@@ -69,7 +69,7 @@ impl Compiler {
             Ok(done) => done.map_err(|error| broken(&format!("used: {error}")))?,
             Err(_elapsed) => {
                 let timeout = humantime::format_duration(self.limits.timeout);
-                return Err(PrepareError::Compiler(format!(
+                return Err(PrepareError::Hindered(format!(
                     "compiling it took longer than {timeout} (compile.timeout)"
                 )));
             }
@@ -99,6 +99,8 @@ impl Compiler {
             }
             // SIGABRT is how Rust ends when there is no memory.
             Some(6) => Err(self.out_of_memory()),
+            // Somebody else's: most likely the machine had no memory left.
+            Some(9) => Err(PrepareError::Hindered("compiling it was killed from outside (signal 9)".to_owned())),
             Some(signal) => Err(PrepareError::Compiler(format!("compiling it crashed the compiler (signal {signal})"))),
         }
     }

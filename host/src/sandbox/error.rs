@@ -1,5 +1,6 @@
 //! Why a call ended without an output, and the one place that says what a limit's message is.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -30,6 +31,29 @@ pub enum CallError {
     Cancelled,
     /// A fault of ours; the text is for the log alone.
     Internal(String),
+}
+
+impl fmt::Display for CallError {
+    /// In the words of the log; the peer is told by `mcp/outcome`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
+            Self::Failed(text) | Self::Internal(text) => f.write_str(text),
+            Self::Limit(limit) => f.write_str(&limit.message()),
+            Self::Trap { what, stderr } => f.write_str(&crash(what, stderr.as_deref())),
+            Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+/// What is said of a crash: first what the guest wrote last, which is where its
+/// language says what went wrong, then what the sandbox saw.
+pub(crate) fn crash(what: &str, stderr: Option<&str>) -> String {
+    match stderr {
+        Some(stderr) => format!("{stderr} ({what})"),
+        None => what.to_owned(),
+    }
 }
 
 /// A limit that a call met, with the value that it met.
@@ -160,6 +184,10 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::Limit(Limit::Handles(limits.handles));
     }
+    // More guests than admission lets in: loading plugins hold some of the slots for calls.
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        return CallError::Internal(format!("no slot for a guest was free: {error}"));
+    }
     // wasmtime has no types for these; their words are pinned by tests with a guest each.
     let root = error.root_cause().to_string();
     if root.contains("fuel allocated for hostcalls") {
@@ -178,6 +206,38 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
         return CallError::Trap { what: format!("it exited with code {}", exit.0), stderr: evidence.stderr };
     }
     CallError::Trap { what: root, stderr: evidence.stderr }
+}
+
+/// What to say of a component that the pool has no room for, by the ceilings that it was made by; `None` for any other
+/// error. wasmtime has no types for these; their words are pinned by a test with a component each.
+pub(super) fn too_large(root: &str) -> Option<String> {
+    let numbers = root.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
+    // Some have an index before the two that count.
+    let numbers: Vec<u64> = numbers.collect();
+    let [.., asked, most] = numbers[..] else { return None };
+    let [size, largest] = [asked, most].map(|n| bytes(ByteSize::b(n)));
+    let [asked, most] = [asked, most].map(thousands);
+    if root.starts_with("memory has a minimum byte size") {
+        return Some(format!(
+            "it needs {size} of memory to begin with, and the server's ceiling is {largest} (ceilings.memory raises it)"
+        ));
+    }
+    if root.contains("has a minimum element size") {
+        return Some(format!(
+            "it needs a table of {asked} elements, and the server's ceiling is {most} (ceilings.table_elements raises it)"
+        ));
+    }
+    let (what, key) = if root.contains("core module instances") {
+        ("core instances", Some("ceilings.instances"))
+    } else if root.contains("linear memories") || root.starts_with("defined memories count") {
+        ("memories", Some("ceilings.memories"))
+    } else if root.contains(" tables, which exceeds") || root.starts_with("defined tables count") {
+        ("tables", None)
+    } else {
+        return None;
+    };
+    let cure = key.map(|key| format!(" ({key} raises it)")).unwrap_or_default();
+    Some(format!("it has {asked} {what}, and the server's ceiling is {most}{cure}"))
 }
 
 /// `10_000` as `10,000`.

@@ -14,16 +14,22 @@ use crate::text::clean;
 
 /// The texts of a definition without what only acts.
 pub(super) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
-    ToolDefinition { title: tool.title.map(cleaned), description: tool.description.map(cleaned), ..tool }
+    let mut cleaner = Cleaner::default();
+    ToolDefinition {
+        title: tool.title.map(|text| cleaner.text(text)),
+        description: tool.description.map(|text| cleaner.text(text)),
+        ..tool
+    }
 }
 
 /// Takes over a tool definition as it is; the loader checks it.
 pub(super) fn definition(tool: types::ToolDefinition) -> ToolDefinition {
+    let mut cleaner = Cleaner::default();
     ToolDefinition {
         // A name is checked, not cleaned: what it would become is not what was meant.
         name: tool.name,
-        title: tool.title.map(cleaned),
-        description: tool.description.map(cleaned),
+        title: tool.title.map(|text| cleaner.text(text)),
+        description: tool.description.map(|text| cleaner.text(text)),
         input_schema: tool.input_schema,
         output_schema: tool.output_schema,
         annotations: tool.annotations.map(|hints| Annotations {
@@ -56,16 +62,17 @@ pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, Ca
     if size as u64 > limits.output.as_u64() {
         return Err(CallError::Limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
     }
+    let mut cleaner = Cleaner::default();
     let content = output
         .content
         .into_iter()
         .enumerate()
         .map(|(index, block)| {
-            content(block).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
+            content(block, &mut cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
         })
         .collect::<Result<_, _>>()?;
-    let structured = output.structured.map(|text| json("structured", &text)).transpose()?;
-    let meta = match output.meta.map(|text| json("meta", &text)).transpose()? {
+    let structured = output.structured.map(|text| json("structured", &text, &mut cleaner)).transpose()?;
+    let meta = match output.meta.map(|text| json("meta", &text, &mut cleaner)).transpose()? {
         None => Map::new(),
         Some(Value::Object(members)) => members,
         Some(_) => return Err(CallError::InvalidOutput("meta is not a JSON object".into())),
@@ -75,19 +82,48 @@ pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, Ca
 
 /// A failure's message, at most as long as a result may be.
 pub(super) fn message(text: String, limits: &Limits) -> String {
-    let mut text = cleaned(text);
+    let mut text = Cleaner::default().text(text);
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));
     text
 }
 
-/// Text without what only acts.
-fn cleaned(text: String) -> String {
-    match clean(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(cleaned) => {
-            tracing::debug!(removed = text.len() - cleaned.len(), "removed control characters from a guest's text");
-            cleaned
+/// Takes what only acts out of a guest's text, and says in the log how much that was.
+#[derive(Default)]
+struct Cleaner {
+    /// In bytes.
+    removed: usize,
+}
+
+impl Cleaner {
+    fn text(&mut self, text: String) -> String {
+        match clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cleaned) => {
+                self.removed += text.len() - cleaned.len();
+                cleaned
+            }
+        }
+    }
+
+    /// Every text in it, the names of members too. It stays the JSON that it is.
+    fn value(&mut self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(members) => {
+                // Of two names that become the same, the last counts, as where a name is given twice.
+                members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
+            }
+            value => value,
+        }
+    }
+}
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        if self.removed > 0 {
+            tracing::debug!(removed = self.removed, "removed control characters from a guest's text, in bytes");
         }
     }
 }
@@ -98,22 +134,24 @@ fn size(block: &types::Content) -> usize {
     texts.into_iter().flatten().map(String::len).sum::<usize>() + block.data.as_ref().map_or(0, Vec::len)
 }
 
-fn json(member: &str, text: &str) -> Result<Value, CallError> {
-    serde_json::from_str(text).map_err(|error| CallError::InvalidOutput(format!("{member} is not JSON: {error}")))
+fn json(member: &str, text: &str, cleaner: &mut Cleaner) -> Result<Value, CallError> {
+    let value = serde_json::from_str(text);
+    let value = value.map_err(|error| CallError::InvalidOutput(format!("{member} is not JSON: {error}")))?;
+    Ok(cleaner.value(value))
 }
 
 /// Reads a block by its kind: a member that is missing, or one too many, is the author's mistake.
-fn content(block: types::Content) -> Result<Content, String> {
+fn content(block: types::Content, cleaner: &mut Cleaner) -> Result<Content, String> {
     let mut members = Members { block };
     let body = match members.block.kind {
-        types::ContentKind::Text => Body::Text(cleaned(members.need("text", |b| &mut b.text)?)),
+        types::ContentKind::Text => Body::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
         types::ContentKind::Image => Body::Image(members.media("image")?),
         types::ContentKind::Audio => Body::Audio(members.media("audio")?),
         types::ContentKind::ResourceLink => Body::ResourceLink(ResourceLink {
             uri: members.uri()?,
-            name: cleaned(members.need("name", |b| &mut b.name)?),
-            title: members.block.title.take().map(cleaned),
-            description: members.block.description.take().map(cleaned),
+            name: cleaner.text(members.need("name", |b| &mut b.name)?),
+            title: members.block.title.take().map(|text| cleaner.text(text)),
+            description: members.block.description.take().map(|text| cleaner.text(text)),
             mime_type: members.mime_type()?,
             size: members.block.size.take(),
         }),
@@ -121,7 +159,7 @@ fn content(block: types::Content) -> Result<Content, String> {
             uri: members.uri()?,
             mime_type: members.mime_type()?,
             content: match (members.block.text.take(), members.block.data.take()) {
-                (Some(text), None) => ResourceContent::Text(cleaned(text)),
+                (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
                 (None, Some(data)) => ResourceContent::Blob(data.into()),
                 (None, None) => return Err("is a resource without `text` or `data`".into()),
                 (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
@@ -312,6 +350,19 @@ mod tests {
         let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT).unwrap();
         assert_eq!(shown.content[0].body, Body::Text("red".into()));
         assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT), "no");
+    }
+
+    #[test]
+    fn every_text_in_structured_content_is_cleaned_and_it_stays_json() {
+        let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
+        let structured = types::Output { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
+        let shown = check(structured, &Limits::DEFAULT).unwrap();
+        let expected = serde_json::json!({"a": ["red", {"k": "safeexe", "n": 1.5, "t": true}], "x": null});
+        assert_eq!(shown.structured.as_ref(), Some(&expected));
+        assert_eq!(Value::Object(shown.meta), expected);
+        let mut cleaner = Cleaner::default();
+        cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
+        assert_eq!(cleaner.removed, 4 + 3);
     }
 
     #[test]

@@ -65,9 +65,15 @@ pub enum PrepareError {
     /// A component that does not validate or compile.
     #[error("{0}")]
     Invalid(String),
+    /// A valid one that is larger than the server's ceilings.
+    #[error("{0}")]
+    TooLarge(String),
     /// The compiler met a limit or broke on it.
     #[error("{0}")]
     Compiler(String),
+    /// The compiler did not come to an end for a reason that may pass, such as other work on the machine.
+    #[error("{0}")]
+    Hindered(String),
     /// The compiled code could not be written where it should be.
     #[error("the compiled code could not be written")]
     Unwritten,
@@ -114,7 +120,8 @@ impl Prepared {
                 CommandPre::new(pre).map_err(|error| PrepareError::Link(one_line(&format!("{error:#}"))))?,
             ),
             (None, refused) => {
-                let exports = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
+                let nothing = || "nothing: is `export!(…)` missing?".to_owned();
+                let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
                 let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
                 return Err(PrepareError::NoTools(why.map_or(exports.clone(), |why| format!("{exports} ({why})"))));
             }

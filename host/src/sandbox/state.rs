@@ -1,6 +1,7 @@
 //! What a store holds: the guest's WASI context, its limits, and where its logs and progress go.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
@@ -73,7 +74,14 @@ impl State {
                 Access::ReadWrite => FsPerms::ReadWrite,
             };
             wasi.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
-                format!("the folder mounted at {} cannot be opened: {}", mount.guest, error.root_cause())
+                let why = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+                    Some(io::ErrorKind::NotFound) => "is not there".to_owned(),
+                    Some(io::ErrorKind::NotADirectory) => "is not a folder".to_owned(),
+                    Some(io::ErrorKind::PermissionDenied) => "may not be opened by the server".to_owned(),
+                    _ => format!("cannot be opened: {}", error.root_cause()),
+                };
+                let (written, place) = (mount.written.display(), &mount.place);
+                format!("the folder {written}, to be mounted at {}, {why} (granted in {place})", mount.guest)
             })?;
         }
         let mut table = ResourceTable::new();

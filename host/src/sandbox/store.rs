@@ -18,6 +18,7 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use super::error::too_large;
 use crate::definition::Description;
 use crate::plugin::Digest;
 
@@ -52,6 +53,14 @@ struct Record {
     description: Description,
 }
 
+/// Why a compiled component is not used.
+enum Unusable {
+    /// It is not what it should be.
+    Damaged(String),
+    /// It is what it was, and this server's ceilings are lower: whoever compiles it says so.
+    TooLarge,
+}
+
 impl Store {
     /// Opens the store, making the folder if need be.
     ///
@@ -59,7 +68,7 @@ impl Store {
     ///
     /// Why it cannot be used, in one line.
     pub(super) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
-        make_private(folder).map_err(|why| format!("compiled components are not kept: {} {why}", folder.display()))?;
+        make_private(folder).map_err(|why| format!("compiled components are not kept: {why}"))?;
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let store = Self { folder: folder.to_owned(), engine: hasher.finish(), size: size.as_u64() };
@@ -78,7 +87,8 @@ impl Store {
                 Self::mark_used(&path);
                 Some(found)
             }
-            Err(why) => {
+            Err(Unusable::TooLarge) => None,
+            Err(Unusable::Damaged(why)) => {
                 tracing::warn!(%digest, "a compiled component is not used and compiled anew: {why}");
                 drop(fs::remove_file(&path));
                 None
@@ -86,18 +96,29 @@ impl Store {
         }
     }
 
-    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Description), String> {
-        let record: Record = serde_json::from_slice(text).map_err(|error| format!("its record is damaged: {error}"))?;
-        let path = self.folder.join(Path::new(&record.code).file_name().ok_or("its record is damaged")?);
-        let code = fs::read(&path).map_err(|error| format!("its code cannot be read: {error}"))?;
+    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Description), Unusable> {
+        let damaged = |why: String| Unusable::Damaged(why);
+        let record: Record =
+            serde_json::from_slice(text).map_err(|error| damaged(format!("its record is damaged: {error}")))?;
+        let name = Path::new(&record.code).file_name().ok_or_else(|| damaged("its record is damaged".to_owned()))?;
+        let path = self.folder.join(name);
+        let code = fs::read(&path).map_err(|error| damaged(format!("its code cannot be read: {error}")))?;
         if code.len() as u64 != record.length || crc32fast::hash(&code) != record.crc32 {
             // Whoever compiles it again must not find the damaged file in its place.
             drop(fs::remove_file(&path));
-            return Err("its code is damaged".to_owned());
+            return Err(damaged("its code is damaged".to_owned()));
         }
         drop(code);
-        let component = open(engine, &path).map_err(|error| error.root_cause().to_string())?;
+        let component = open(engine, &path).map_err(|error| {
+            let root = error.root_cause().to_string();
+            if too_large(&root).is_some() { Unusable::TooLarge } else { Unusable::Damaged(root) }
+        })?;
         Ok((component, record.description))
+    }
+
+    /// Whether the component with this digest, in hexadecimal, is kept.
+    pub(super) fn has(&self, digest: &str) -> bool {
+        self.record(digest).exists()
     }
 
     /// A file to compile into, which [`Store::keep`] keeps.
@@ -133,7 +154,7 @@ impl Store {
         Ok(())
     }
 
-    fn record(&self, digest: Digest) -> PathBuf {
+    fn record(&self, digest: impl std::fmt::Display) -> PathBuf {
         self.folder.join(format!("{digest}-{:016x}.json", self.engine))
     }
 
@@ -236,26 +257,36 @@ struct Listed {
     used: SystemTime,
 }
 
-/// Makes the folder, or checks that nobody else can write it.
+/// Makes the folder, or checks that nobody else can write it, or put another one in its place.
 fn make_private(folder: &Path) -> Result<(), String> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-        let cannot = |error: io::Error| format!("cannot be used: {error}");
+        let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
-        let metadata = fs::metadata(folder).map_err(cannot)?;
-        if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err("belongs to another user".to_owned());
-        }
-        if metadata.mode() & 0o022 != 0 {
-            return Err(format!("can be written by others (mode {:o}; chmod go-w mends it)", metadata.mode() & 0o777));
+        let me = rustix::process::geteuid().as_raw();
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        for (folder, own) in [(folder, true), (parent, false)] {
+            let metadata = fs::metadata(folder).map_err(cannot)?;
+            let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+            if owner != me && (own || owner != 0) {
+                return Err(format!("{} belongs to another user", folder.display()));
+            }
+            // In a sticky folder, as /tmp is, nobody moves what is another's.
+            if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
+                let mode = mode & 0o777;
+                return Err(format!(
+                    "{} can be written by others (mode {mode:o}; chmod go-w mends it)",
+                    folder.display()
+                ));
+            }
         }
         // Writing is what it is for; better known now than at the first plugin.
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
         Ok(())
     }
     #[cfg(not(unix))]
-    Err("cannot be checked for privacy on this system".to_owned())
+    Err(format!("{} cannot be checked for privacy on this system", folder.display()))
 }
 
 #[cfg(test)]
@@ -362,8 +393,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o770)).unwrap();
-        let error = Store::open(dir.path(), &engine(), ByteSize::mib(1)).unwrap_err();
-        assert!(error.ends_with("can be written by others (mode 770; chmod go-w mends it)"), "{error}");
+        for folder in [dir.path().to_owned(), dir.path().join("below")] {
+            let error = Store::open(&folder, &engine(), ByteSize::mib(1)).unwrap_err();
+            assert!(error.ends_with("can be written by others (mode 770; chmod go-w mends it)"), "{error}");
+        }
+        // Where everybody can write and nobody can move what is another's, there may be one.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        Store::open(&dir.path().join("below"), &engine(), ByteSize::mib(1)).unwrap();
     }
 
     #[test]

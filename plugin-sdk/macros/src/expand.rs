@@ -114,12 +114,16 @@ fn definition(options: &Options, description: &TokenStream, signature: &Signatur
         let key = format_ident!("{key}");
         flag.map(|flag| quote!(.#key(#flag)))
     });
-    quote! {
+    let definition = quote! {
         ::toolbay_plugin::Definition::new(<Self as ::toolbay_plugin::Tool>::NAME, #description)
             #(.input::<#input>())*
             .output::<#output>()
             #(#texts)*
             #(#flags)*
+    };
+    match &options.define {
+        Some(define) => quote!(#define(#definition)),
+        None => definition,
     }
 }
 

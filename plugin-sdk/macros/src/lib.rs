@@ -5,6 +5,7 @@
 //! do not clash, and one path, such as `module::count_words`, names both.
 
 mod description;
+mod entries;
 mod errors;
 mod expand;
 mod options;
@@ -16,7 +17,8 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use signature::Signature;
-use syn::{ItemFn, parse_macro_input};
+use syn::punctuated::Punctuated;
+use syn::{ItemFn, Path, Token, parse_macro_input};
 
 /// Makes a tool of a function.
 ///
@@ -40,6 +42,14 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
             quote!(#error #rest)
         })
         .into()
+}
+
+/// The entries of tools, given by their paths: what `export!` is made of.
+#[doc(hidden)]
+#[proc_macro]
+pub fn entries(tools: TokenStream) -> TokenStream {
+    let tools = parse_macro_input!(tools with Punctuated::<Path, Token![,]>::parse_terminated);
+    entries::of(&tools).into()
 }
 
 fn make(options: Tokens, function: &ItemFn) -> syn::Result<Tokens> {

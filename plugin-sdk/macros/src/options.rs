@@ -4,10 +4,10 @@ use crate::errors::Errors;
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
-use syn::{Expr, ExprLit, Lit, LitStr, Meta, Token};
+use syn::{Expr, ExprLit, Lit, LitStr, Meta, Path, Token};
 
 /// The keys, as they are listed to somebody who mistypes one.
-const KEYS: [&str; 7] = ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world"];
+const KEYS: [&str; 8] = ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "define"];
 
 /// The contract's longest tool name.
 const LONGEST_NAME: usize = 128;
@@ -21,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
+    /// Takes the definition and returns it.
+    pub(crate) define: Option<Path>,
 }
 
 impl Options {
@@ -50,6 +52,7 @@ impl Options {
             "destructive" => put(&mut self.destructive, meta, flag(meta)?),
             "idempotent" => put(&mut self.idempotent, meta, flag(meta)?),
             "open_world" => put(&mut self.open_world, meta, flag(meta)?),
+            "define" => put(&mut self.define, meta, function(meta)?),
             _ => Err(unknown(meta, &key)),
         }
     }
@@ -98,6 +101,16 @@ fn flag(meta: &Meta) -> syn::Result<bool> {
     }
     let key = path(meta);
     Err(syn::Error::new_spanned(meta, format!("`{key}` is a flag: write `{key}` or `{key} = false`")))
+}
+
+fn function(meta: &Meta) -> syn::Result<Path> {
+    match meta {
+        Meta::NameValue(syn::MetaNameValue { value: Expr::Path(function), .. }) => Ok(function.path.clone()),
+        _ => Err(syn::Error::new_spanned(
+            meta,
+            "`define` takes the name of a `fn(Definition) -> Definition`: `define = with_icons`",
+        )),
+    }
 }
 
 fn literal(meta: &Meta) -> Option<&Lit> {

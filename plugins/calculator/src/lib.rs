@@ -8,6 +8,7 @@ use statistics::Statistics;
 use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Numbers {
     /// The numbers, such as `[1, 2.5, -3]`.
     #[schemars(length(min = 1, max = 100_000))]
@@ -40,6 +41,7 @@ fn calculate_statistics(args: Numbers) -> Result<Json<Statistics>> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Expression {
     /// The expression, such as `2 * (3 + sqrt(16)) ^ 2`.
     #[schemars(length(min = 1, max = 10_000))]

@@ -12,6 +12,7 @@ use series::{Series, Summary};
 use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Bars {
     /// What to write above the chart.
     #[serde(default)]
@@ -28,6 +29,7 @@ struct Bars {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Line {
     /// What to write above the chart.
     #[serde(default)]

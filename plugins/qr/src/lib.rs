@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Picture {
     /// What the code says, such as an address.
     #[schemars(length(min = 1, max = 7089))]
@@ -25,6 +26,7 @@ struct Picture {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Drawing {
     /// What the code says, such as an address.
     #[schemars(length(min = 1, max = 7089))]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Text {
     /// The text to count in.
     text: String,
@@ -34,6 +35,7 @@ fn count_words(args: Text) -> Json<Count> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Title {
     /// The text, such as the title of an article.
     text: String,
@@ -64,6 +66,7 @@ fn slugify(args: Title) -> Result<String> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Texts {
     /// The text as it was.
     old: String,

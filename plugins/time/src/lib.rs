@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Place {
     /// The IANA time zone, such as `Europe/Berlin` or `UTC`.
     #[serde(default = "zone::utc")]
@@ -23,6 +24,7 @@ fn time_now(args: Place) -> Result<Json<Moment>> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Conversion {
     /// The date and time, such as `2026-03-01 14:30` or `2026-03-01T14:30:00Z`.
     /// An offset or a zone in it wins over `from`.
@@ -52,6 +54,7 @@ fn convert_time(args: Conversion) -> Result<Json<Converted>> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Interval {
     /// The first date and time, such as `2026-03-01 14:30`, or a date alone.
     start: String,

@@ -83,7 +83,7 @@ fn strikes(case: &Case) -> &'static str {
 fn outcome(case: &Case) -> String {
     let cell = |text: &str| text.replace('\n', "; ").replace('|', "\\|").replace('<', "\\<");
     match case.expected {
-        Expected::Ignored => "ignored".to_owned(),
+        Expected::Noted(why) => format!("no plugin, and noted: {}", cell(why)),
         Expected::Refused(why) => format!("refused: {}", cell(why)),
         Expected::Fails("none", text) => format!("fails by itself: {}", cell(text)),
         Expected::Fails(kind, text) => format!("`{kind}`: {}", cell(text)),

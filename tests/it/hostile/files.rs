@@ -12,7 +12,7 @@ fn compiled_code(folder: &Folder) {
     fs::write(other.beside("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();
     let outcome = Toolbay::new(&other).args(["compile"]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    let mut files = fs::read_dir(other.beside("store")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = fs::read_dir(other.beside("store/toolbay-compiled")).unwrap().map(|entry| entry.unwrap().path());
     let code = files.find(|path| path.extension().is_some_and(|extension| extension == "cwasm")).unwrap();
     put(folder, fs::read(code).unwrap());
 }
@@ -32,12 +32,20 @@ cases! {
     a_device: Folder, "is a link to a device that never ends", |folder| folder.link("hostile.wasm", "/dev/zero")
         => refused("not a regular file");
 
-    a_folder: Folder, "is a folder", |folder| fs::create_dir(folder.path("hostile.wasm")).unwrap();
+    a_folder: Folder, "is a folder", |folder| fs::create_dir(folder.path("hostile.wasm")).unwrap()
+        => noted("a folder, not a file");
 
-    a_link_to_itself: Folder, "is a link to itself", |folder| folder.link("hostile.wasm", "hostile.wasm");
+    a_link_to_itself: Folder, "is a link to itself", |folder| folder.link("hostile.wasm", "hostile.wasm")
+        => noted("cannot be looked at: …");
 
     a_link_to_the_folder: Folder, "is a link to the folder that it is in",
-        |folder| folder.link("hostile.wasm", ".");
+        |folder| folder.link("hostile.wasm", ".") => noted("a folder, not a file");
+
+    a_link_to_nothing: Folder, "is a link to nothing, with a name that speaks to terminals",
+        |folder| folder.link("hostile.wasm", "\u{1b}[2Jnowhere") => noted("a link to nowhere, which is not there");
+
+    a_loud_name: Folder, "is called in capital letters", |folder| folder.put("hostile.WASM", Tiny::new(&["a"]).build())
+        => noted("no plugin, because its name does not end in .wasm in lower case");
 
     a_large_file: Folder, "is of 70 MB",
         |folder| {
@@ -61,7 +69,8 @@ cases! {
 
     another_component: Folder, "is a component for another host",
         |folder| put(folder, wat::parse_str("(component)").unwrap())
-        => refused("exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports nothing");
+        => refused("exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports nothing: \
+            is `export!(…)` missing?");
 
     a_grant_for_more: Folder, "has a grant with keys that there are not",
         |folder| {

@@ -33,11 +33,17 @@ pub(super) fn run(case: &Case) {
     (case.put)(&folder);
     let mut run = Run { server, folder, result: Value::Null };
     match case.expected {
-        Expected::Ignored => {
-            // What comes later in the folder is there, so what came before was looked at.
+        Expected::Noted(why) => {
+            let line = run.server.log.wait_for("in the plugin folder: ");
+            let said = line.split_once("in the plugin folder: ").unwrap_or_else(|| panic!("{line}")).1;
+            assert!(
+                line.contains(" INFO hostile.") && fits(why, said.trim_end()),
+                "noted: {line:?}\nexpected: {why:?}"
+            );
+            // What comes later in the folder is there, and nothing more was said.
             run.folder.put("later.wasm", Tiny::new(&["later"]).build());
             run.server.wait_until_listed(&["echo", "later"]);
-            assert!(!run.server.log.text().contains("hostile"), "{}", run.server.log.text());
+            assert_eq!(run.server.log.text().matches("hostile").count(), 1, "{}", run.server.log.text());
         }
         Expected::Refused(why) => {
             let line = run.server.log.wait_for("plugin=\"hostile\"");

@@ -39,10 +39,14 @@ fn with_both(Args { text }: Args, _: &toolbay_plugin::Context) -> Result<Json<Le
 }
 
 /// Returns both.
-#[tool]
+#[tool(define = with_more)]
 fn pair(args: Args) -> (Json<Length>, Image) {
     let bytes = args.text.len();
     (Json(Length { bytes }), Image::png(args.text))
+}
+
+fn with_more(definition: toolbay_plugin::Definition) -> toolbay_plugin::Definition {
+    definition.icon(toolbay_plugin::Icon::new("data:,").size("any")).meta("example.com/a", true)
 }
 
 /// Returns another error.
@@ -72,8 +76,19 @@ mod module {
     }
 }
 
+/// Is reached by a glob.
+mod glob {
+    use toolbay_plugin::prelude::*;
+
+    /// Is there too.
+    #[tool]
+    pub(crate) fn outer() {}
+}
+use glob::*;
+
 export!(
     nothing,
+    outer,
     with_arguments,
     with_context,
     with_both,
@@ -90,5 +105,5 @@ fn main() {
     assert_eq!(<r#type as Tool>::NAME, "type");
     let definition = test::definition::<r#type>();
     assert_eq!(definition.description(), "Has a description that a macro makes.");
-    assert_eq!(__toolbay_tools().len(), 8);
+    assert_eq!(__toolbay_tools().len(), 9);
 }

@@ -1,0 +1,60 @@
+//! What was hindered and not wrong is tried again, without a change of its file.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use toolbay::catalog::{self, Status};
+use toolbay::config::{Config, Flags};
+use toolbay::plugin::loader::Loader;
+use toolbay::plugin::reloader::Reloader;
+use toolbay::sandbox::{Sandbox, Settings};
+
+use crate::support::{DEADLINE, Folder, Server, Tiny};
+
+#[tokio::test]
+async fn a_compiler_that_could_not_be_started_is_tried_again() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let compiler = folder.beside("compiler");
+    let config = Config::load(&Flags { plugins: Some(folder.plugins()), ..Flags::default() }, []).unwrap();
+    let settings = Settings { compiler: Some(compiler.clone()), store: None, ..config.sandbox().unwrap() };
+    let loader = Loader::new(Sandbox::new(settings).unwrap(), config.rules(), folder.plugins());
+    let (publisher, catalog) = catalog::channel();
+    let stop = CancellationToken::new();
+    let reloader = tokio::spawn(Reloader::new(loader, publisher).run(None, stop.clone()));
+    let snapshot = catalog.wait_for(|snapshot| snapshot.complete).await;
+    let report = &snapshot.plugins["a"];
+    assert_eq!(report.status, Status::Refused);
+    assert_eq!(
+        report.problems,
+        ["the compiler could not be started: No such file or directory (os error 2); it is tried again"]
+    );
+    symlink(env!("CARGO_BIN_EXE_toolbay"), compiler).unwrap();
+    let ready = catalog.wait_for(|snapshot| snapshot.plugins["a"].status == Status::Ready);
+    let snapshot = tokio::time::timeout(DEADLINE, ready).await.expect("it is tried again");
+    assert!(snapshot.tools.contains_key("a"));
+    stop.cancel();
+    reloader.await.unwrap();
+}
+
+#[test]
+fn a_plugin_that_was_too_slow_is_asked_again_and_others_do_not_wait() {
+    let spin = "(loop $for-ever (br $for-ever))";
+    let folder = Folder::with("slow.wasm", Tiny::new(&["slow"]).before_list(spin).build());
+    let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
+    let mut server = Server::configured(&folder, config);
+    let why = "did not list its tools: it did not finish within 20ms; it is tried again";
+    server.log.wait_for(&format!("WARN refused: {why}"));
+    folder.put("a.wasm", Tiny::new(&["a"]).build());
+    server.wait_until_listed(&["a"]);
+    let pause = |server: &Server, count: usize| {
+        let line = server.log.wait_for_count(&format!("DEBUG hindered again: {why}"), count);
+        line.split("pause=").nth(1).unwrap().trim().to_owned()
+    };
+    assert_eq!([pause(&server, 1), pause(&server, 2)], ["2s", "4s"]);
+    assert_eq!(server.text("a", json!({})), "fine");
+    assert_eq!(server.log.text().matches("WARN refused").count(), 1, "it is said once");
+    // Another version does not wait for its turn.
+    folder.put("slow.wasm", Tiny::new(&["quick"]).build());
+    server.wait_until_listed(&["a", "quick"]);
+}
