@@ -32,9 +32,15 @@ const TABLES: [&str; 6] = ["server", "limits", "ceilings", "describe", "compile"
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
 
+/// The most calls that one client may have waiting or running: a memory's worth, not a wish.
+const MANY: usize = 1_000_000;
+
+/// The longest that anything may take or wait.
+const DAY: Duration = Duration::from_hours(24);
+
 /// Everything an operator can set for the server.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Config {
     /// The plugin folder; a relative path starts at the configuration file.
     pub plugins: PathBuf,
@@ -64,7 +70,7 @@ pub struct Config {
 
 /// What the process as a whole may use.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Server {
     /// Calls running at once.
     pub calls: usize,
@@ -88,7 +94,7 @@ pub struct Server {
 
 /// What a plugin may use to list its tools.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Describe {
     /// Instructions, about.
     pub fuel: u64,
@@ -103,7 +109,7 @@ pub struct Describe {
 
 /// What compiling a plugin may use, and where the result is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct CompileConfig {
     /// Address space of the compiling child.
     pub memory: ByteSize,
@@ -219,8 +225,18 @@ impl Config {
     pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
         let named = variables.iter().find(|(name, _)| name == CONFIG_VARIABLE).map(|(_, path)| PathBuf::from(path));
-        let (mut table, folder) = read_file(flags.config.clone().or(named))?;
-        for (name, value) in &variables {
+        let (table, folder) = read_file(flags.config.clone().or(named))?;
+        Self::merge(table, &folder, &variables, flags)
+    }
+
+    /// Merges the file's table, whose relative paths start at `folder`, with what is above it.
+    fn merge(
+        mut table: toml::Table,
+        folder: &Path,
+        variables: &[(String, String)],
+        flags: &Flags,
+    ) -> Result<Self, ConfigError> {
+        for (name, value) in variables {
             if name != CONFIG_VARIABLE {
                 apply_variable(&mut table, name, value)?;
             }
@@ -327,15 +343,37 @@ impl Config {
                 )));
             }
         }
-        for (key, limit) in [("rate_limit", self.rate_limit), ("client_rate_limit", self.client_rate_limit)] {
-            if limit.is_some_and(|limit| !limit.is_valid()) {
-                return Err(ConfigError(format!("{key}.per is too short for so many calls")));
+        let at_most = [
+            ("server.calls", server.calls, 4096),
+            ("server.client_calls", server.client_calls, MANY),
+            ("server.queue", server.queue, MANY),
+        ];
+        for (key, value, most) in at_most {
+            if value > most {
+                return Err(ConfigError(format!("{key} is {value}; it must be at most {most}")));
             }
         }
-        telemetry::check(&self.log).map_err(ConfigError)?;
-        if server.calls > 4096 {
-            return Err(ConfigError(format!("server.calls is {}; it must be at most 4096", server.calls)));
+        let durations = [
+            ("server.queue_wait", server.queue_wait),
+            ("server.grace", server.grace),
+            ("breaker.rest", self.breaker.rest),
+            ("describe.timeout", self.describe.timeout),
+            ("compile.cpu", self.compile.cpu),
+            ("compile.timeout", self.compile.timeout),
+        ];
+        for (key, value) in durations {
+            if value > DAY {
+                let value = humantime::format_duration(value);
+                return Err(ConfigError(format!("{key} is {value}; it must be at most a day")));
+            }
         }
+        if let Some(mistake) = self.rate_limit.and_then(|limit| limit.mistake()) {
+            return Err(ConfigError(mistake.to_owned()));
+        }
+        if let Some(mistake) = self.client_rate_limit.and_then(|limit| limit.mistake()) {
+            return Err(ConfigError(format!("client_{mistake}")));
+        }
+        telemetry::check(&self.log).map_err(ConfigError)?;
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
                 "the plugin folder {} is not there; create it, or name another with --plugins",
@@ -356,10 +394,13 @@ fn read_file(named: Option<PathBuf>) -> Result<(toml::Table, PathBuf), ConfigErr
     let name = path.display().to_string();
     let text = std::fs::read_to_string(&path)
         .map_err(|error| ConfigError(format!("{name} cannot be read: {}", error.kind())))?;
-    // Once as what it means, for errors that name the line; once as what is merged.
-    toml_file::parse::<Config>(&name, &text).map_err(ConfigError)?;
-    let table = toml_file::parse(&name, &text).map_err(ConfigError)?;
-    Ok((table, path.parent().map(Path::to_owned).unwrap_or_default()))
+    Ok((parse_file(&name, &text)?, path.parent().map(Path::to_owned).unwrap_or_default()))
+}
+
+/// Once as what it means, for errors that name the line; once as what is merged.
+fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
+    toml_file::parse::<Config>(name, text).map_err(ConfigError)?;
+    toml_file::parse(name, text).map_err(ConfigError)
 }
 
 /// Puts `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` into the table.
@@ -380,7 +421,7 @@ fn apply_variable(table: &mut toml::Table, name: &str, value: &str) -> Result<()
     let text = toml::to_string(&alone).map_err(|error| ConfigError(format!("{name}: {error}")))?;
     toml_file::parse::<Config>(name, &text).map_err(|error| {
         // The place is the variable; a line and a column in it mean nothing.
-        let message = error.splitn(4, ':').nth(3).unwrap_or(&error);
+        let message = error.strip_prefix(name).and_then(|rest| rest.splitn(4, ':').nth(3)).unwrap_or(&error);
         ConfigError(format!("{name}:{message}"))
     })?;
     let target = match section {
@@ -433,7 +474,12 @@ mod tests {
             file("page_size = 0"),
             file("[server]\nstack = \"1KiB\""),
             file("plugins = \"nowhere\""),
+            file("server = 7"),
+            file("[server]\nqueue = 9_000_000"),
+            file("[breaker]\nrest = \"500000years\""),
+            file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
             variable("TOOLBAY_PAGE_SISE", "1"),
+            variable("TOOLBAY_A:B", "1"),
             variable("TOOLBAY_LIMITS_FUEL", "a lot"),
             variable("TOOLBAY_LIMITS_MEMORY", "lots"),
         ];
@@ -443,7 +489,12 @@ mod tests {
         page_size is 0; it must be at least 1
         server.stack is 1.0 KiB; it must be from 64.0 KiB to 8.0 MiB
         the plugin folder nowhere is not there; create it, or name another with --plugins
+        toolbay.toml:1:10: invalid type: integer `7`, expected a table
+        server.queue is 9000000; it must be at most 1000000
+        breaker.rest is 500000years; it must be at most a day
+        client_rate_limit.per is longer than a year
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
+        TOOLBAY_A:B: unknown key `a:b`; the keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile
         TOOLBAY_LIMITS_FUEL: invalid type: string "a lot", expected u64
         TOOLBAY_LIMITS_MEMORY: invalid value: string "lots", expected a size such as "64MiB"
         "#);

@@ -156,7 +156,7 @@ impl Default for Limits {
 
 /// A `[limits]` table: the keys that somebody set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct LimitsPatch {
     /// See [`Limits::fuel`].
     pub fuel: Option<u64>,

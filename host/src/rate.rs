@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// A `[rate_limit]` table: `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct RateLimit {
     /// Calls that may come at once, and in one period on average.
     pub calls: NonZeroU32,
@@ -19,14 +19,21 @@ pub struct RateLimit {
     pub per: Duration,
 }
 
+/// The longest period. Time is counted in nanoseconds of 64 bits, with room for several periods.
+const LONGEST: Duration = Duration::from_hours(24 * 366);
+
 impl RateLimit {
-    /// Whether the period can be divided into so many parts.
-    pub fn is_valid(&self) -> bool {
-        self.quota().is_some()
+    /// What is wrong with its period, if anything is.
+    pub fn mistake(&self) -> Option<&'static str> {
+        if self.per > LONGEST {
+            return Some("rate_limit.per is longer than a year");
+        }
+        if self.quota().is_none() { Some("rate_limit.per is too short for so many calls") } else { None }
     }
 
     fn quota(&self) -> Option<Quota> {
-        Some(Quota::with_period(self.per / self.calls.get())?.allow_burst(self.calls))
+        let part = self.per.min(LONGEST) / self.calls.get();
+        Some(Quota::with_period(part)?.allow_burst(self.calls))
     }
 }
 
@@ -83,6 +90,9 @@ mod tests {
     #[test]
     fn none_at_all_and_no_time_are_not_limits() {
         assert!(toml::from_str::<RateLimit>("calls = 0\nper = \"1m\"").is_err());
-        assert!(!toml::from_str::<RateLimit>("calls = 1\nper = \"0s\"").unwrap().is_valid());
+        let mistake = |per| toml::from_str::<RateLimit>(&format!("calls = 1\nper = \"{per}\"")).unwrap().mistake();
+        assert_eq!(mistake("0s"), Some("rate_limit.per is too short for so many calls"));
+        assert_eq!(mistake("600years"), Some("rate_limit.per is longer than a year"));
+        assert_eq!(mistake("1day"), None);
     }
 }

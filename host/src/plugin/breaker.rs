@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// When a plugin rests, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct BreakerRules {
     /// Crashes in a row after which it rests; 0 never lets it.
     pub crashes: u32,

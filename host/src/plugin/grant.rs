@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::limits::LimitsPatch;
 use crate::rate::RateLimit;
@@ -16,7 +17,7 @@ use crate::toml_file;
 
 /// A parsed `<plugin>.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Grant {
     /// Tools are offered as `PREFIX.NAME`.
     pub prefix: Option<String>,
@@ -34,7 +35,7 @@ pub struct Grant {
 
 /// What is different for one tool: `[tools.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolGrant {
     /// The keys of its budget that differ.
     pub limits: ToolLimits,
@@ -43,7 +44,7 @@ pub struct ToolGrant {
 /// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others
 /// bound belongs to the plugin as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolLimits {
     /// See [`LimitsPatch::fuel`].
     pub fuel: Option<u64>,
@@ -63,7 +64,7 @@ impl ToolLimits {
 
 /// What a plugin may reach beyond its own memory. Empty denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Permissions {
     /// Names of the server's environment variables that are passed through.
     pub environment: Vec<String>,
@@ -73,7 +74,7 @@ pub struct Permissions {
 
 /// A folder of the host that a plugin sees under a path of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Mount {
     /// The folder on the host; a relative path starts at the plugin folder.
     pub host: PathBuf,
@@ -106,8 +107,8 @@ impl Grant {
         {
             return Err(format!("{name}: prefix {prefix:?} may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them"));
         }
-        if grant.rate_limit.is_some_and(|limit| !limit.is_valid()) {
-            return Err(format!("{name}: rate_limit.per is too short for so many calls"));
+        if let Some(mistake) = grant.rate_limit.and_then(|limit| limit.mistake()) {
+            return Err(format!("{name}: {mistake}"));
         }
         for variable in &grant.permissions.environment {
             if variable.is_empty() || variable.contains(['=', '\0']) {
@@ -128,11 +129,26 @@ impl Grant {
             .map(|(key, value)| {
                 let text = match value {
                     toml::Value::String(text) => text.clone(),
-                    other => serde_json::to_value(other).map(|json| json.to_string()).unwrap_or_default(),
+                    toml::Value::Datetime(when) => when.to_string(),
+                    other => json(other).to_string(),
                 };
                 (key.clone(), text)
             })
             .collect()
+    }
+}
+
+/// A value as JSON. It has no dates, infinities or not-a-numbers: these are text.
+fn json(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.clone().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) if number.is_finite() => (*number).into(),
+        toml::Value::Float(number) => number.to_string().into(),
+        toml::Value::Boolean(boolean) => (*boolean).into(),
+        toml::Value::Datetime(when) => when.to_string().into(),
+        toml::Value::Array(values) => values.iter().map(json).collect(),
+        toml::Value::Table(values) => values.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
     }
 }
 
@@ -192,6 +208,14 @@ mod tests {
     }
 
     #[test]
+    fn what_json_does_not_have_is_text() {
+        let grant = parse("[config]\nday = 1979-05-27\nlist = [1979-05-27T07:32:00Z, inf, 1.5]").unwrap();
+        let config = grant.config_values();
+        assert_eq!(config["day"], "1979-05-27");
+        assert_eq!(config["list"], r#"["1979-05-27T07:32:00Z","inf",1.5]"#);
+    }
+
+    #[test]
     fn an_empty_file_grants_nothing() {
         assert_eq!(parse("").unwrap(), Grant::default());
     }
@@ -200,6 +224,8 @@ mod tests {
     fn mistakes_say_what_would_be_right() {
         let cases = [
             ("prefix = \"a b\"", "acme.toml: prefix \"a b\" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them"),
+            ("limits = 3", "acme.toml:1:10: invalid type: integer `3`, expected a table"),
+            ("[rate_limit]\ncalls = 1\nper = \"600years\"", "acme.toml: rate_limit.per is longer than a year"),
             ("[permission]", "acme.toml:1:2: unknown key `permission`; did you mean `permissions`?"),
             (
                 "[[permissions.mounts]]\nhost = \"x\"\nguest = \"../x\"\naccess = \"read\"",
