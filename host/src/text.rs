@@ -28,6 +28,16 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// `text` as one line of at most `most` bytes: cleaned, with its line ends and tabs written as `\n` and `\t`.
+pub fn line(text: &str, most: usize) -> String {
+    let mut line = clean(text).replace('\n', "\\n").replace('\t', "\\t");
+    if line.len() > most {
+        line.truncate(line.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
+        line.push('…');
+    }
+    line
+}
+
 fn acts(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
@@ -80,6 +90,13 @@ mod tests {
         {
             assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_is_one_line_and_no_longer_than_it_may_be() {
+        assert_eq!(line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
+        assert_eq!(line("öööö", 8), "öööö");
+        assert_eq!(line("ööööö", 8), "öö…");
     }
 
     #[test]
