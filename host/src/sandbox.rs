@@ -59,7 +59,7 @@ pub struct Settings {
     /// Shapes the pool: no guest can be given more.
     pub ceiling: Limits,
     /// The `toolbay` that compiles, as a child; `None` compiles in this
-    /// process, where nothing can interrupt it: for benchmarks.
+    /// process, where nothing can interrupt it: for measuring and for fuzzing.
     pub compiler: Option<PathBuf>,
     /// What a compile may use.
     pub compile: Compile,
@@ -78,7 +78,7 @@ struct Inner {
     linker: Linker<State>,
     ticker: Ticker,
     stack: ByteSize,
-    compiler: Option<Compiler>,
+    compiler: Compiler,
     store: Option<Store>,
     /// Guests run on threads of their own: whatever they do, the operating
     /// system keeps scheduling the protocol's. `None` only while dropping.
@@ -103,7 +103,8 @@ impl Sandbox {
         let store = store.and_then(|(folder, size)| {
             Store::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}")).ok()
         });
-        let compiler = compiler.map(|program| Compiler::new(program, stack, compile));
+        let compiler = Compiler::new(compiler, stack, compile)
+            .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
             .enable_all()
@@ -131,10 +132,7 @@ impl Sandbox {
     /// Why the bytes are not a plugin.
     pub async fn compile(&self, bytes: Vec<u8>) -> Result<(Prepared, Scratch), PrepareError> {
         prepared::check_preamble(&bytes)?;
-        let Some(compiler) = &self.inner.compiler else {
-            let component = self.blocking(move |engine| Component::new(engine, &bytes)).await?;
-            return Ok((self.link(&component)?, Scratch(None)));
-        };
+        let compiler = &self.inner.compiler;
         if let Some(scratch) = self.inner.store.as_ref().and_then(|store| store.scratch().ok())
             && let Ok(output) = scratch.reopen()
         {

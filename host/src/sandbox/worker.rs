@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
+use wasmtime::Engine;
 
 use super::engine;
 
@@ -33,14 +34,19 @@ pub(crate) fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
     if let Err(error) = io::stdin().read_to_end(&mut bytes) {
         return failed(&format!("the compiler could not read the component: {error}"));
     }
-    let compiled = engine::compiler(stack).and_then(|engine| engine.precompile_component(&bytes));
-    match compiled {
+    let engine = engine::compiler(stack).map_err(|error| error.root_cause().to_string());
+    match engine.and_then(|engine| compile(&engine, &bytes)) {
         Ok(code) => match io::stdout().write_all(&code) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(UNWRITTEN),
         },
-        Err(error) => failed(&error.root_cause().to_string()),
+        Err(complaint) => failed(&complaint),
     }
+}
+
+/// The compiled form of a component, or what is wrong with it.
+pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    engine.precompile_component(bytes).map_err(|error| error.root_cause().to_string())
 }
 
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {
