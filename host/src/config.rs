@@ -258,6 +258,12 @@ impl Config {
         Ok(config)
     }
 
+    /// What [`Config::load`] makes of a file of this text and these variables.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn of_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
+        Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags)
+    }
+
     /// The rules for loading plugins.
     pub fn rules(&self) -> Rules {
         let (ceiling, _) = self.ceiling();

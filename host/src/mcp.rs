@@ -8,6 +8,8 @@
 
 mod call;
 mod cursor;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod jsonrpc;
 mod observer;
 mod outbox;

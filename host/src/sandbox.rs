@@ -190,6 +190,15 @@ impl Sandbox {
         }
     }
 
+    /// How much of the pool is in use: nothing when no guest lives.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn live(&self) -> u64 {
+        self.inner.engine.pooling_allocator_metrics().map_or(0, |pool| {
+            let parts = pool.memories() + pool.tables() + pool.stacks();
+            pool.component_instances() + pool.core_instances() + parts as u64
+        })
+    }
+
     fn engine(&self) -> &Engine {
         &self.inner.engine
     }

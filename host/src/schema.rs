@@ -2,6 +2,8 @@
 
 mod budget;
 mod counted;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::fmt;
 

@@ -107,7 +107,7 @@ impl CheckedDefinition {
 
 impl Tool {
     /// A tool named `name` that nothing can call.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn for_test(name: &str) -> Self {
         let definition = ToolDefinition {
             name: name.to_owned(),

@@ -35,7 +35,7 @@ enum Form {
     /// It exports `toolbay:plugin/tools`.
     Tools(PluginPre<State>),
     /// Nothing: for tests of what does not call.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     Nothing,
 }
 
@@ -100,7 +100,7 @@ impl Prepared {
     }
 
     /// What cannot be called.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn for_test() -> Self {
         Self { form: Form::Nothing }
     }
@@ -111,7 +111,7 @@ impl Prepared {
                 let plugin = pre.instantiate_async(&mut *store).await?;
                 plugin.toolbay_plugin_tools().call_list_tools(store).await
             }
-            #[cfg(test)]
+            #[cfg(any(test, fuzzing))]
             Form::Nothing => Ok(Vec::new()),
         }
     }
@@ -127,7 +127,7 @@ impl Prepared {
                 let plugin = pre.instantiate_async(&mut *store).await?;
                 plugin.toolbay_plugin_tools().call_call_tool(store, tool, arguments).await
             }
-            #[cfg(test)]
+            #[cfg(any(test, fuzzing))]
             Form::Nothing => Ok(Err(types::Failure::Failed("nothing to call".into()))),
         }
     }

@@ -92,6 +92,12 @@ pub(super) fn within<T>(budget: Budget, check: impl FnOnce() -> T) -> Option<T> 
     }
 }
 
+/// How many steps the last check left.
+#[cfg(any(test, fuzzing))]
+pub(super) fn left() -> u64 {
+    METER.with(|meter| meter.left.get())
+}
+
 /// One look at a value.
 pub(super) fn look() {
     METER.with(|meter| meter.take(1));
