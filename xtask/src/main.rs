@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `demo`.
+//! The project's own commands: `cargo xtask build`, `test`, `demo`, `fuzz`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -7,6 +7,7 @@ mod client;
 mod clients;
 mod command;
 mod demo;
+mod fuzz;
 mod tally;
 mod terminal;
 mod test;
@@ -35,6 +36,8 @@ enum Command {
     Test(test::Options),
     /// Watch the real server do what it promises, with measured times
     Demo,
+    /// Feed the host what strangers might send, under a sanitizer (see fuzz/README.md)
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
+        Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {
         eprintln!("{} {error:#}", terminal::stderr().red("error:"));
