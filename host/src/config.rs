@@ -22,7 +22,7 @@ use crate::rate::RateLimit;
 use crate::sandbox::{Compile, Settings};
 use crate::telemetry;
 use crate::toml_file;
-use crate::toml_file::setting::{Setting as _, any, positive, size};
+use crate::toml_file::setting::{any, count, positive, size};
 
 /// The file that is read when `--config` names none and it exists.
 const FILE: &str = "toolbay.toml";
@@ -45,9 +45,12 @@ const MOST_CALLS: usize = 4096;
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
 
+/// The most calls that one client may have waiting or running: a memory's worth, not a wish.
+const MANY: usize = 1_000_000;
+
 /// Everything an operator can set for the server.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Config {
     /// The plugin folder; a relative path starts at the configuration file.
     pub plugins: PathBuf,
@@ -81,16 +84,16 @@ pub struct Config {
 
 /// What the process as a whole may use.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Server {
     /// Calls running at once.
     #[serde(deserialize_with = "calls")]
     pub calls: usize,
     /// Calls of one client running at once.
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "client_calls")]
     pub client_calls: usize,
     /// Calls of one client waiting for their turn; with 0, none waits.
-    #[serde(deserialize_with = "any")]
+    #[serde(deserialize_with = "queue")]
     pub queue: usize,
     /// How long a call waits for its turn; with 0, it does not.
     #[serde(deserialize_with = "any")]
@@ -111,7 +114,7 @@ pub struct Server {
 
 /// What a plugin may use to list its tools.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Describe {
     /// Instructions, about.
     #[serde(deserialize_with = "positive")]
@@ -129,7 +132,7 @@ pub struct Describe {
 
 /// What compiling a plugin may use, and where the result is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct CompileConfig {
     /// Address space of the compiling child.
     #[serde(deserialize_with = "compiler_memory")]
@@ -260,8 +263,18 @@ impl Config {
             (None, Some((_, path))) => Some((PathBuf::from(path), CONFIG_VARIABLE)),
             (None, None) => None,
         };
-        let (mut table, folder) = read_file(named)?;
-        for (name, value) in &variables {
+        let (table, folder) = read_file(named)?;
+        Self::merge(table, &folder, &variables, flags)
+    }
+
+    /// Merges the file's table, whose relative paths start at `folder`, with what is above it.
+    fn merge(
+        mut table: toml::Table,
+        folder: &Path,
+        variables: &[(String, String)],
+        flags: &Flags,
+    ) -> Result<Self, ConfigError> {
+        for (name, value) in variables {
             if name != CONFIG_VARIABLE {
                 apply_variable(&mut table, name, value)?;
             }
@@ -284,9 +297,15 @@ impl Config {
             config.http.listen = flags.http;
         }
         config.http.sse |= flags.sse;
-        config.http.resolve(&folder);
+        config.http.resolve(folder);
         config.check()?;
         Ok(config)
+    }
+
+    /// What [`Config::load`] makes of a file of this text and these variables.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn of_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
+        Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags)
     }
 
     /// The rules for loading plugins.
@@ -356,6 +375,7 @@ impl Config {
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
         }
+        telemetry::check(&self.log).map_err(ConfigError)?;
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
                 "the plugin folder {} is not there; create it, or name another with --plugins",
@@ -382,10 +402,13 @@ fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), C
             kind => format!("{name} cannot be read: {kind}"),
         })
     })?;
-    // Once as what it means, for errors that name the line; once as what is merged.
-    toml_file::parse::<Config>(&name, &text).map_err(ConfigError)?;
-    let table = toml_file::parse(&name, &text).map_err(ConfigError)?;
-    Ok((table, path.parent().map(Path::to_owned).unwrap_or_default()))
+    Ok((parse_file(&name, &text)?, path.parent().map(Path::to_owned).unwrap_or_default()))
+}
+
+/// Once as what it means, for errors that name the line; once as what is merged.
+fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
+    toml_file::parse::<Config>(name, text).map_err(ConfigError)?;
+    toml_file::parse(name, text).map_err(ConfigError)
 }
 
 /// Puts `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` into the table.
@@ -428,12 +451,15 @@ fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::E
 
 /// [`Server::calls`]: each takes a slot of the pool.
 fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let calls = usize::read(deserializer, false)?;
-    if calls <= MOST_CALLS {
-        Ok(calls)
-    } else {
-        Err(D::Error::custom(format_args!("expected at most {MOST_CALLS}, not {calls}")))
-    }
+    count(deserializer, 1, MOST_CALLS)
+}
+
+fn client_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    count(deserializer, 1, MANY)
+}
+
+fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    count(deserializer, 0, MANY)
 }
 
 fn request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
@@ -491,7 +517,12 @@ mod tests {
             file("log = \"inof\""),
             file("plugins = \"nowhere\""),
             file("plugins = \"\""),
+            file("server = 7"),
+            file("[server]\nqueue = 9_000_000"),
+            file("[breaker]\nrest = \"500000years\""),
+            file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
             variable("TOOLBAY_PAGE_SISE", "1"),
+            variable("TOOLBAY_A:B", "1"),
             variable("TOOLBAY_LIMITS_FUEL", "a lot"),
             variable("TOOLBAY_LIMITS_FUEL", "0"),
             variable("TOOLBAY_LIMITS_MEMORY", "lots"),

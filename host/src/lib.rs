@@ -18,6 +18,9 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod definition;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod limits;
 pub mod mcp;
 pub mod plugin;

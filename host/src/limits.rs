@@ -235,7 +235,7 @@ impl Default for Limits {
 
 /// A `[limits]` table: the keys that somebody set. 0 is a value where none is a sensible number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct LimitsPatch {
     /// See [`Limits::fuel`].
     #[serde(deserialize_with = "positive")]

@@ -9,6 +9,8 @@
 mod call;
 mod changes;
 mod cursor;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod jsonrpc;
 mod methods;
 mod observer;

@@ -6,6 +6,8 @@
 
 pub mod breaker;
 pub mod folder;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 pub mod grant;
 pub mod loader;
 pub mod reloader;
@@ -100,7 +102,7 @@ impl Plugin {
     }
 
     /// A plugin with these tools, which cannot be called.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn for_test(id: &str, prefix: Option<&str>, tools: Vec<Arc<CheckedDefinition>>) -> Self {
         let component =
             Component { digest: Digest::of(b""), prepared: Arc::new(Prepared::for_test()), tools, remarks: vec![] };

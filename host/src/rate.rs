@@ -9,7 +9,7 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::milliseconds;
-use crate::toml_file::setting::positive;
+use crate::toml_file::setting::{positive, time};
 
 /// A `[rate_limit]` table: `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -26,14 +26,21 @@ fn in_milliseconds<S: serde::Serializer>(per: &Duration, serializer: S) -> Resul
     serializer.serialize_u64(milliseconds(*per))
 }
 
+/// The longest period. Time is counted in nanoseconds of 64 bits, with room for several periods.
+const LONGEST: Duration = Duration::from_hours(24 * 366);
+
 /// What stands in the file.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Written {
     #[serde(deserialize_with = "positive")]
     calls: u32,
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "period")]
     per: Duration,
+}
+
+fn period<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    time(deserializer, LONGEST)
 }
 
 impl TryFrom<Written> for RateLimit {
@@ -48,7 +55,8 @@ impl TryFrom<Written> for RateLimit {
 
 impl RateLimit {
     fn quota(&self) -> Option<Quota> {
-        Some(Quota::with_period(self.per / self.calls.get())?.allow_burst(self.calls))
+        let part = self.per.min(LONGEST) / self.calls.get();
+        Some(Quota::with_period(part)?.allow_burst(self.calls))
     }
 }
 
@@ -107,5 +115,7 @@ mod tests {
         assert!(toml::from_str::<RateLimit>("calls = 0\nper = \"1m\"").is_err());
         assert!(toml::from_str::<RateLimit>("calls = 1\nper = \"0s\"").is_err());
         assert!(toml::from_str::<RateLimit>("calls = 1_000\nper = \"1ns\"").is_err());
+        assert!(toml::from_str::<RateLimit>("calls = 1\nper = \"600years\"").is_err());
+        assert!(toml::from_str::<RateLimit>("calls = 1\nper = \"30days\"").is_ok());
     }
 }

@@ -67,7 +67,7 @@ pub struct Settings {
     /// Shapes the pool: no guest can be given more.
     pub ceiling: Limits,
     /// The `toolbay` that compiles, as a child; `None` compiles in this
-    /// process, where nothing can interrupt it: for benchmarks.
+    /// process, where nothing can interrupt it: for measuring and for fuzzing.
     pub compiler: Option<PathBuf>,
     /// What a compile may use.
     pub compile: Compile,
@@ -86,7 +86,7 @@ struct Inner {
     linker: Linker<State>,
     ticker: Ticker,
     stack: ByteSize,
-    compiler: Option<Compiler>,
+    compiler: Compiler,
     /// Or why nothing is kept.
     store: Result<Store, String>,
     /// Guests run on threads of their own: whatever they do, the operating
@@ -139,7 +139,8 @@ impl Sandbox {
             Some((folder, size)) => Store::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}")),
             None => Err("compiled components are not kept: compile.store is empty".to_owned()),
         };
-        let compiler = compiler.map(|program| Compiler::new(program, stack, compile));
+        let compiler = Compiler::new(compiler, stack, compile)
+            .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
             .enable_all()
@@ -172,10 +173,7 @@ impl Sandbox {
                 notes.map(|notes| (notes.docs, notes.remarks, notes.about)).unwrap_or_default();
             Ok(Compiled { prepared: self.link(component)?, docs, remarks, about, scratch: Scratch(scratch) })
         };
-        let Some(compiler) = &self.inner.compiler else {
-            let component = self.blocking(move |engine| Component::new(engine, &source.file)).await?;
-            return linked(&component, None, None);
-        };
+        let compiler = &self.inner.compiler;
         if let Some(scratch) = self.inner.store.as_ref().ok().and_then(|store| store.scratch().ok())
             && let Ok(output) = scratch.reopen()
         {
@@ -245,6 +243,15 @@ impl Sandbox {
             Some(runtime) => runtime.spawn(work),
             None => unreachable!("the runtime is taken only when the last sandbox is dropped"),
         }
+    }
+
+    /// How much of the pool is in use: nothing when no guest lives.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn live(&self) -> u64 {
+        self.inner.engine.pooling_allocator_metrics().map_or(0, |pool| {
+            let parts = pool.memories() + pool.tables() + pool.stacks();
+            pool.component_instances() + pool.core_instances() + parts as u64
+        })
     }
 
     fn engine(&self) -> &Engine {

@@ -1,11 +1,18 @@
 //! JSON Schemas of tools: compiled once at load, then used to check arguments and results.
 
 mod budget;
+mod counted;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
+
+use self::budget::Budget;
+use self::counted::{Counted, Looked};
+use crate::text::line;
 
 /// How deep a schema may nest. Hand-written ones stay below ten.
 const DEPTH: usize = 64;
@@ -17,6 +24,15 @@ const VALUES: usize = 10_000;
 /// text of kilobytes; a catastrophic one stops after milliseconds.
 const BACKTRACKS: usize = 100_000;
 
+/// How large the compiled patterns of one plugin may be together, in bytes.
+const PATTERNS: usize = 16 << 20;
+
+/// How large one of them may be. `\p{L}{90}` is.
+const PATTERN: usize = 4 << 20;
+
+/// So many bytes of a pattern's text have one share of that: each may become a pattern of its own.
+const SHARE: usize = 16;
+
 /// How many violations are reported: a model can mend so many at once.
 const VIOLATIONS: usize = 10;
 
@@ -27,13 +43,51 @@ const MESSAGE: usize = 300;
 #[derive(Debug)]
 pub struct Schema {
     value: Value,
-    validator: Validator,
+    validator: Validator<Counted>,
+}
+
+/// How large one compiled pattern may be: what a plugin may have is divided by all that it has.
+#[derive(Clone, Copy, Debug)]
+pub struct PatternSize(usize);
+
+impl PatternSize {
+    /// For a plugin with these schemas. What is not JSON will be told of otherwise.
+    pub fn of<'a>(schemas: impl IntoIterator<Item = &'a str>) -> Self {
+        let shares: usize = schemas
+            .into_iter()
+            .filter_map(|text| serde_json::from_str::<Value>(text).ok())
+            .map(|schema| shares(&schema))
+            .sum();
+        Self((PATTERNS / shares.max(1)).min(PATTERN))
+    }
+}
+
+/// How many shares the patterns in a schema have.
+fn shares(schema: &Value) -> usize {
+    let share = |pattern: &str| 1 + pattern.len() / SHARE;
+    match schema {
+        Value::Array(items) => items.iter().map(shares).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| {
+                let own = match (key.as_str(), value) {
+                    ("pattern", Value::String(pattern)) => share(pattern),
+                    ("patternProperties", Value::Object(patterns)) => {
+                        patterns.keys().map(|pattern| share(pattern)).sum()
+                    }
+                    _ => 0,
+                };
+                own + shares(value)
+            })
+            .sum(),
+        _ => 0,
+    }
 }
 
 /// One way in which a value does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// JSON pointer to the value; empty means the whole.
+    /// JSON pointer to the value, in characters that only show; empty means the whole.
     pub pointer: String,
     /// What was expected and what came.
     pub message: String,
@@ -56,21 +110,32 @@ impl Schema {
     ///
     /// What is wrong with the schema, in one line.
     pub fn compile(text: &str) -> Result<Self, String> {
+        Self::compile_with(text, PatternSize::of([text]))
+    }
+
+    /// Compiles the schema in `text`, one of several of a plugin's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::compile`].
+    pub fn compile_with(text: &str, patterns: PatternSize) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         if !value.is_object() {
             return Err("must be a JSON object".into());
         }
-        let values = measure(&value)?;
-        let options = jsonschema::options()
+        measure(&value)?;
+        let patterns =
+            PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(patterns.0).dfa_size_limit(patterns.0);
+        let options = jsonschema::options_for::<Counted>()
             .offline()
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
-            .with_keyword(budget::STEP, move |_, _, _| Ok(Box::new(budget::Step::new(values))));
+            .with_pattern_options(patterns)
+            .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(budget::Step)));
         let siblings_count = !matches!(Draft::default().detect(&value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         let stepped = budget::with_steps(&value, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
             // Said of the schema as it was written.
             let error = if stepped == value { error } else { options.build(&value).err().unwrap_or(error) };
-            let place = error.instance_path().to_string();
+            let place = place(&error);
             if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
         })?;
         Ok(Self { value, validator })
@@ -81,8 +146,8 @@ impl Schema {
     /// # Errors
     ///
     /// As [`Schema::compile`].
-    pub fn compile_input(text: &str) -> Result<Self, String> {
-        let schema = Self::compile(text)?;
+    pub fn compile_input(text: &str, patterns: PatternSize) -> Result<Self, String> {
+        let schema = Self::compile_with(text, patterns)?;
         if schema.is_object() { Ok(schema) } else { Err("the root must have \"type\": \"object\"".into()) }
     }
 
@@ -98,27 +163,26 @@ impl Schema {
 
     /// Every way in which `instance` does not fit, up to ten; empty when it fits.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
+        self.violations_within(instance, budget::CHECK, budget::LIST)
+    }
+
+    fn violations_within(&self, instance: &Value, check: Budget, list: Budget) -> Vec<Violation> {
         let whole = |message: &str| vec![Violation { pointer: String::new(), message: message.to_owned() }];
-        match budget::within(budget::CHECK, || self.validator.is_valid(instance)) {
+        match budget::within(check, || self.validator.is_valid(Looked(instance))) {
             Some(true) => return Vec::new(),
             Some(false) => {}
             None => return whole("takes too long to check against the schema"),
         }
-        let list = || {
-            let errors = self.validator.iter_errors(instance).take(VIOLATIONS);
-            errors
-                .map(|error| Violation { pointer: error.instance_path().to_string(), message: describe(&error) })
-                .collect()
+        let listed = || {
+            let errors = self.validator.iter_errors(Looked(instance)).take(VIOLATIONS);
+            errors.map(|error| Violation { pointer: place(&error), message: describe(&error) }).collect()
         };
-        budget::within(budget::LIST, list)
-            .unwrap_or_else(|| whole("does not fit the schema; to say where takes too long"))
+        budget::within(list, listed).unwrap_or_else(|| whole("does not fit the schema; to say where takes too long"))
     }
 }
 
 /// Refuses schemas whose size alone makes them costly.
-///
-/// Returns how many values it holds.
-fn measure(schema: &Value) -> Result<usize, String> {
+fn measure(schema: &Value) -> Result<(), String> {
     let mut values = 0;
     let mut open = vec![(schema, 1)];
     while let Some((value, depth)) = open.pop() {
@@ -135,7 +199,7 @@ fn measure(schema: &Value) -> Result<usize, String> {
             _ => {}
         }
     }
-    Ok(values)
+    Ok(())
 }
 
 /// The error in words, without the value where that is long.
@@ -145,12 +209,14 @@ fn describe(error: &ValidationError<'_>) -> String {
         // It quotes the schema, which is not quite as it was written.
         return format!("does not fit `{}`", error.kind().keyword());
     }
-    if message.len() <= MESSAGE {
-        return message;
-    }
-    let mut masked = error.masked().to_string();
-    masked.truncate(masked.floor_char_boundary(MESSAGE));
-    masked
+    // A value that is long is not quoted.
+    let message = if message.len() <= MESSAGE { message } else { error.masked().to_string() };
+    line(&message, MESSAGE)
+}
+
+/// Where the mistake is. Names in it are a stranger's.
+fn place(error: &ValidationError<'_>) -> String {
+    line(error.instance_path().as_str(), MESSAGE)
 }
 
 #[cfg(test)]
@@ -159,8 +225,12 @@ mod tests {
 
     use super::*;
 
+    fn compile_input(text: &str) -> Result<Schema, String> {
+        Schema::compile_input(text, PatternSize::of([text]))
+    }
+
     fn schema() -> Schema {
-        Schema::compile_input(
+        compile_input(
             r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
                 "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
                 "at":{"type":"object","properties":{"lat":{"type":"number"}}}}}"#,
@@ -204,9 +274,21 @@ mod tests {
             (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
         ];
         for (text, expected) in cases {
-            let error = Schema::compile_input(text).unwrap_err();
+            let error = compile_input(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn names_of_strangers_are_shown_and_do_nothing() {
+        let error = Schema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#).unwrap_err();
+        assert!(error.starts_with("/properties/a\\nb/type: \"strin\""), "{error}");
+        let schema = Schema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
+        let violations = schema.violations(&json!({"a": 1, "\u{202e}a\nb\u{7}": 1}));
+        assert_eq!(violations[0].to_string(), "(root): Additional properties are not allowed ('a\\nb' was unexpected)");
+        let schema = Schema::compile(r#"{"additionalProperties":{"type":"string"}}"#).unwrap();
+        let violations = schema.violations(&json!({"k".repeat(100_000): 1}));
+        assert_eq!(violations[0].pointer.len(), MESSAGE);
     }
 
     #[test]
@@ -290,5 +372,61 @@ mod tests {
         let schema = Schema::compile(r#"{"pattern":"^(?=a)(a+)+\\1$"}"#).unwrap();
         let violations = schema.violations(&json!("a".repeat(60) + "!"));
         assert_eq!(violations.len(), 1);
+    }
+
+    /// Lists in lists, each level of which goes through `length` references.
+    fn round(length: usize) -> Schema {
+        let levels: serde_json::Map<String, Value> = (0..length)
+            .map(|n| (format!("l{n}"), json!({"$ref": format!("#/$defs/l{}", n + 1)})))
+            .chain([(format!("l{length}"), json!({"items": {"$ref": "#/$defs/l0"}}))])
+            .collect();
+        Schema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
+    }
+
+    #[test]
+    fn references_do_not_use_up_the_stack() {
+        let mut value = json!(7);
+        for _ in 0..120 {
+            value = json!([value]);
+        }
+        assert_eq!(round(3).violations(&value), []);
+        let violations = round(1000).violations(&value);
+        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+    }
+
+    #[test]
+    fn thousands_of_alternatives_for_thousands_of_values_end() {
+        let alternatives: Vec<Value> = (0..4000).map(|n| json!({"const": n})).collect();
+        let schema = Schema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
+        assert_eq!(schema.violations(&json!([3999, 3998])), []);
+        let violations = schema.violations(&json!(vec![3999; 100_000]));
+        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+    }
+
+    #[test]
+    fn many_catastrophic_patterns_end() {
+        let pattern = |n: usize| format!("^(a|a)*\\1b{{1,{}}}", n + 1);
+        let text = |n: usize| "a".repeat(30) + &format!("!{n}");
+        let patterns: Vec<Value> = (0..300).map(|n| json!({"pattern": pattern(n)})).collect();
+        let texts: Vec<String> = (0..300).map(text).collect();
+        let values = Schema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
+        let violations = values.violations(&json!(texts));
+        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+        let patterns: serde_json::Map<String, Value> = (0..300).map(|n| (pattern(n), json!(true))).collect();
+        let texts: serde_json::Map<String, Value> = (0..300).map(|n| (text(n), json!(1))).collect();
+        let names = Schema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
+        let violations = names.violations(&json!(texts));
+        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+    }
+
+    #[test]
+    fn what_a_plugin_may_have_in_patterns_is_shared() {
+        let letters = |count: usize| json!({"pattern": format!("^\\p{{L}}{{{count}}}$")});
+        let compile = |patterns: Vec<Value>| Schema::compile(&json!({"anyOf": patterns}).to_string());
+        assert_eq!(compile(vec![letters(80)]).unwrap().violations(&json!("é".repeat(80))), []);
+        let error = compile((0..1000).map(|n| letters(20 + n % 60)).collect()).unwrap_err();
+        assert_eq!(error, "/anyOf/0/pattern: \"^\\\\p{L}{20}$\" is not a \"regex\"");
+        let plain = (0..1000).map(|n| json!({"pattern": format!("^[a-z][a-z0-9-]{{0,{}}}$", 20 + n % 40)}));
+        assert_eq!(compile(plain.collect()).unwrap().violations(&json!("a-b")), []);
     }
 }

@@ -37,11 +37,11 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// `text` on one line of at most `most` bytes, for a log.
+/// `text` as one line of at most `most` bytes: cleaned, with its line ends and tabs written as `\n` and `\t`.
 pub fn line(text: &str, most: usize) -> String {
-    let mut line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    let mut line = clean(text).replace('\n', "\\n").replace('\t', "\\t");
     if line.len() > most {
-        line.truncate(line.floor_char_boundary(most));
+        line.truncate(line.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
         line.push('…');
     }
     line
@@ -102,9 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_and_bounded() {
-        assert_eq!(line("panicked at:\n  boom\n\nnote", 100), "panicked at:; boom; note");
-        assert_eq!(line("aéé", 4), "aé…");
+    fn a_line_is_one_line_and_no_longer_than_it_may_be() {
+        assert_eq!(line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
+        assert_eq!(line("öööö", 8), "öööö");
+        assert_eq!(line("ööööö", 8), "öö…");
     }
 
     #[test]

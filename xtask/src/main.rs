@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `bench`.
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `bench`, `fuzz`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -10,6 +10,7 @@ mod command;
 mod conformance;
 mod connection;
 mod demo;
+mod fuzz;
 mod languages;
 mod latency;
 mod process;
@@ -54,6 +55,8 @@ enum Command {
     /// Measure the real server from outside
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Feed the host what strangers might send, under a sanitizer (see fuzz/README.md)
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Bench(bench) => bench::run(&workspace, &bench).map(|()| ExitCode::SUCCESS),
         Command::Soak(options) => soak::run(&workspace, &options),
+        Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {
         eprintln!("{} {error:#}", terminal::stderr().red("error:"));

@@ -9,7 +9,7 @@ use super::header::{self, ParamHeader};
 use crate::definition::{Annotations, Icon, ToolDefinition};
 use crate::plugin::Plugin;
 use crate::plugin::grant::{Hints, Shown};
-use crate::schema::Schema;
+use crate::schema::{PatternSize, Schema};
 
 /// How long a tool's name may be (MCP, "Tool Names").
 const NAME: usize = 128;
@@ -59,9 +59,11 @@ pub struct Tool {
 ///
 /// What is wrong. One bad tool refuses the plugin, because half a plugin is a surprise.
 pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<CheckedDefinition>>, String> {
+    let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
+    let patterns = PatternSize::of(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
     for definition in definitions {
-        let checked = CheckedDefinition::new(definition)?;
+        let checked = CheckedDefinition::new(definition, patterns)?;
         if let Some(twice) = tools.insert(checked.name.clone(), Arc::new(checked)) {
             return Err(format!("offers two tools named {:?}", twice.name));
         }
@@ -70,18 +72,18 @@ pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<CheckedDefiniti
 }
 
 impl CheckedDefinition {
-    fn new(definition: ToolDefinition) -> Result<Self, String> {
+    fn new(definition: ToolDefinition, patterns: PatternSize) -> Result<Self, String> {
         let name = definition.name;
         if !is_name(&name) {
             return Err(format!("tool {name:?}: a name has 1 to {NAME} of A-Z a-z 0-9 _ - ."));
         }
-        let input = Schema::compile_input(&definition.input_schema)
+        let input = Schema::compile_input(&definition.input_schema, patterns)
             .map_err(|error| format!("tool {name:?}: its input schema {}", bad_schema(&error)))?;
         let headers =
             header::headers(input.value()).map_err(|error| format!("tool {name:?}: its input schema: {error}"))?;
         let output = definition
             .output_schema
-            .map(|text| Schema::compile(&text))
+            .map(|text| Schema::compile_with(&text, patterns))
             .transpose()
             .map_err(|error| format!("tool {name:?}: its output schema {}", bad_schema(&error)))?;
         let meta = match definition.meta.as_deref().map(serde_json::from_str) {
@@ -152,16 +154,18 @@ impl CheckedDefinition {
 
 impl Tool {
     /// A tool named `name` that nothing can call.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn for_test(name: &str) -> Self {
         let definition = ToolDefinition {
             name: name.to_owned(),
             input_schema: r#"{"type":"object"}"#.to_owned(),
             ..ToolDefinition::default()
         };
+        let definition =
+            CheckedDefinition::new(definition, PatternSize::of([])).unwrap_or_else(|error| unreachable!("{error}"));
         Self {
             name: name.to_owned(),
-            definition: Arc::new(CheckedDefinition::new(definition).unwrap()),
+            definition: Arc::new(definition),
             plugin: Arc::new(Plugin::for_test("test", None, Vec::new())),
         }
     }

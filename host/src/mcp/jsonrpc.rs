@@ -2,19 +2,39 @@
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
+use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-/// The id of a request: a string or an integer (MCP allows no `null`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+/// The id of a request: a string or a number (MCP allows no `null`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub(super) enum Id {
     /// A number.
     Number(Number),
     /// A string.
     Text(String),
+}
+
+impl Id {
+    /// Reads an id. An integer of more than 64 bits is none: it would come back as another number.
+    fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        if text.starts_with('"') {
+            return serde_json::from_str(text).ok().map(Self::Text);
+        }
+        let number: Number = serde_json::from_str(text).ok()?;
+        let exact = !number.is_f64() || text.contains(['.', 'e', 'E']) || text == "-0";
+        exact.then_some(Self::Number(number))
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::read(&raw).ok_or_else(|| D::Error::custom("expected a string or a number of at most 64 bits"))
+    }
 }
 
 impl From<Id> for Value {
@@ -162,8 +182,9 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
         .map_err(|error| Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {error}")))?;
     let id = match members.id {
         None => None,
-        Some(raw) => Some(serde_json::from_str::<Id>(raw.get()).map_err(|_| {
-            Error::new(INVALID_REQUEST, format!("id must be a string or a number, not {}", shorten(raw.get())))
+        Some(raw) => Some(Id::read(raw).ok_or_else(|| {
+            let what = shorten(raw.get());
+            Error::new(INVALID_REQUEST, format!("id must be a string or a number of at most 64 bits, not {what}"))
         })?),
     };
     let invalid = |message: &str| Error { id: id.clone(), ..Error::new(INVALID_REQUEST, message) };

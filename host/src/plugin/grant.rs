@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use toml::Spanned;
 
 use crate::limits::LimitsPatch;
@@ -23,7 +24,7 @@ const PREFIX: usize = 64;
 
 /// A parsed `<plugin>.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Grant {
     /// Tools are offered as `PREFIX.NAME`.
     #[serde(deserialize_with = "prefix")]
@@ -42,7 +43,7 @@ pub struct Grant {
 
 /// What is different for one tool: `[tools.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolGrant {
     /// The keys of its budget that differ.
     pub limits: ToolLimits,
@@ -98,7 +99,7 @@ pub struct Hints {
 /// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others
 /// bound belongs to the plugin as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolLimits {
     /// See [`LimitsPatch::fuel`].
     #[serde(deserialize_with = "positive")]
@@ -120,7 +121,7 @@ impl ToolLimits {
 
 /// What a plugin may reach beyond its own memory. Empty denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Permissions {
     /// Names of the server's environment variables that are passed through.
     #[serde(deserialize_with = "variables")]
@@ -131,7 +132,7 @@ pub struct Permissions {
 
 /// A folder of the host that a plugin sees under a path of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Mount {
     /// The folder on the host; a relative path starts at the plugin folder.
     pub host: PathBuf,
@@ -181,11 +182,26 @@ impl Grant {
             .map(|(key, value)| {
                 let text = match value {
                     toml::Value::String(text) => text.clone(),
-                    other => serde_json::to_value(other).map(|json| json.to_string()).unwrap_or_default(),
+                    toml::Value::Datetime(when) => when.to_string(),
+                    other => json(other).to_string(),
                 };
                 (key.clone(), text)
             })
             .collect()
+    }
+}
+
+/// A value as JSON. It has no dates, infinities or not-a-numbers: these are text.
+fn json(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.clone().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) if number.is_finite() => (*number).into(),
+        toml::Value::Float(number) => number.to_string().into(),
+        toml::Value::Boolean(boolean) => (*boolean).into(),
+        toml::Value::Datetime(when) => when.to_string().into(),
+        toml::Value::Array(values) => values.iter().map(json).collect(),
+        toml::Value::Table(values) => values.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
     }
 }
 
@@ -299,6 +315,14 @@ mod tests {
     }
 
     #[test]
+    fn what_json_does_not_have_is_text() {
+        let grant = parse("[config]\nday = 1979-05-27\nlist = [1979-05-27T07:32:00Z, inf, 1.5]").unwrap();
+        let config = grant.config_values();
+        assert_eq!(config["day"], "1979-05-27");
+        assert_eq!(config["list"], r#"["1979-05-27T07:32:00Z","inf",1.5]"#);
+    }
+
+    #[test]
     fn an_empty_file_grants_nothing() {
         assert_eq!(parse("").unwrap(), Grant::default());
     }
@@ -313,6 +337,8 @@ mod tests {
             "prefix = \"a.\"",
             &long,
             "[permission]",
+            "limits = 3",
+            "[rate_limit]\ncalls = 1\nper = \"600years\"",
             "[[permissions.mounts]]\nhost = \"x\"\nguest = \"../x\"\naccess = \"read\"",
             "[permissions]\nenvironment = [\"A=B\"]",
             "[permissions]\nenvironment = [\"LANG\", \"*\"]",

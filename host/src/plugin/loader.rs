@@ -19,6 +19,7 @@ use crate::definition::{Description, ToolDefinition};
 use crate::limits::Limits;
 use crate::rate::RateLimit;
 use crate::sandbox::{CallError, Compiled, Environment, Limit, PrepareError, Sandbox, Source, crash, thousands};
+use crate::text::line;
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
@@ -57,6 +58,37 @@ pub struct Rules {
     pub tools: usize,
     /// How many bytes its schemas may have together.
     pub schemas: ByteSize,
+}
+
+impl Rules {
+    /// The grant within the server's rules, and what the operator should know about that.
+    pub(super) fn terms(&self, id: &str, component: &Component, grant: Grant) -> (Terms, Vec<String>) {
+        let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
+        let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
+        let config = Arc::new(grant.config_values());
+        let environment = Environment { limits, permissions: grant.permissions, config };
+        let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
+        for (name, tool) in grant.tools {
+            let is_known = if component.prepared.is_command() {
+                super::tool_name(id) == name
+            } else {
+                component.tools.iter().any(|known| known.name == name)
+            };
+            if !is_known {
+                remarks.push(format!("[tools.{name}] is about a tool that the plugin does not have"));
+            }
+            let (limits, clamps) = environment.limits.with(&tool.limits.patch(), &self.ceiling);
+            remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
+            let look = tool.shown();
+            if look != Shown::default() {
+                shown.insert(name.clone(), look);
+            }
+            tools.insert(name, Environment { limits, ..environment.clone() });
+        }
+        let rate_limit = grant.rate_limit.or(self.rate_limit);
+        let terms = Terms { environment, tools, shown, prefix: grant.prefix, rate_limit, breaker: self.breaker };
+        (terms, remarks)
+    }
 }
 
 /// A plugin and what the operator should know about it.
@@ -138,39 +170,10 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
-        let (terms, remarks) = self.terms(&id, &component, grant);
+        let (terms, remarks) = self.rules.terms(&id, &component, grant);
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
-    }
-
-    /// The grant within the server's rules, and what the operator should know about that.
-    fn terms(&self, id: &str, component: &Component, grant: Grant) -> (Terms, Vec<String>) {
-        let (limits, clamps) = self.rules.limits.with(&grant.limits, &self.rules.ceiling);
-        let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
-        let config = Arc::new(grant.config_values());
-        let environment = Environment { limits, permissions: grant.permissions, config };
-        let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
-        for (name, tool) in grant.tools {
-            let is_known = if component.prepared.is_command() {
-                super::tool_name(id) == name
-            } else {
-                component.tools.iter().any(|known| known.name == name)
-            };
-            if !is_known {
-                remarks.push(format!("[tools.{name}] is about a tool that the plugin does not have"));
-            }
-            let (limits, clamps) = environment.limits.with(&tool.limits.patch(), &self.rules.ceiling);
-            remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
-            let look = tool.shown();
-            if look != Shown::default() {
-                shown.insert(name.clone(), look);
-            }
-            tools.insert(name, Environment { limits, ..environment.clone() });
-        }
-        let rate_limit = grant.rate_limit.or(self.rules.rate_limit);
-        let terms = Terms { environment, tools, shown, prefix: grant.prefix, rate_limit, breaker: self.rules.breaker };
-        (terms, remarks)
     }
 
     /// The files of a plugin, read off the runtime.
@@ -302,12 +305,9 @@ impl Loader {
 
     /// Remembers a refusal by digest: the same bytes will not do better, and may cost minutes again.
     fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
-        if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result
-            && why.len() > REASON
-        {
+        if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result {
             // What a stranger wrote is in it: a name, a list of imports.
-            why.truncate(why.floor_char_boundary(REASON));
-            why.push('…');
+            *why = line(why, REASON);
         }
         if let Err(LoadError::Refused(why)) = &result {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,16 +1,19 @@
 //! Has a component compiled by a child process, and says what became of it.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
+use wasmtime::Engine;
 
+use super::engine;
 use super::prepared::{PrepareError, one_line};
-use super::worker::{NOTES, Notes, UNWRITTEN};
+use super::worker::{self, NOTES, Notes, UNWRITTEN};
 
 /// How much of a child's complaint is read.
 const COMPLAINT: usize = 4096;
@@ -35,26 +38,49 @@ pub struct Compile {
     pub timeout: Duration,
 }
 
-/// Compiles components, each in a child.
-#[derive(Debug)]
+/// Compiles components.
 pub(super) struct Compiler {
-    program: PathBuf,
-    stack: ByteSize,
+    place: Place,
     limits: Compile,
 }
 
+/// Where that happens.
+enum Place {
+    /// In a child each: a `toolbay`, for guests with a native stack of this size.
+    Child(PathBuf, ByteSize),
+    /// In this process, with the child's engine.
+    Here(Engine),
+}
+
 impl Compiler {
-    /// `program` is a `toolbay`.
-    pub(super) fn new(program: PathBuf, stack: ByteSize, limits: Compile) -> Self {
-        Self { program, stack, limits }
+    /// `program` is a `toolbay`; without one, this process compiles.
+    pub(super) fn new(program: Option<PathBuf>, stack: ByteSize, limits: Compile) -> wasmtime::Result<Self> {
+        let place = match program {
+            Some(program) => Place::Child(program, stack),
+            None => Place::Here(engine::compiler(stack)?),
+        };
+        Ok(Self { place, limits })
     }
 
     /// Compiles `source` into the file `output`. Dropping the future kills the child.
     pub(super) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
+        match &self.place {
+            Place::Child(program, stack) => self.in_child(program, *stack, source, output).await,
+            Place::Here(engine) => here(engine.clone(), source.clone(), output).await,
+        }
+    }
+
+    async fn in_child(
+        &self,
+        program: &Path,
+        stack: ByteSize,
+        source: &Source,
+        output: File,
+    ) -> Result<Notes, PrepareError> {
         let broken = |what: &str| PrepareError::Hindered(format!("the compiler could not be {what}"));
-        let mut child = Command::new(&self.program)
+        let mut child = Command::new(program)
             .arg("compile-worker")
-            .arg(self.stack.as_u64().to_string())
+            .arg(stack.as_u64().to_string())
             .arg(self.limits.memory.as_u64().to_string())
             .arg(self.limits.cpu.as_secs().max(1).to_string())
             .env_clear()
@@ -109,6 +135,17 @@ impl Compiler {
         let memory = self.limits.memory.display().iec();
         PrepareError::Compiler(format!("compiling it needs more than {memory} of memory (compile.memory)"))
     }
+}
+
+/// What the child does, in this process: nothing bounds it, and nothing can interrupt it.
+async fn here(engine: Engine, source: Source, mut output: File) -> Result<Notes, PrepareError> {
+    let work = tokio::task::spawn_blocking(move || {
+        let (code, notes) = worker::compile(&engine, source.file, &source.wit)
+            .map_err(|complaint| PrepareError::Invalid(one_line(&complaint)))?;
+        output.write_all(&code).map_err(|_| PrepareError::Unwritten)?;
+        Ok(notes)
+    });
+    work.await.unwrap_or_else(|error| Err(PrepareError::Hindered(format!("compiling it failed: {error}"))))
 }
 
 /// Writes the source, and reads the notes or the complaint, until the child ends.

@@ -49,7 +49,7 @@ enum Form {
     /// It exports `wasi:cli/run`: it is one tool, called as its file is.
     Command(CommandPre<State>),
     /// Nothing: for tests of what does not call.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     Nothing,
 }
 
@@ -146,7 +146,7 @@ impl Prepared {
     }
 
     /// What cannot be called.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn for_test() -> Self {
         Self { form: Form::Nothing }
     }
@@ -164,7 +164,7 @@ impl Prepared {
                 Ok(Description { tools, remarks: functions.refused().to_vec() })
             }
             Form::Command(_) => Ok(Description { tools: vec![command::definition()], remarks: Vec::new() }),
-            #[cfg(test)]
+            #[cfg(any(test, fuzzing))]
             Form::Nothing => Ok(Description::default()),
         }
     }
@@ -182,7 +182,7 @@ impl Prepared {
             }
             Form::Functions(functions) => functions.call(store, tool, arguments).await,
             Form::Command(pre) => command::call(pre, store).await,
-            #[cfg(test)]
+            #[cfg(any(test, fuzzing))]
             Form::Nothing => Ok(Err(types::Failure::Failed("nothing to call".into()))),
         }
     }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
+use wasmtime::Engine;
 
 use super::about::About;
 use super::adapt;
@@ -57,21 +58,25 @@ pub(crate) fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
         Ok(job) => job,
         Err(error) => return failed(&format!("the compiler could not read the component: {error}")),
     };
-    let (component, kind) = match adapt::componentize(file) {
-        Ok(adapted) => adapted,
-        Err(why) => return failed(&why),
-    };
-    let compiled = engine::compiler(stack).and_then(|engine| engine.precompile_component(&component));
-    match compiled {
-        Ok(code) => {
+    let engine = engine::compiler(stack).map_err(|error| error.root_cause().to_string());
+    match engine.and_then(|engine| compile(&engine, file, &wit)) {
+        Ok((code, notes)) => {
             if io::stdout().write_all(&code).is_err() {
                 return ExitCode::from(UNWRITTEN);
             }
-            drop(io::stderr().write_all(&notes(About::new(kind, &component, code.len()), &component, &wit)));
+            drop(io::stderr().write_all(&encode(notes)));
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&format!("{INVALID}{}", error.root_cause())),
+        Err(complaint) => failed(&complaint),
     }
+}
+
+/// The compiled form of a plugin file and what it says of itself, or what is wrong with it.
+pub(super) fn compile(engine: &Engine, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
+    let (component, kind) = adapt::componentize(file)?;
+    let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
+    let notes = notes(About::new(kind, &component, code.len()), &component, wit);
+    Ok((code, notes))
 }
 
 /// The plugin file and the `.wit` file.
@@ -86,7 +91,7 @@ fn read() -> io::Result<(Vec<u8>, String)> {
     Ok((file, wit))
 }
 
-fn notes(about: About, component: &[u8], wit: &str) -> Vec<u8> {
+fn notes(about: About, component: &[u8], wit: &str) -> Notes {
     let mut remarks = Vec::new();
     let beside = if wit.is_empty() { Ok(Docs::default()) } else { Docs::of_wit(wit) };
     let beside = beside.unwrap_or_else(|why| {
@@ -95,13 +100,18 @@ fn notes(about: About, component: &[u8], wit: &str) -> Vec<u8> {
     });
     let mut docs = Docs::of_component(component);
     docs.functions.extend(beside.functions);
-    let text = serde_json::to_vec(&Notes { docs, remarks: remarks.clone(), about: about.clone() }).unwrap_or_default();
+    Notes { docs, remarks, about }
+}
+
+/// The notes as the parent reads them, without what is too long for it.
+fn encode(notes: Notes) -> Vec<u8> {
+    let text = serde_json::to_vec(&notes).unwrap_or_default();
     if text.len() <= NOTES {
         return text;
     }
-    remarks = vec!["its documentation is larger than 1 MiB and not used".to_owned()];
-    serde_json::to_vec(&Notes { docs: Docs::default(), remarks, about: About { wit: None, ..about } })
-        .unwrap_or_default()
+    let remarks = vec!["its documentation is larger than 1 MiB and not used".to_owned()];
+    let notes = Notes { docs: Docs::default(), remarks, about: About { wit: None, ..notes.about } };
+    serde_json::to_vec(&notes).unwrap_or_default()
 }
 
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {

@@ -1,30 +1,51 @@
-//! Bounds the work of checking a value: references can make a schema of a few lines take years.
+//! Bounds the work of checking a value: a schema of a few lines can make it take years, or all of the stack.
 //!
-//! Without references a check is bounded by the sizes of schema and value. With
-//! them each level may ask for the next one twice, and forty levels are enough.
-//! So every reference is put behind a keyword of our own that takes a step out
-//! of a budget; when there is none left, the check is unwound.
+//! References may ask for the next one twice on each of forty levels, or go
+//! round without end; a list of thousands may be compared with thousands of
+//! alternatives; a pattern may take a thousand times what a comparison takes.
+//! So a check looks at values through [`Counted`](super::counted::Counted),
+//! which takes a step out of a budget for each look, and every reference is put
+//! behind a keyword of our own that takes some more. When the budget, the time
+//! or the stack is spent, the check is unwound.
 
 use std::cell::Cell;
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
 
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value, json};
 
+use super::counted::{Counted, Looked};
+
 /// The keyword that takes a step. No schema of anybody's has it.
 pub(super) const STEP: &str = "dev.toolbay/step";
 
-/// What one check may cost: about a second. It is enough for half a million
-/// references, more than a result of a megabyte can make anybody follow.
-pub(super) const CHECK: u64 = 10_000_000;
+/// What one check may cost.
+#[derive(Clone, Copy)]
+pub(super) struct Budget {
+    /// Looks at values; a reference costs as much as [`STEP_COST`] of them.
+    pub(super) steps: u64,
+    /// The wall clock, for what few looks can make long: patterns.
+    pub(super) time: Duration,
+}
 
-/// What listing the mistakes may cost. Every alternative that failed keeps its
-/// mistakes in memory until the end, so this is much less.
-pub(super) const LIST: u64 = 20_000;
+/// Half a second or so: a hundred looks at each value of a result of a
+/// megabyte, or three million references.
+pub(super) const CHECK: Budget = Budget { steps: 50_000_000, time: Duration::from_secs(2) };
 
-/// What a step costs at the least. With a schema of more than 256 values it is
-/// a sixteenth of those, because that much may lie behind a reference.
+/// For listing the mistakes. Every alternative that failed keeps its mistakes
+/// in memory until the end, so this is much less.
+pub(super) const LIST: Budget = Budget { steps: 100_000, time: Duration::from_secs(1) };
+
+/// What a reference costs: it may lead to something that looks at nothing.
 const STEP_COST: u64 = 16;
+
+/// The clock is looked at whenever so many steps were taken.
+const CLOCK: u64 = 64;
+
+/// How much of the stack a check may use: half of what a thread of ours has.
+const STACK: usize = 1 << 20;
 
 /// Keywords whose values are maps from names to schemas.
 const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
@@ -36,7 +57,15 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 thread_local! {
-    static LEFT: Cell<u64> = const { Cell::new(CHECK) };
+    static METER: Meter = const { Meter { left: Cell::new(u64::MAX), until: Cell::new(None), stack: Cell::new(None) } };
+}
+
+/// What is left to the check that runs on this thread.
+struct Meter {
+    left: Cell<u64>,
+    until: Cell<Option<Instant>>,
+    /// Where the stack was when it began.
+    stack: Cell<Option<usize>>,
 }
 
 /// The value with which a check is unwound.
@@ -50,8 +79,12 @@ pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
 }
 
 /// Runs a check with this budget; `None` when that was not enough.
-pub(super) fn within<T>(budget: u64, check: impl FnOnce() -> T) -> Option<T> {
-    LEFT.set(budget);
+pub(super) fn within<T>(budget: Budget, check: impl FnOnce() -> T) -> Option<T> {
+    METER.with(|meter| {
+        meter.left.set(budget.steps);
+        meter.until.set(Instant::now().checked_add(budget.time));
+        meter.stack.set(Some(stack()));
+    });
     match catch_unwind(AssertUnwindSafe(check)) {
         Ok(result) => Some(result),
         Err(panic) if panic.is::<Spent>() => None,
@@ -59,33 +92,67 @@ pub(super) fn within<T>(budget: u64, check: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// The keyword itself, for a schema of so many values.
-pub(super) struct Step {
-    cost: u64,
+/// How many steps the last check left.
+#[cfg(any(test, fuzzing))]
+pub(super) fn left() -> u64 {
+    METER.with(|meter| meter.left.get())
 }
 
-impl Step {
-    pub(super) fn new(values: usize) -> Self {
-        Self { cost: (values as u64 / 16).max(STEP_COST) }
+/// One look at a value.
+pub(super) fn look() {
+    METER.with(|meter| meter.take(1));
+}
+
+/// One look at a text, which a pattern may do long things to.
+pub(super) fn read() {
+    METER.with(|meter| {
+        meter.take(1);
+        meter.check_clock();
+    });
+}
+
+impl Meter {
+    fn take(&self, cost: u64) {
+        let before = self.left.get();
+        let Some(left) = before.checked_sub(cost) else { spent() };
+        self.left.set(left);
+        if before / CLOCK != left / CLOCK {
+            self.check_clock();
+        }
+        if self.stack.get().is_some_and(|start| start.abs_diff(stack()) > STACK) {
+            spent();
+        }
     }
 
-    fn take(&self) {
-        match LEFT.get().checked_sub(self.cost) {
-            Some(left) => LEFT.set(left),
-            // Not a panic: no hook is called and nothing is printed.
-            None => resume_unwind(Box::new(Spent)),
+    fn check_clock(&self) {
+        if self.until.get().is_some_and(|until| until < Instant::now()) {
+            spent();
         }
     }
 }
 
-impl<'i> Keyword<'i> for Step {
-    fn validate(&self, _instance: &'i Value) -> Result<(), ValidationError<'i>> {
-        self.take();
+fn spent() -> ! {
+    // Not a panic: no hook is called and nothing is printed.
+    resume_unwind(Box::new(Spent))
+}
+
+/// About where the stack is now.
+fn stack() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(black_box(&here)).addr()
+}
+
+/// The keyword itself.
+pub(super) struct Step;
+
+impl<'i> Keyword<'i, Counted> for Step {
+    fn validate(&self, _value: Looked<'i>) -> Result<(), ValidationError<'i>> {
+        METER.with(|meter| meter.take(STEP_COST));
         Ok(())
     }
 
-    fn is_valid(&self, _instance: &'i Value) -> bool {
-        self.take();
+    fn is_valid(&self, _value: Looked<'i>) -> bool {
+        METER.with(|meter| meter.take(STEP_COST));
         true
     }
 }

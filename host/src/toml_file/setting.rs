@@ -8,6 +8,9 @@ use bytesize::ByteSize;
 use serde::Deserializer;
 use serde::de::{Error, Unexpected, Visitor};
 
+/// The longest time that may pass, where the key says nothing else. Later moments may not be countable.
+const DAY: Duration = Duration::from_hours(24);
+
 /// A value that a key can have. `Option` is for keys that may be absent.
 pub(crate) trait Setting: Sized {
     /// Reads it; 0 only `if zero`.
@@ -22,6 +25,20 @@ pub(crate) fn any<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Res
 /// For keys where 0 would leave nothing that works.
 pub(crate) fn positive<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, false)
+}
+
+/// A number in these bounds, both included.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D, least: usize, most: usize) -> Result<usize, D::Error> {
+    let count = usize::read(deserializer, least == 0)?;
+    if (least..=most).contains(&count) {
+        return Ok(count);
+    }
+    Err(D::Error::custom(format_args!("expected at most {most}, not {count}")))
+}
+
+/// A duration above 0 and of at most `most`.
+pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D, most: Duration) -> Result<Duration, D::Error> {
+    deserializer.deserialize_str(Time { zero: false, most })
 }
 
 /// A size in these bounds, both included.
@@ -70,7 +87,7 @@ impl Setting for ByteSize {
 
 impl Setting for Duration {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Time { zero })
+        deserializer.deserialize_str(Time { zero, most: DAY })
     }
 }
 
@@ -134,6 +151,7 @@ impl Visitor<'_> for Size {
 
 struct Time {
     zero: bool,
+    most: Duration,
 }
 
 impl Visitor<'_> for Time {
@@ -145,6 +163,10 @@ impl Visitor<'_> for Time {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
         match humantime::parse_duration(text) {
+            Ok(time) if time > self.most => {
+                let most = humantime::format_duration(self.most);
+                Err(E::custom(format_args!("expected a duration of at most {most}, not {text:?}")))
+            }
             Ok(time) if !time.is_zero() || self.zero => Ok(time),
             _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
         }

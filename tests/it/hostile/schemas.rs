@@ -26,6 +26,22 @@ fn doubling(keyword: &str) -> String {
     format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
 }
 
+/// A list that nests, each level of which is checked by way of 1,000 references.
+fn round() -> String {
+    let mut definitions = String::new();
+    for n in 0..1000 {
+        let _ = write!(definitions, "\"d{n}\":{{\"$ref\":\"#/$defs/d{}\"}},", n + 1);
+    }
+    let levels = format!("{definitions}\"d1000\":{{\"items\":{{\"$ref\":\"#/$defs/d0\"}}}}");
+    format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
+}
+
+/// A schema whose `x` is to fit one of these, on each place of a list.
+fn one_of_these(schemas: impl Iterator<Item = String>) -> String {
+    let schemas: Vec<String> = schemas.collect();
+    format!(r#"{{"type":"object","properties":{{"x":{{"items":{{"anyOf":[{}]}}}}}}}}"#, schemas.join(","))
+}
+
 /// A list that nests, which may be checked in two ways on each level.
 const TWO_WAYS: &str = r##"{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"$defs":{"n":{"anyOf":[
     {"type":"array","items":{"$ref":"#/$defs/n"}},{"type":"array","items":{"$ref":"#/$defs/n"},"minItems":1}]}}}"##;
@@ -74,6 +90,17 @@ cases! {
         |folder| output(folder, TWO_WAYS, &format!(r#"{{"x": {}7{}}}"#, "[".repeat(100), "]".repeat(100)))
         => fails("invalid-output", "The tool's output is not valid: (root): does not fit the schema; to say where takes too long.");
 
+    references_on_each_level: Call, "has a schema that goes through 1,000 references on each level of a nest",
+        |folder| output(folder, &round(), &format!(r#"{{"x": {}{}}}"#, "[".repeat(100), "]".repeat(100)))
+        => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
+
+    many_alternatives_for_many: Call, "returns 100,000 values, for each of which 4,000 alternatives are tried",
+        |folder| {
+            let schema = one_of_these((0..4000).map(|n| format!("{{\"const\":{n}}}")));
+            output(folder, &schema, &format!(r#"{{"x": [{}3999]}}"#, "3999,".repeat(100_000)));
+        }
+        => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
+
     many_values_for_many: Call, "returns 100,000 values, each to be compared with 9,000",
         |folder| {
             let values: Vec<String> = (0..9000).map(|n| format!("\"{n:05}\"")).collect();
@@ -108,6 +135,25 @@ cases! {
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)
         => refused("tool \"a\": its input schema is not valid: /properties/x/pattern: \"((a{1000}){1000}){1000}\" is not \
             a \"regex\"");
+
+    many_catastrophic_patterns_for_many: Call,
+        "has 300 patterns that take for ever to fail, and returns 300 texts for each of them",
+        |folder| {
+            let patterns = (1..300).map(|n| format!(r#"{{"pattern":"^(a|a)*\\1b{{1,{n}}}"}}"#));
+            let schema = one_of_these(patterns.chain([r#"{"type":"string"}"#.to_owned()]));
+            let texts: Vec<String> = (0..300).map(|n| format!("\"{}!{n}\"", "a".repeat(30))).collect();
+            output(folder, &schema, &format!(r#"{{"x": [{}]}}"#, texts.join(",")));
+        }
+        => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
+
+    many_huge_patterns: Load, "has 1,000 patterns, each of which takes some megabytes when it is compiled",
+        |folder| input(folder, &one_of_these((0..1000).map(|n| format!(r#"{{"pattern":"\\p{{L}}{{{}}}"}}"#, 50 + n % 50))))
+        => refused("tool \"a\": its input schema is not valid: /properties/x/items/anyOf/0/pattern: \"\\\\p{L}{50}\" is \
+            not a \"regex\"");
+
+    a_name_that_acts: Load, "has a schema with a mistake in it, below a name that clears a terminal",
+        |folder| input(folder, r#"{"type":"object","properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#)
+        => refused(r#"tool "a": its input schema is not valid: /properties/a\nb/type: "strin" is not valid …"#);
 
     a_deep_schema: Load, "has a schema that nests 100 deep",
         |folder| input(folder,

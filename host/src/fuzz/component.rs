@@ -1,0 +1,208 @@
+//! What must hold of any file that is dropped into the plugin folder, from its first byte to the answers of its tools.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde_json::Map;
+use tokio::runtime::Runtime;
+
+use super::is_plain_line;
+use crate::access::Caller;
+use crate::catalog::{self, Entry, Publisher, assemble};
+use crate::config::{CompileConfig, Config, Describe, Server};
+use crate::limits::LimitsPatch;
+use crate::mcp::result_json;
+use crate::mcp::revision::Revision;
+use crate::plugin::loader::{LoadError, Loaded, Loader};
+use crate::sandbox::{CallError, LogLevel, Observer, Progress, Sandbox};
+use crate::service::{Answer, Failure, Request, Service};
+
+/// The one plugin that there is.
+const ID: &str = "plugin";
+
+/// How many of its tools are called.
+const CALLED: usize = 3;
+
+/// Enough to get somewhere; a guest that loops ends soon.
+const FUEL: u64 = 5_000_000;
+
+/// The same of time.
+const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// What a text about a file may be at most: a reason, and the mark that it was cut.
+const TEXT: usize = 2_100;
+
+/// A server that compiles in this process, and is the same as any other in all else.
+pub struct Components {
+    sandbox: Sandbox,
+    service: Arc<Service>,
+    publisher: Publisher,
+    config: Config,
+    store: PathBuf,
+    runtime: Runtime,
+}
+
+impl Components {
+    /// A server with its plugin folder and its store of compiled components in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be used, or the machine refuses threads or memory.
+    pub fn new(folder: &Path) -> anyhow::Result<Self> {
+        let (plugins, store) = (folder.join("plugins"), folder.join("store"));
+        fs::create_dir_all(&plugins)?;
+        let small = LimitsPatch {
+            fuel: Some(FUEL),
+            timeout: Some(TIMEOUT),
+            memory: Some(ByteSize::mib(8)),
+            ..LimitsPatch::default()
+        };
+        let config = Config {
+            plugins,
+            server: Server { calls: 16, ..Server::default() },
+            ceilings: small.clone(),
+            limits: small,
+            describe: Describe { fuel: FUEL, timeout: TIMEOUT, ..Describe::default() },
+            compile: CompileConfig { store: Some(store.clone()), ..CompileConfig::default() },
+            ..Config::default()
+        };
+        let mut settings = config.sandbox()?;
+        settings.compiler = None;
+        let store = settings.store.as_ref().map_or(store, |(folder, _)| folder.clone());
+        let sandbox = Sandbox::new(settings)?;
+        let (publisher, catalog) = catalog::channel();
+        let service = Arc::new(Service::new(catalog, sandbox.clone(), config.clone()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { sandbox, service, publisher, config, store, runtime })
+    }
+
+    /// Loads a plugin of these bytes, loads it again out of the store, and calls its tools.
+    ///
+    /// # Panics
+    ///
+    /// When something does not hold that must.
+    pub fn check(&self, bytes: &[u8]) {
+        if let Err(error) = fs::write(self.config.plugins.join(format!("{ID}.wasm")), bytes) {
+            unreachable!("the plugin cannot be written: {error}");
+        }
+        self.runtime.block_on(async {
+            match self.load().await {
+                Ok(loaded) => {
+                    self.again(&loaded).await;
+                    self.offer(loaded);
+                    self.call().await;
+                    self.publisher.publish(catalog::Snapshot::default());
+                }
+                Err(LoadError::Refused(why)) => {
+                    assert!(is_plain_line(&why) && why.len() <= TEXT, "{why:?}");
+                    assert!(!why.contains("panicked") && !why.contains("unexpectedly"), "{why}");
+                }
+                // A machine that is busy: a description that took too long.
+                Err(LoadError::Hindered(why)) => assert!(is_plain_line(&why), "{why:?}"),
+                Err(LoadError::Incomplete) => {}
+                Err(LoadError::Gone) => unreachable!("the file is there"),
+            }
+        });
+        assert_eq!(self.sandbox.live(), 0, "a guest outlived its call");
+        self.empty_store();
+    }
+
+    /// A loader that knows of no load before it.
+    async fn load(&self) -> Result<Loaded, LoadError> {
+        let plugins = self.config.plugins.clone();
+        Arc::new(Loader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
+    }
+
+    /// What was loaded once is in the store, and what comes out of it is the same.
+    async fn again(&self, first: &Loaded) {
+        let digest = first.plugin.component.digest;
+        assert!(self.sandbox.find(digest).is_some(), "it is not in the store");
+        let second = match self.load().await {
+            Ok(second) => second,
+            Err(error) => unreachable!("it loaded once, and not again: {error:?}"),
+        };
+        let names = |loaded: &Loaded| -> Vec<String> {
+            loaded.plugin.component.tools.iter().map(|tool| tool.name.clone()).collect()
+        };
+        assert_eq!(second.plugin.component.digest, digest);
+        assert_eq!(names(&second), names(first));
+    }
+
+    fn offer(&self, loaded: Loaded) {
+        let entry = Entry { plugin: Some(loaded.plugin), problem: None, remarks: loaded.remarks };
+        let snapshot = assemble(&BTreeMap::from([(ID.to_owned(), entry)]), true);
+        for problem in snapshot.plugins.values().flat_map(|report| &report.problems) {
+            assert!(is_plain_line(problem), "{problem:?}");
+        }
+        self.publisher.publish(snapshot);
+    }
+
+    /// Calls its first tools; whatever comes back can be shown to any client.
+    async fn call(&self) {
+        let snapshot = self.service.catalog().snapshot();
+        for (name, tool) in snapshot.tools.iter().take(CALLED) {
+            assert!(crate::mcp::definition_json(tool).is_object());
+            for revision in Revision::ALL {
+                let (service, tool) = (Arc::clone(&self.service), name.clone());
+                let running = self.sandbox.spawn(async move {
+                    let client = service.admission().client();
+                    let caller = Caller::local(client);
+                    service.call(&caller, Request::local(tool, Map::new()), Arc::new(Watcher)).await
+                });
+                let answer = running.await.unwrap_or_else(|error| unreachable!("the call ended in {error}"));
+                judge(&answer);
+                // A refusal of arguments is an error of the protocol in older revisions.
+                drop(result_json(answer, revision));
+            }
+        }
+    }
+
+    /// The same input again is to take the same way.
+    fn empty_store(&self) {
+        let files = fs::read_dir(&self.store).into_iter().flatten().flatten();
+        files.for_each(|file| drop(fs::remove_file(file.path())));
+    }
+}
+
+fn judge(answer: &Answer) {
+    if let Some(usage) = answer.usage {
+        assert!(usage.fuel <= FUEL && usage.memory <= ByteSize::mib(8).as_u64(), "{usage:?}");
+    }
+    match &answer.result {
+        Ok(_) | Err(Failure::BadArguments(_) | Failure::Refused(_)) => {}
+        Err(Failure::Incapable(what)) => assert!(!what.is_empty()),
+        Err(Failure::UnknownTool(name)) => unreachable!("{name} is listed and unknown"),
+        Err(Failure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
+        Err(Failure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
+            assert_eq!(crate::text::clean(text), *text);
+        }
+        Err(Failure::Call(CallError::Trap { what, stderr })) => {
+            assert!(is_plain_line(what), "{what:?}");
+            assert!(stderr.as_ref().is_none_or(|stderr| crate::text::clean(stderr) == *stderr), "{stderr:?}");
+        }
+        Err(Failure::Call(CallError::InvalidOutput(what))) => assert!(is_plain_line(what), "{what:?}"),
+        Err(Failure::Call(CallError::Limit(limit))) => assert!(is_plain_line(&limit.message())),
+        Err(Failure::Call(CallError::Cancelled)) => unreachable!("nobody cancelled it"),
+    }
+}
+
+/// Sees what a guest says while it runs: text that was cleaned, and progress that grows.
+struct Watcher;
+
+impl Observer for Watcher {
+    fn log(&self, _level: LogLevel, message: &str) {
+        assert_eq!(crate::text::clean(message), message);
+    }
+
+    fn progress(&self, progress: Progress) {
+        assert!(progress.progress.is_finite() && progress.total.is_none_or(f64::is_finite), "{progress:?}");
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}

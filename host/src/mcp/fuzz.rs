@@ -1,0 +1,214 @@
+//! What must hold of any bytes that a client writes.
+
+use std::collections::HashMap;
+use std::io::Cursor;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncReadExt as _, duplex};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use super::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Incoming, Message, PARSE_ERROR, Request};
+use super::{cursor, stdio};
+use crate::catalog::{self, Publisher, Snapshot, Tool};
+use crate::config::{Config, Server};
+use crate::sandbox::Sandbox;
+use crate::service::Service;
+
+/// How long a line may be here: short, so that some are too long.
+const LINE: usize = 1024;
+
+/// How much of answers is held until it is read.
+const ANSWERS: usize = 64 << 10;
+
+/// A server with a few tools that answer at once.
+pub struct Requests {
+    service: Arc<Service>,
+    runtime: Runtime,
+    /// A catalog without one is about to end.
+    _publisher: Publisher,
+}
+
+/// What came back to requests: by id, or without one.
+type Count = HashMap<Option<String>, usize>;
+
+impl Requests {
+    /// Starts it.
+    ///
+    /// # Errors
+    ///
+    /// The machine refuses threads or memory.
+    pub fn new() -> anyhow::Result<Self> {
+        let grace = Duration::from_mins(1);
+        let server = Server { request: ByteSize::b(LINE as u64), grace, ..Server::default() };
+        let config = Config { server, page_size: 2, ..Config::default() };
+        let mut settings = config.sandbox()?;
+        // No guest is ever entered: no pool is needed.
+        (settings.slots, settings.store) = (0, None);
+        let (publisher, catalog) = catalog::channel();
+        let tools = ["a", "b", "c"].map(|name| (name.to_owned(), Arc::new(Tool::for_test(name))));
+        publisher.publish(Snapshot { complete: true, tools: tools.into(), ..Snapshot::default() });
+        let service = Arc::new(Service::new(catalog, Sandbox::new(settings)?, config));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { service, runtime, _publisher: publisher })
+    }
+
+    /// Checks each line as a message, and all of them as what a client writes.
+    ///
+    /// # Panics
+    ///
+    /// When something does not hold that must.
+    pub fn check(&self, bytes: &[u8]) {
+        let (mut expected, mut exact) = (Count::new(), true);
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+            if line.len() > LINE {
+                *expected.entry(None).or_default() += 1;
+            } else {
+                exact &= expect(line, &mut expected);
+            }
+        }
+        let answers = self.converse(bytes);
+        for (id, count) in &answers {
+            let most = expected.get(id).copied().unwrap_or_default();
+            assert!(*count <= most, "{count} answers to {id:?}, which was asked {most} times");
+        }
+        assert!(!exact || answers == expected, "expected {expected:?}, came {answers:?}");
+    }
+
+    /// Has a client write these bytes and go; counts the answers, each of which must be one.
+    fn converse(&self, bytes: &[u8]) -> Count {
+        let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
+        let mut written = Vec::new();
+        self.runtime.block_on(async {
+            let service = Arc::clone(&self.service);
+            let serving = stdio::serve(service, Box::pin(reader), Box::pin(writer), CancellationToken::new());
+            let (served, read) = tokio::join!(serving, answers.read_to_end(&mut written));
+            assert!(served.is_ok() && read.is_ok(), "{served:?} {read:?}");
+        });
+        let mut count = Count::new();
+        for line in written.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let answers = match parse(line) {
+                Value::Array(answers) => answers,
+                answer => vec![answer],
+            };
+            for answer in answers {
+                *count.entry(answered(&answer)).or_default() += 1;
+            }
+        }
+        count
+    }
+}
+
+/// Checks one line, and adds the answers that it should have; false if there may be fewer.
+fn expect(line: &[u8], expected: &mut Count) -> bool {
+    let (messages, batch) = match jsonrpc::decode(line) {
+        Ok(Incoming::Single(message)) => (vec![Ok(message)], false),
+        // Most revisions refuse it as a whole.
+        Ok(Incoming::Batch(messages)) => {
+            *expected.entry(None).or_default() += 1;
+            (messages, true)
+        }
+        Err(error) => (vec![Err(error)], false),
+    };
+    let mut exact = !batch;
+    for message in messages {
+        let id = match message {
+            Ok(Message::Request(request)) => {
+                round_trip(&request);
+                if !batch {
+                    same_id(line, &request.id);
+                }
+                Some(request.id)
+            }
+            Ok(Message::Notification { method, .. }) => {
+                exact &= method != "notifications/cancelled";
+                continue;
+            }
+            Ok(Message::Response) => continue,
+            Err(error) => {
+                refusal(&error, line.len());
+                error.id
+            }
+        };
+        *expected.entry(id.map(|id| text(&id))).or_default() += 1;
+    }
+    exact
+}
+
+/// A request that is written anew is the same request.
+fn round_trip(request: &Request<'_>) {
+    #[derive(Serialize)]
+    struct Written<'a> {
+        jsonrpc: &'static str,
+        id: &'a Id,
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    }
+    let written = Written { jsonrpc: "2.0", id: &request.id, method: &request.method, params: request.params };
+    let written = text(&written);
+    let Ok(Incoming::Single(Message::Request(again))) = jsonrpc::decode(written.as_bytes()) else {
+        unreachable!("not a request any more: {written}");
+    };
+    assert_eq!((&again.id, &again.method), (&request.id, &request.method));
+    assert_eq!(again.params.map(RawValue::get), request.params.map(RawValue::get));
+    let name = cursor::decode(&cursor::encode(&request.method));
+    assert_eq!(name.as_deref(), Ok(request.method.as_ref()));
+}
+
+/// A client must know its id again: text is the same text, a number the same number.
+fn same_id(line: &[u8], id: &Id) {
+    #[derive(Deserialize)]
+    struct Sent<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    let sent: Sent<'_> = serde_json::from_slice(line).unwrap_or_else(|error| unreachable!("{error}"));
+    let (sent, answered) = (sent.id.get(), text(id));
+    let same = match id {
+        Id::Text(id) => serde_json::from_str::<String>(sent).is_ok_and(|sent| sent == *id),
+        Id::Number(_) if sent.contains(['.', 'e', 'E']) || sent == "-0" => {
+            sent.parse::<f64>().ok() == answered.parse::<f64>().ok()
+        }
+        Id::Number(_) => sent == answered,
+    };
+    assert!(same, "the id {sent} is answered as {answered}");
+}
+
+/// What is no message is answered, briefly.
+fn refusal(error: &Error, length: usize) {
+    assert!([PARSE_ERROR, INVALID_REQUEST].contains(&error.code), "{error:?}");
+    for null_id in [true, false] {
+        let answer = jsonrpc::error(error, null_id);
+        assert!(answer.len() <= 500 + 8 * length, "an answer of {} bytes to {length}", answer.len());
+        assert_eq!(answered(&parse(&answer)), error.id.as_ref().map(text));
+    }
+}
+
+/// Checks that this is an answer; the id of it, if there is one.
+fn answered(answer: &Value) -> Option<String> {
+    assert_eq!(answer.get("jsonrpc"), Some(&"2.0".into()), "{answer}");
+    match (answer.get("result"), answer.get("error")) {
+        (Some(result), None) => assert!(result.is_object(), "{answer}"),
+        (None, Some(error)) => {
+            let code = error.get("code").and_then(Value::as_i64);
+            assert!(code.is_some_and(|code| code != i64::from(INTERNAL_ERROR)), "{answer}");
+            assert!(error.get("message").and_then(Value::as_str).is_some_and(|text| !text.is_empty()), "{answer}");
+        }
+        _ => unreachable!("neither a result nor an error: {answer}"),
+    }
+    answer.get("id").filter(|id| !id.is_null()).map(text)
+}
+
+fn parse(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|error| unreachable!("an answer is not JSON: {error}"))
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,66 @@
+//! What must hold of any schema that a plugin brings, and of any value that is checked with it.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
+
+use super::budget::Budget;
+use super::counted::Looked;
+use super::{MESSAGE, Schema, VIOLATIONS, budget};
+use crate::fuzz::is_plain_line;
+
+/// What a check may cost here: a fraction, because a sanitizer makes all work many times slower.
+const CHECK: Budget = Budget { steps: budget::CHECK.steps / 100, time: Duration::from_secs(1) };
+
+/// The processor time that an input of a few kilobytes may take in all.
+const MOST: Duration = Duration::from_secs(10);
+
+/// A check that cost less than this is cheap without a budget as well.
+const CHEAP: u64 = CHECK.steps / 10;
+
+/// The first line is a schema, the rest is a value.
+///
+/// # Panics
+///
+/// When something does not hold that must.
+pub fn schema(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (schema, value) = text.split_once('\n').unwrap_or((text, "null"));
+    let before = thread_time();
+    check(schema, value);
+    let took = thread_time().saturating_sub(before);
+    assert!(took <= MOST, "it took {took:?}");
+}
+
+fn check(schema: &str, value: &str) {
+    let schema = match Schema::compile(schema) {
+        Ok(schema) => schema,
+        Err(why) => {
+            assert!(is_plain_line(&why), "{why:?}");
+            return;
+        }
+    };
+    assert!(Schema::compile(&schema.value().to_string()).is_ok(), "it compiles once, and not again");
+    let Ok(value) = serde_json::from_str::<Value>(value) else { return };
+    let violations = schema.violations_within(&value, CHECK, budget::LIST);
+    assert!(violations.len() <= VIOLATIONS, "{violations:?}");
+    for violation in &violations {
+        assert!(is_plain_line(&violation.to_string()), "{violation:?}");
+        assert!(violation.message.len() <= MESSAGE && violation.pointer.len() <= MESSAGE, "{violation:?}");
+    }
+    let fits = budget::within(CHECK, || schema.validator.is_valid(Looked(&value)));
+    let cost = CHECK.steps - budget::left().min(CHECK.steps);
+    // What fits just within its time may not do so twice.
+    assert!(fits.is_none_or(|fits| fits == violations.is_empty()) || cost > CHEAP);
+    if fits.is_some() && cost < CHEAP {
+        let plain = jsonschema::options().offline().build(schema.value());
+        let plain = plain.map(|plain| plain.is_valid(&value));
+        assert_eq!(plain.ok(), fits, "with and without the steps of a budget");
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask fuzz`: feeds the host what strangers might send, for a while each, under a sanitizer.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use crate::command;
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// What to run, and for how long.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The target; without one, all of them in turn
+    target: Option<Target>,
+    /// How long each runs, such as 90s or 15m
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = duration)]
+    time: Duration,
+}
+
+/// One kind of input.
+#[derive(Clone, Copy, ValueEnum)]
+enum Target {
+    /// What a client writes
+    Request,
+    /// Grants, configuration and variables
+    Grant,
+    /// Schemas, and values that are checked with them
+    Schema,
+    /// Files in the plugin folder
+    Component,
+}
+
+impl Target {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Grant => "grant",
+            Self::Schema => "schema",
+            Self::Component => "component",
+        }
+    }
+
+    /// How long an input may be, in bytes, and how long one may take, in seconds.
+    fn bounds(self) -> (u32, u32) {
+        match self {
+            Self::Request | Self::Grant => (4096, 10),
+            Self::Schema => (8192, 30),
+            Self::Component => (8192, 60),
+        }
+    }
+
+    fn run(self, workspace: &Workspace, time: Duration) -> Result<()> {
+        let (name, (length, timeout)) = (self.name(), self.bounds());
+        let fuzz = workspace.root.join("fuzz");
+        // What is found on the way is kept apart: the corpus in the tree is small.
+        let found = fuzz.join("target/corpus").join(name);
+        std::fs::create_dir_all(&found).with_context(|| format!("failed to create {}", found.display()))?;
+        // The cargo that runs this is of another toolchain.
+        let mut cargo = Command::new("cargo");
+        cargo.arg("+nightly").args(["fuzz", "run", name]).arg(found).arg(fuzz.join("corpus").join(name)).arg("--");
+        cargo.arg(format!("-max_total_time={}", time.as_secs()));
+        cargo.args([format!("-max_len={length}"), format!("-timeout={timeout}")]);
+        cargo.args(["-rss_limit_mb=4096", "-print_final_stats=1"]);
+        let dictionary = fuzz.join("dictionaries").join(name).with_extension("dict");
+        if dictionary.is_file() {
+            cargo.arg(format!("-dict={}", dictionary.display()));
+        }
+        // A check of a schema measures the stack by the addresses of locals, which this would put elsewhere.
+        cargo.env("ASAN_OPTIONS", "detect_stack_use_after_return=0");
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() {
+            // Plugins and compiled code come and go by the thousand.
+            cargo.env("TMPDIR", memory);
+        }
+        // What cargo and rustup tell those whom they run would choose this toolchain again.
+        cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(&workspace.root);
+        command::run(&mut cargo)
+    }
+}
+
+/// `cargo xtask fuzz`.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    ensure_tools()?;
+    let targets = options.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
+    let style = terminal::stdout();
+    for target in targets {
+        println!("{}", style.bold(format!("\n==> {}", target.name())));
+        let begun = Instant::now();
+        target.run(workspace, options.time).context("fuzz/README.md says what to do with a finding")?;
+        println!("{}", style.bold(format!("<== {}: no finding in {} s", target.name(), begun.elapsed().as_secs())));
+    }
+    Ok(())
+}
+
+fn ensure_tools() -> Result<()> {
+    command::output(Command::new("cargo").args(["+nightly", "--version"]).env_remove("RUSTUP_TOOLCHAIN"))
+        .context("fuzzing needs a nightly toolchain: rustup toolchain install nightly --profile minimal")?;
+    command::output(Command::new("cargo-fuzz").args(["fuzz", "--version"]))
+        .context("fuzzing needs cargo-fuzz and a C++ compiler: cargo install cargo-fuzz --locked")?;
+    Ok(())
+}
+
+/// Reads `90s`, `15m`, `2h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a duration such as 90s, 15m or 2h");
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    let seconds = seconds.and_then(|unit: u64| number.checked_mul(unit)).ok_or_else(wrong)?;
+    Ok(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("15m"), Ok(Duration::from_mins(15)));
+        for wrong in ["", "m", "15", "1d", "-1s", "1é"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}
