@@ -530,7 +530,28 @@ mod tests {
             variable("TOOLBAY_USAGE", "yes"),
             variable("TOOLBAY_PLUGINS", ""),
         ];
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        toolbay.toml:1:1: unknown key `page_sise`; did you mean `page_size`?
+        toolbay.toml:2:8: limits.fuel: expected a whole number of at least 1, not "a lot"
+        toolbay.toml:1:13: page_size: expected a whole number of at least 1, not 0
+        toolbay.toml:2:9: server.stack: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
+        toolbay.toml:2:9: server.calls: expected at most 4096, not 5000
+        toolbay.toml:1:7: log: "inof" is not a level; did you mean "info"?
+        the plugin folder nowhere is not there; create it, or name another with --plugins
+        plugins is empty; it must name a folder
+        toolbay.toml:1:10: server: expected a table, not 7
+        toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
+        toolbay.toml:2:8: breaker.rest: expected a duration of at most 1day, not "500000years"
+        toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1year, not "600years"
+        TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
+        TOOLBAY_A:B: unknown key `a:b`; the keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
+        TOOLBAY_LIMITS_FUEL: expected a whole number of at least 1, not "a lot"
+        TOOLBAY_LIMITS_FUEL: expected a whole number of at least 1, not 0
+        TOOLBAY_LIMITS_MEMORY: expected a size above 0 such as "64MiB", not "lots"
+        TOOLBAY_LOG: "loud" is not a level; the levels are off, error, warn, info, debug, trace
+        TOOLBAY_USAGE: expected true or false, not "yes"
+        plugins is empty; it must name a folder
+        "#);
     }
 
     #[test]
@@ -593,7 +614,12 @@ mod tests {
             load(None, dir.path().display().to_string() + "/."),
             load(None, at("latin")),
         ];
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        there is no file nope.toml (--config names it)
+        there is no file nope.toml (TOOLBAY_CONFIG names it)
+        . is a folder, not a file (TOOLBAY_CONFIG names it)
+        latin is not UTF-8 text
+        "#);
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn in_milliseconds<S: serde::Serializer>(per: &Duration, serializer: S) -> Resul
 }
 
 /// The longest period. Time is counted in nanoseconds of 64 bits, with room for several periods.
-const LONGEST: Duration = Duration::from_hours(24 * 366);
+const LONGEST: Duration = Duration::from_hours(8766);
 
 /// What stands in the file.
 #[derive(Deserialize)]

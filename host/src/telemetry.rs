@@ -91,7 +91,7 @@ mod tests {
         ] {
             assert_eq!(in_full(level).unwrap(), full);
         }
-        let full = ["toolbay=debug,warn", "info,wasmtime=trace", "toolbay::mcp=trace", "toolbay[span{a=1,b}]=info"];
+        let full = ["toolbay=debug,warn", "info,wasmtime=trace", "toolbay::mcp=trace", "toolbay[span{a=1}]=info"];
         for filter in full {
             assert_eq!(in_full(filter).unwrap(), filter);
             check(filter).unwrap();
@@ -101,6 +101,14 @@ mod tests {
     #[test]
     fn what_is_no_level_is_refused_with_the_nearest() {
         let said = ["inof", "", "loud", "toolbay=debgu", "wran,toolbay=debug", "toolbay", "toolbay[=info"];
-        insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @"");
+        insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
+        "inof" is not a level; did you mean "info"?
+        it is empty; the levels are off, error, warn, info, debug, trace
+        "loud" is not a level; the levels are off, error, warn, info, debug, trace
+        "debgu" is not a level; did you mean "debug"?
+        "wran" is not a level; did you mean "warn"?
+        "toolbay" is not a level; the levels are off, error, warn, info, debug, trace
+        "toolbay[=info" is not a log filter: invalid filter directive
+        "#);
     }
 }

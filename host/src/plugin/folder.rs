@@ -223,7 +223,12 @@ mod tests {
         let Found { plugins, notes } = scan(dir.path()).unwrap().unwrap();
         assert!(plugins.is_empty(), "{plugins:?}");
         let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
-        insta::assert_snapshot!(notes.join("\n"), @"");
+        insta::assert_snapshot!(notes.join("\n"), @r#"
+        LOUD.WASM: no plugin, because its name does not end in .wasm in lower case
+        lonely.toml: a grant without lonely.wasm beside it
+        loop.wasm: cannot be looked at: filesystem loop or indirection limit (e.g. symlink loop)
+        �.wasm: no plugin, because its name is not UTF-8 text
+        "#);
     }
 
     #[test]

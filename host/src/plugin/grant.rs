@@ -350,7 +350,25 @@ mod tests {
             "[tools.a.limits]\noutput = \"0B\"",
         ];
         let said: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        acme.toml:1:10: prefix: "a b" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:1:10: prefix: "" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:2:10: prefix: ".a" must not begin or end with a dot; one is put between it and the tool's name
+        acme.toml:1:10: prefix: "a." must not begin or end with a dot; one is put between it and the tool's name
+        acme.toml:1:10: prefix: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:1:2: unknown key `permission`; did you mean `permissions`?
+        acme.toml:1:10: limits: expected a table, not 3
+        acme.toml:3:7: rate_limit.per: expected a duration of at most 1year, not "600years"
+        acme.toml:3:9: permissions.mounts[0].guest: "../x" must be an absolute path without `..`, such as "/data"
+        acme.toml:2:15: permissions.environment: "A=B" is no variable's name
+        acme.toml:2:15: permissions.environment: "*" is no variable's name, and there are no patterns: name each variable
+        acme.toml:2:15: permissions.environment: "LC_*" is no variable's name, and there are no patterns: name each variable
+        acme.toml:2:15: permissions.environment: "" is no variable's name
+        acme.toml:2:15: permissions.environment: "A\0" is no variable's name
+        acme.toml:2:15: limits.concurrency: expected a whole number of at least 1, not 0
+        acme.toml:2:11: limits.timeout: expected a duration above 0 such as "30s", not "0s"
+        acme.toml:2:10: tools.a.limits.output: expected a size above 0 such as "64MiB", not "0B"
+        "#);
     }
 
     #[test]

@@ -216,6 +216,23 @@ mod tests {
             said += &parse::<Keys>("a.toml", &format!("count = 1\ntime = {value}")).unwrap_err();
             said.push('\n');
         }
-        insta::assert_snapshot!(said, @"");
+        insta::assert_snapshot!(said, @r#"
+        a.toml:1:9: count: expected a whole number of at least 1, not 0
+        a.toml:1:9: count: expected a whole number of at least 1, not -1
+        a.toml:1:9: count: expected a whole number of at least 1, not 5000000000
+        a.toml:1:9: count: expected a whole number of at least 1, not 1.5
+        a.toml:1:9: count: expected a whole number of at least 1, not "a lot"
+        a.toml:1:9: count: expected a whole number of at least 1, not true
+        a.toml:1:9: count: expected a whole number of at least 1, not a list
+        a.toml:1:9: count: expected a whole number of at least 1, not a table
+        a.toml:2:8: size: expected a size above 0 such as "64MiB", not 0
+        a.toml:2:8: size: expected a size above 0 such as "64MiB", not -1
+        a.toml:2:8: size: expected a size above 0 such as "64MiB", not "0B"
+        a.toml:2:8: size: expected a size above 0 such as "64MiB", not "lots"
+        a.toml:2:8: size: expected a size above 0 such as "64MiB", not true
+        a.toml:2:8: time: expected a duration above 0 such as "30s", not "0s"
+        a.toml:2:8: time: expected a duration above 0 such as "30s", not "soon"
+        a.toml:2:8: time: expected a duration above 0 such as "30s", not 30
+        "#);
     }
 }

@@ -158,8 +158,8 @@ fn values(shape: &Shape) -> BoxedStrategy<Value> {
         Shape::Float64 => {
             (prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL).prop_map(Value::from).boxed()
         }
-        Shape::Char => any::<char>().prop_map(|c| c.to_string().into()).boxed(),
-        Shape::String => any::<String>().prop_map(Value::from).boxed(),
+        Shape::Char => plain(any::<char>().prop_map(String::from), "x"),
+        Shape::String => plain(any::<String>(), ""),
         Shape::Bytes => prop::collection::vec(any::<u8>(), 0..40)
             .prop_map(|bytes| {
                 use base64::Engine as _;
@@ -232,6 +232,12 @@ fn any_json() -> impl Strategy<Value = Value> {
                 .prop_map(|members| Value::Object(members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())),
         ]
     })
+}
+
+/// Text without what is stripped from all that comes from a guest; `other` instead of none at all.
+fn plain(texts: impl Strategy<Value = String> + 'static, other: &'static str) -> BoxedStrategy<Value> {
+    let plain = |text: String| crate::text::clean(&text).into_owned();
+    texts.prop_map(plain).prop_map(move |text| if text.is_empty() { other.into() } else { text.into() }).boxed()
 }
 
 fn compiled(shape: &Shape, direction: Direction) -> Schema {
@@ -447,10 +453,16 @@ fn types_that_double_themselves_are_refused() {
 }
 
 #[test]
+fn a_character_that_acts_is_told_as_one_that_does_not() {
+    let told = |c| to_json(&Shape::Char, &wasmtime::component::Val::Char(c)).unwrap();
+    assert_eq!(["a", "\u{fffd}", "\u{fffd}", "\n"], ['a', '\0', '\u{202e}', '\r'].map(told));
+}
+
+#[test]
 fn a_component_without_functions_says_what_it_has() {
     let refused = |wat: &str| Loaded::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
     assert_eq!(
         refused("(component)"),
-        "exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports nothing"
+        "exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports nothing: is `export!(…)` missing?"
     );
 }

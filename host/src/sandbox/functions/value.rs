@@ -2,20 +2,17 @@
 
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use wasmtime::component::Val;
 
 use super::schema::{EXACT, NOT_NUMBERS, f32_json, number};
 use super::shape::{Integer, Shape};
 
-/// Standard base64, as MCP has it, and forgiving in the bits that do not count.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+/// Standard base64 with its padding, as MCP and the pattern in the schema have it, and forgiving in the bits that do
+/// not count.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// Turns the members of an object into values in the order of `members`: arguments, or a record's fields.
 /// `room` is how many values more there may be.
@@ -160,7 +157,11 @@ pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
         (Shape::Float32, Val::Float32(n)) => not_a_number(f64::from(*n)).into(),
         (Shape::Float64, Val::Float64(n)) if n.is_finite() => (*n).into(),
         (Shape::Float64, Val::Float64(n)) => not_a_number(*n).into(),
-        (Shape::Char, Val::Char(c)) => c.to_string().into(),
+        // What acts is stripped from all text that comes from a guest; of a character, something must stay.
+        (Shape::Char, Val::Char(c)) => match crate::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
+            "" => char::REPLACEMENT_CHARACTER.to_string().into(),
+            text => text.into(),
+        },
         (Shape::String, Val::String(text)) => text.as_str().into(),
         (Shape::Bytes, Val::List(items)) => {
             let bytes = items.iter().map(|item| if let Val::U8(byte) = item { Some(*byte) } else { None });
