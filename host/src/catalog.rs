@@ -70,6 +70,9 @@ pub struct Granted {
     pub rate_limit: Option<RateLimit>,
     /// What it may reach.
     pub permissions: Permissions,
+    /// The names of what it must not tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     /// The keys that it is configured with. The values may be nobody else's business.
     pub config: Vec<String>,
 }

@@ -9,7 +9,7 @@
 //! - [`plugin`] loads what is in the folder and publishes to the catalog.
 //! - [`sandbox`] runs guests; it alone knows wasmtime.
 //!
-//! [`limits`], [`definition`], [`content`], [`schema`], [`text`] and [`trace`] are the words they share.
+//! [`limits`], [`definition`], [`content`], [`schema`], [`secret`], [`text`] and [`trace`] are the words they share.
 
 pub mod access;
 pub mod admission;
@@ -28,6 +28,7 @@ pub mod project;
 pub mod rate;
 pub mod sandbox;
 pub mod schema;
+pub mod secret;
 pub mod service;
 pub mod tally;
 pub mod telemetry;

@@ -29,6 +29,7 @@ mod reload;
 mod retry;
 mod revisions;
 mod seams;
+mod secrets;
 mod server_limits;
 mod stateless;
 mod store;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::hostile::nested_blocks;
-use crate::support::{DEADLINE, Folder, Server, Tiny, Toolbay};
+use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay};
 
 /// The folder of ours in the one that the configuration names.
 const OURS: &str = "store/toolbay-compiled";
@@ -282,6 +282,60 @@ fn a_server_killed_while_it_compiles_leaves_nothing_behind_that_matters() {
     folder.remove("bomb.wasm");
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+}
+
+/// Plugins whose files hold different bytes, `a0` to `a9`, each with one tool of its name that answers `edition`.
+fn ten(folder: &Folder, edition: &str) -> Vec<String> {
+    let names: Vec<String> = (0..10).map(|n| format!("a{n}")).collect();
+    for name in &names {
+        folder.put(&format!("{name}.wasm"), Tiny::of(vec![Tool::new(name)]).answer(edition).build());
+    }
+    names
+}
+
+/// A new server serves this edition of all of them, and has nothing to say against its store.
+fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
+    let mut server = Server::configured(folder, CONFIG);
+    server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    for name in names {
+        assert_eq!(server.text(name, json!({})), edition);
+    }
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+}
+
+#[test]
+fn a_server_killed_while_it_writes_the_store_leaves_one_that_serves() {
+    let folder = Folder::new();
+    let names = ten(&folder, "fine");
+    // Each run is killed as soon as there is one file more than before: a temporary file, code or a record.
+    for _ in 0..12 {
+        let before = files_in_store(&folder);
+        let server = Server::configured(&folder, CONFIG);
+        until("more is written, or all is kept", || {
+            files_in_store(&folder) > before || kept_or_none(&folder) == names.len()
+        });
+        server.kill();
+    }
+    serves_ten(&folder, &names, "fine");
+}
+
+#[test]
+fn a_server_killed_while_it_reloads_serves_what_is_there_when_it_is_back() {
+    let folder = Folder::new();
+    let mut names = ten(&folder, "0");
+    for edition in ["1", "2", "3"] {
+        let mut server = Server::configured(&folder, CONFIG);
+        server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        names = ten(&folder, edition);
+        // The first of ten is loaded, the others are on their way.
+        server.log.wait_for_count("loaded plugin=", names.len() + 1);
+        server.kill();
+        serves_ten(&folder, &names, edition);
+    }
+}
+
+fn files_in_store(folder: &Folder) -> usize {
+    if folder.beside(OURS).exists() { in_store(folder).len() } else { 0 }
 }
 
 fn kept_or_none(folder: &Folder) -> usize {

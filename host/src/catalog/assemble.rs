@@ -49,7 +49,7 @@ pub fn assemble(entries: &BTreeMap<String, Entry>, complete: bool) -> Snapshot {
 
 /// The terms of a plugin as they are shown.
 fn granted(terms: &Terms) -> Granted {
-    let Environment { limits, permissions, config } = &terms.environment;
+    let Environment { limits, permissions, config, secrets } = &terms.environment;
     let tools = terms.tools.iter().map(|(name, tool)| (name, tool.limits.unlike(limits).collect::<Vec<_>>()));
     Granted {
         prefix: terms.prefix.clone(),
@@ -60,6 +60,7 @@ fn granted(terms: &Terms) -> Granted {
             .collect(),
         rate_limit: terms.rate_limit,
         permissions: permissions.clone(),
+        secrets: secrets.names().cloned().collect(),
         config: config.keys().cloned().collect(),
     }
 }

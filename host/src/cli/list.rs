@@ -130,6 +130,9 @@ fn grants(granted: &Granted) -> Vec<String> {
         let missing = if mount.host.is_dir() { "" } else { ", which is not there" };
         lines.push(format!("may {verb} {} as {}{missing}", mount.host.display(), mount.guest));
     }
+    if !granted.secrets.is_empty() {
+        lines.push(format!("must not tell the secrets {}", granted.secrets.join(", ")));
+    }
     if !granted.config.is_empty() {
         lines.push(format!("is configured by {}", granted.config.join(", ")));
     }

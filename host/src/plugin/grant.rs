@@ -16,6 +16,7 @@ use toml::Spanned;
 
 use crate::limits::LimitsPatch;
 use crate::rate::RateLimit;
+use crate::secret::Secrets;
 use crate::toml_file;
 use crate::toml_file::setting::positive;
 
@@ -35,6 +36,8 @@ pub struct Grant {
     pub rate_limit: Option<RateLimit>,
     /// What the plugin may reach.
     pub permissions: Permissions,
+    /// Values that it must not tell, by the names that people know them by.
+    pub secrets: BTreeMap<String, Secret>,
     /// Plain values that the plugin can read.
     pub config: BTreeMap<String, toml::Value>,
     /// What is different for single tools, by the name within the plugin.
@@ -130,6 +133,15 @@ pub struct Permissions {
     pub mounts: Vec<Mount>,
 }
 
+/// A value that a plugin must not tell: `[secrets.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Secret {
+    /// The variable of the server that holds it.
+    #[serde(deserialize_with = "variable")]
+    pub environment: String,
+}
+
 /// A folder of the host that a plugin sees under a path of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -173,6 +185,22 @@ impl Grant {
             mount.host = folder.join(&mount.written);
         }
         Ok(grant)
+    }
+
+    /// The secrets with their values, and what the operator should know about them. `variable` reads one.
+    ///
+    /// # Errors
+    ///
+    /// Which one cannot be kept secret.
+    pub fn secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Secrets, Vec<String>), String> {
+        let (mut values, mut remarks) = (BTreeMap::new(), Vec::new());
+        for (name, secret) in &self.secrets {
+            match variable(&secret.environment) {
+                Some(value) if !value.trim().is_empty() => drop(values.insert(name.clone(), value)),
+                _ => remarks.push(format!("secrets.{name}: the variable {} is not set", secret.environment)),
+            }
+        }
+        Ok((Secrets::new(values)?, remarks))
     }
 
     /// `[config]` as the plugin reads it: strings as they are, other values as JSON.
@@ -247,6 +275,12 @@ pub fn prefix_for(id: &str) -> String {
     prefix.truncate(PREFIX);
     let prefix = prefix.trim_matches('.');
     if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
+}
+
+/// The name of a variable.
+fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if is_name(&name) { Ok(name) } else { Err(D::Error::custom(format_args!("{name:?} is no variable's name"))) }
 }
 
 /// Names of variables, each of which somebody has decided about.

@@ -19,6 +19,7 @@ use crate::definition::{Description, ToolDefinition};
 use crate::limits::Limits;
 use crate::rate::RateLimit;
 use crate::sandbox::{CallError, Compiled, Environment, Limit, PrepareError, Sandbox, Source, crash, thousands};
+use crate::secret::Secrets;
 use crate::text::line;
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
@@ -62,11 +63,17 @@ pub struct Rules {
 
 impl Rules {
     /// The grant within the server's rules, and what the operator should know about that.
-    pub(super) fn terms(&self, id: &str, component: &Component, grant: Grant) -> (Terms, Vec<String>) {
+    pub(super) fn terms(
+        &self,
+        id: &str,
+        component: &Component,
+        grant: Grant,
+        secrets: Secrets,
+    ) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
         let config = Arc::new(grant.config_values());
-        let environment = Environment { limits, permissions: grant.permissions, config };
+        let environment = Environment { limits, permissions: grant.permissions, config, secrets: Arc::new(secrets) };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.prepared.is_command() {
@@ -170,8 +177,11 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
-        let (terms, remarks) = self.rules.terms(&id, &component, grant);
-        let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
+        // What is told about the rest of the grant may quote it, never the values.
+        let secrets = grant.secrets(|name| std::env::var(name).ok());
+        let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
+        let (terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
+        let remarks = unset.iter().chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
     }

@@ -21,6 +21,7 @@ use crate::content::Output;
 use crate::definition::Description;
 use crate::limits::Limits;
 use crate::plugin::grant::Permissions;
+use crate::secret::Secrets;
 use crate::text::clean;
 use crate::trace::Trace;
 
@@ -40,6 +41,8 @@ pub struct Environment {
     pub permissions: Permissions,
     /// What `host.config` answers.
     pub config: Arc<BTreeMap<String, String>>,
+    /// What is taken out of everything that it says.
+    pub secrets: Arc<Secrets>,
 }
 
 /// What one call is given.
@@ -152,12 +155,14 @@ impl Sandbox {
                 let call = coop(running.meter.clone(), prepared.call(&mut running.store, tool, arguments));
                 let answer = timeout(environment.limits.timeout, call).await;
                 running.finish(answer, |answer| match answer {
-                    Ok(output) => output::check(output, &environment.limits),
-                    Err(types::Failure::InvalidArguments(text)) => {
-                        Err(CallError::InvalidArguments(output::message(text, &environment.limits)))
-                    }
+                    Ok(output) => output::check(output, &environment.limits, &environment.secrets),
+                    Err(types::Failure::InvalidArguments(text)) => Err(CallError::InvalidArguments(output::message(
+                        text,
+                        &environment.limits,
+                        &environment.secrets,
+                    ))),
                     Err(types::Failure::Failed(text)) => {
-                        Err(CallError::Failed(output::message(text, &environment.limits)))
+                        Err(CallError::Failed(output::message(text, &environment.limits, &environment.secrets)))
                     }
                 })
             }
@@ -169,9 +174,8 @@ impl Sandbox {
     /// A guest that is given `stdin` answers on its standard output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Running<'a>, CallError> {
         let Entry { environment, trace, observer } = entry;
-        let (limits, permissions) = (&environment.limits, &environment.permissions);
-        let state = State::new(limits, permissions, Arc::clone(&environment.config), trace, observer, stdin)
-            .map_err(CallError::Failed)?;
+        let limits = &environment.limits;
+        let state = State::new(environment, trace, observer, stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
@@ -219,6 +223,7 @@ impl Running<'_> {
         let wall = self.started.elapsed();
         let state = self.store.data();
         let (stdout, stderr, _) = state.stdio.captured();
+        let [stdout, stderr] = [stdout, stderr].map(|text| state.secrets.redact(&text).into_owned());
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
         let mut usage = Usage { fuel: burnt, wall, memory: state.limiter.peak as u64 };
         let result = match answer {

@@ -1,9 +1,20 @@
 //! The network of a guest without a grant: linked, because runtimes import it whether a tool uses it or not, and closed.
 
+use std::sync::Arc;
+
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
+use crate::secret::Secrets;
+use crate::text::line;
+
+/// How much of a host's name the log shows.
+const ORIGIN: usize = 300;
+
 /// Refuses every request before a name is looked up.
-pub(super) struct NoNetwork;
+pub(super) struct NoNetwork {
+    /// What the log must not hold: a guest chooses the name.
+    pub(super) secrets: Arc<Secrets>,
+}
 
 type Sending = Box<dyn Future<Output = Result<Sent, Error>> + Send>;
 type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
@@ -16,6 +27,7 @@ impl WasiHttpHooks for NoNetwork {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
         let origin = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let origin = line(&self.secrets.redact(&origin), ORIGIN);
         tracing::info!(origin, "denied an outgoing request: no plugin may use the network");
         Box::new(async { Err(Error::HttpRequestDenied) })
     }

@@ -8,6 +8,13 @@ use crate::text::clean;
 
 impl types::Host for State {}
 
+impl State {
+    /// What a guest says, without what only acts and without secrets.
+    fn said(&self, message: &str) -> String {
+        self.secrets.redact(&clean(message)).into_owned()
+    }
+}
+
 impl Host for State {
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         // A guest that logs in a loop fills its own room, not the operator's disk.
@@ -15,7 +22,7 @@ impl Host for State {
             return Ok(());
         }
         self.log_room = self.log_room.saturating_sub(message.len().max(1));
-        self.observer.log(log_level(level), &clean(&message));
+        self.observer.log(log_level(level), &self.said(&message));
         if self.log_room == 0 {
             self.observer
                 .log(LogLevel::Warning, "log limit reached; later lines of this call are dropped (limits.log)");
@@ -28,7 +35,7 @@ impl Host for State {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
             let total = total.filter(|total| total.is_finite());
-            let message = message.map(|message| clean(&message).into_owned());
+            let message = message.map(|message| self.said(&message));
             self.observer.progress(Progress { progress, total, message });
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use bytesize::ByteSize;
 use serde_json::{Map, Value};
 
@@ -10,11 +11,12 @@ use super::error::{CallError, Limit};
 use crate::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
 use crate::definition::{Annotations, Icon, Theme, ToolDefinition};
 use crate::limits::Limits;
+use crate::secret::Secrets;
 use crate::text::clean;
 
 /// The texts of a definition without what only acts.
 pub(super) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
-    let mut cleaner = Cleaner::default();
+    let mut cleaner = Cleaner::new(Secrets::none());
     ToolDefinition {
         title: tool.title.map(|text| cleaner.text(text)),
         description: tool.description.map(|text| cleaner.text(text)),
@@ -24,7 +26,7 @@ pub(super) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
 
 /// Takes over a tool definition as it is; the loader checks it.
 pub(super) fn definition(tool: types::ToolDefinition) -> ToolDefinition {
-    let mut cleaner = Cleaner::default();
+    let mut cleaner = Cleaner::new(Secrets::none());
     ToolDefinition {
         // A name is checked, not cleaned: what it would become is not what was meant.
         name: tool.name,
@@ -52,7 +54,7 @@ fn icon(icon: types::Icon) -> Icon {
 }
 
 /// Checks a result against its bounds and the contract.
-pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, CallError> {
+pub(super) fn check(output: types::Output, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
     if output.content.len() > limits.output_items {
         return Err(CallError::Limit(Limit::OutputItems(limits.output_items)));
     }
@@ -62,7 +64,7 @@ pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, Ca
     if size as u64 > limits.output.as_u64() {
         return Err(CallError::Limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
     }
-    let mut cleaner = Cleaner::default();
+    let mut cleaner = Cleaner::new(secrets);
     let content = output
         .content
         .into_iter()
@@ -81,35 +83,57 @@ pub(super) fn check(output: types::Output, limits: &Limits) -> Result<Output, Ca
 }
 
 /// A failure's message, at most as long as a result may be.
-pub(super) fn message(text: String, limits: &Limits) -> String {
-    let mut text = Cleaner::default().text(text);
+pub(super) fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
+    let mut text = Cleaner::new(secrets).text(text);
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));
     text
 }
 
-/// Takes what only acts out of a guest's text, and says in the log how much that was.
-#[derive(Default)]
-struct Cleaner {
-    /// In bytes.
+/// Takes what only acts and what is secret out of a guest's text, and says in the log how much that was.
+struct Cleaner<'a> {
+    secrets: &'a Secrets,
+    /// What only acted, in bytes.
     removed: usize,
+    /// Texts with secrets in them.
+    redacted: usize,
 }
 
-impl Cleaner {
+impl<'a> Cleaner<'a> {
+    fn new(secrets: &'a Secrets) -> Self {
+        Self { secrets, removed: 0, redacted: 0 }
+    }
+
     fn text(&mut self, text: String) -> String {
-        match clean(&text) {
+        let text = match clean(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(cleaned) => {
                 self.removed += text.len() - cleaned.len();
                 cleaned
             }
+        };
+        // Afterwards: what was between two parts of a secret is gone.
+        match self.secrets.redact(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => {
+                self.redacted += 1;
+                redacted
+            }
         }
+    }
+
+    fn data(&self, data: Vec<u8>) -> Result<Bytes, String> {
+        if self.secrets.are_in(&data) { Err("has a secret in its `data`".into()) } else { Ok(data.into()) }
     }
 
     /// Every text in it, the names of members too. It stays the JSON that it is.
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
+            // Digits can be a secret.
+            Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
+                Value::String(self.text(number.to_string()))
+            }
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
             Value::Object(members) => {
                 // Of two names that become the same, the last counts, as where a name is given twice.
@@ -120,10 +144,13 @@ impl Cleaner {
     }
 }
 
-impl Drop for Cleaner {
+impl Drop for Cleaner<'_> {
     fn drop(&mut self) {
         if self.removed > 0 {
             tracing::debug!(removed = self.removed, "removed control characters from a guest's text, in bytes");
+        }
+        if self.redacted > 0 {
+            tracing::warn!(texts = self.redacted, "took secrets out of what a plugin answered");
         }
     }
 }
@@ -134,33 +161,33 @@ fn size(block: &types::Content) -> usize {
     texts.into_iter().flatten().map(String::len).sum::<usize>() + block.data.as_ref().map_or(0, Vec::len)
 }
 
-fn json(member: &str, text: &str, cleaner: &mut Cleaner) -> Result<Value, CallError> {
+fn json(member: &str, text: &str, cleaner: &mut Cleaner<'_>) -> Result<Value, CallError> {
     let value = serde_json::from_str(text);
     let value = value.map_err(|error| CallError::InvalidOutput(format!("{member} is not JSON: {error}")))?;
     Ok(cleaner.value(value))
 }
 
 /// Reads a block by its kind: a member that is missing, or one too many, is the author's mistake.
-fn content(block: types::Content, cleaner: &mut Cleaner) -> Result<Content, String> {
+fn content(block: types::Content, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     let mut members = Members { block };
     let body = match members.block.kind {
         types::ContentKind::Text => Body::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
-        types::ContentKind::Image => Body::Image(members.media("image")?),
-        types::ContentKind::Audio => Body::Audio(members.media("audio")?),
+        types::ContentKind::Image => Body::Image(members.media("image", cleaner)?),
+        types::ContentKind::Audio => Body::Audio(members.media("audio", cleaner)?),
         types::ContentKind::ResourceLink => Body::ResourceLink(ResourceLink {
-            uri: members.uri()?,
+            uri: members.uri(cleaner)?,
             name: cleaner.text(members.need("name", |b| &mut b.name)?),
             title: members.block.title.take().map(|text| cleaner.text(text)),
             description: members.block.description.take().map(|text| cleaner.text(text)),
-            mime_type: members.mime_type()?,
+            mime_type: members.mime_type(cleaner)?,
             size: members.block.size.take(),
         }),
         types::ContentKind::EmbeddedResource => Body::Resource(Resource {
-            uri: members.uri()?,
-            mime_type: members.mime_type()?,
+            uri: members.uri(cleaner)?,
+            mime_type: members.mime_type(cleaner)?,
             content: match (members.block.text.take(), members.block.data.take()) {
                 (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
-                (None, Some(data)) => ResourceContent::Blob(data.into()),
+                (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
                 (None, None) => return Err("is a resource without `text` or `data`".into()),
                 (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
             },
@@ -195,9 +222,9 @@ impl Members {
         member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
     }
 
-    fn media(&mut self, family: &str) -> Result<Media, String> {
-        let data = self.need("data", |b| &mut b.data)?.into();
-        let mime_type = self.need("mime-type", |b| &mut b.mime_type)?;
+    fn media(&mut self, family: &str, cleaner: &mut Cleaner<'_>) -> Result<Media, String> {
+        let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
+        let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
         if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
             return Err(format!(
                 "is {} of the MIME type {mime_type:?}, which is not {family}/…",
@@ -207,15 +234,15 @@ impl Members {
         Ok(Media { data, mime_type })
     }
 
-    fn mime_type(&mut self) -> Result<Option<String>, String> {
-        match self.block.mime_type.take() {
+    fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
+        match self.block.mime_type.take().map(|text| cleaner.text(text)) {
             Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has {mime_type:?} for a MIME type")),
             mime_type => Ok(mime_type),
         }
     }
 
-    fn uri(&mut self) -> Result<String, String> {
-        let uri = self.need("uri", |b| &mut b.uri)?;
+    fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
+        let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
         if is_uri(&uri) { Ok(uri) } else { Err(format!("has {uri:?} for a URI, which has no scheme or a space in it")) }
     }
 
@@ -295,7 +322,7 @@ mod tests {
     }
 
     fn refused(block: types::Content) -> String {
-        match check(output(vec![text("fine"), block]), &Limits::DEFAULT) {
+        match check(output(vec![text("fine"), block]), &Limits::DEFAULT, Secrets::none()) {
             Err(CallError::InvalidOutput(what)) => what,
             other => panic!("{other:?}"),
         }
@@ -334,7 +361,12 @@ mod tests {
             |kind, mime: &str| types::Content { data: Some(vec![1]), mime_type: Some(mime.into()), ..block(kind) };
         let link = |uri: &str| types::Content { uri: Some(uri.into()), name: Some("n".into()), ..block(ResourceLink) };
         assert!(
-            check(output(vec![media(Image, "image/svg+xml"), link("https://a.example/b")]), &Limits::DEFAULT).is_ok()
+            check(
+                output(vec![media(Image, "image/svg+xml"), link("https://a.example/b")]),
+                &Limits::DEFAULT,
+                Secrets::none()
+            )
+            .is_ok()
         );
         assert_eq!(
             refused(media(Audio, "image/png")),
@@ -347,20 +379,20 @@ mod tests {
 
     #[test]
     fn text_is_cleaned() {
-        let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT).unwrap();
+        let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, Secrets::none()).unwrap();
         assert_eq!(shown.content[0].body, Body::Text("red".into()));
-        assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT), "no");
+        assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT, Secrets::none()), "no");
     }
 
     #[test]
     fn every_text_in_structured_content_is_cleaned_and_it_stays_json() {
         let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
         let structured = types::Output { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
-        let shown = check(structured, &Limits::DEFAULT).unwrap();
+        let shown = check(structured, &Limits::DEFAULT, Secrets::none()).unwrap();
         let expected = serde_json::json!({"a": ["red", {"k": "safeexe", "n": 1.5, "t": true}], "x": null});
         assert_eq!(shown.structured.as_ref(), Some(&expected));
         assert_eq!(Value::Object(shown.meta), expected);
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = Cleaner::new(Secrets::none());
         cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
         assert_eq!(cleaner.removed, 4 + 3);
     }
@@ -368,20 +400,60 @@ mod tests {
     #[test]
     fn structured_content_and_meta_must_be_json() {
         let broken = types::Output { structured: Some("{".into()), ..output(vec![]) };
-        assert!(matches!(check(broken, &Limits::DEFAULT), Err(CallError::InvalidOutput(what))
+        assert!(matches!(check(broken, &Limits::DEFAULT, Secrets::none()), Err(CallError::InvalidOutput(what))
             if what.starts_with("structured is not JSON: ")));
         let list = types::Output { meta: Some("[]".into()), ..output(vec![]) };
-        assert_eq!(check(list, &Limits::DEFAULT), Err(CallError::InvalidOutput("meta is not a JSON object".into())));
+        assert_eq!(
+            check(list, &Limits::DEFAULT, Secrets::none()),
+            Err(CallError::InvalidOutput("meta is not a JSON object".into()))
+        );
     }
 
     #[test]
     fn too_large_and_too_many_are_limits() {
         let limits = Limits { output: ByteSize::b(4), output_items: 2, ..Limits::DEFAULT };
-        assert!(check(output(vec![text("ab"), text("cd")]), &limits).is_ok());
-        assert_eq!(check(output(vec![text("abcde")]), &limits), Err(CallError::Limit(Limit::Output(ByteSize::b(4)))));
+        assert!(check(output(vec![text("ab"), text("cd")]), &limits, Secrets::none()).is_ok());
         assert_eq!(
-            check(output(vec![text(""), text(""), text("")]), &limits),
+            check(output(vec![text("abcde")]), &limits, Secrets::none()),
+            Err(CallError::Limit(Limit::Output(ByteSize::b(4))))
+        );
+        assert_eq!(
+            check(output(vec![text(""), text(""), text("")]), &limits, Secrets::none()),
             Err(CallError::Limit(Limit::OutputItems(2)))
         );
+    }
+
+    #[test]
+    fn secrets_leave_in_no_member() {
+        let secrets = Secrets::new([("token".to_owned(), "12345678901".to_owned())].into()).unwrap();
+        let shown = check(
+            types::Output {
+                content: vec![
+                    text("it is 12345\u{202e}678901"),
+                    types::Content {
+                        uri: Some("https://a.example/12345678901".into()),
+                        name: Some("12345678901".into()),
+                        title: Some("12345678901".into()),
+                        description: Some("12345678901".into()),
+                        ..block(types::ContentKind::ResourceLink)
+                    },
+                ],
+                structured: Some(r#"{"12345678901": ["12345678901", 12345678901, 1234567890]}"#.into()),
+                meta: Some(r#"{"a": "12345678901"}"#.into()),
+            },
+            &Limits::DEFAULT,
+            &secrets,
+        );
+        let shown = format!("{:?}", shown.unwrap());
+        assert!(!shown.contains("12345678901"), "{shown}");
+        assert_eq!(shown.matches("[secret:token]").count(), 9, "{shown}");
+        assert_eq!(message("no 12345678901".into(), &Limits::DEFAULT, &secrets), "no [secret:token]");
+        let data = types::Content {
+            data: Some(b"PNG 12345678901".to_vec()),
+            mime_type: Some("image/png".into()),
+            ..block(types::ContentKind::Image)
+        };
+        let refused = check(output(vec![data]), &Limits::DEFAULT, &secrets);
+        assert_eq!(refused, Err(CallError::InvalidOutput("content[0] has a secret in its `data`".into())));
     }
 }

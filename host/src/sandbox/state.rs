@@ -10,12 +10,12 @@ use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::call::Observer;
+use super::call::{Environment, Observer};
 use super::http::NoNetwork;
 use super::limiter::Limiter;
 use super::stdio::Stdio;
-use crate::limits::Limits;
-use crate::plugin::grant::{Access, Permissions};
+use crate::plugin::grant::Access;
+use crate::secret::Secrets;
 use crate::trace::Trace;
 
 /// The data of one store. It lives as long as one call.
@@ -27,6 +27,7 @@ pub(super) struct State {
     pub(super) limiter: Limiter,
     pub(super) stdio: Stdio,
     pub(super) config: Arc<BTreeMap<String, String>>,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) observer: Arc<dyn Observer>,
     /// Bytes of log lines that may still be kept.
     pub(super) log_room: usize,
@@ -39,13 +40,12 @@ impl State {
     ///
     /// A mounted folder that cannot be opened, in words for the operator.
     pub(super) fn new(
-        limits: &Limits,
-        permissions: &Permissions,
-        config: Arc<BTreeMap<String, String>>,
+        environment: &Environment,
         trace: Option<&Trace>,
         observer: Arc<dyn Observer>,
         input: Option<String>,
     ) -> Result<Self, String> {
+        let Environment { limits, permissions, config, secrets } = environment;
         let mut stdio = Stdio::new(limits.stdio.as_u64());
         let mut wasi = WasiCtxBuilder::new();
         if let Some(text) = input {
@@ -90,10 +90,11 @@ impl State {
             wasi: wasi.build(),
             table,
             http: WasiHttpCtx::new(),
-            no_network: NoNetwork,
+            no_network: NoNetwork { secrets: Arc::clone(secrets) },
             limiter: Limiter::new(limits),
             stdio,
-            config,
+            config: Arc::clone(config),
+            secrets: Arc::clone(secrets),
             observer,
             log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
             progress: f64::NEG_INFINITY,

@@ -25,6 +25,7 @@ pub(crate) struct Server {
     list_changes: usize,
     next_id: u64,
     pub(crate) log: Log,
+    killed: bool,
     _folder: Folder,
 }
 
@@ -50,7 +51,17 @@ impl Server {
         });
         let log = Log::follow(child.stderr.take().unwrap());
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, kept: VecDeque::new(), list_changes: 0, next_id: 0, log, _folder: folder }
+        Self {
+            child,
+            stdin,
+            lines,
+            kept: VecDeque::new(),
+            list_changes: 0,
+            next_id: 0,
+            log,
+            killed: false,
+            _folder: folder,
+        }
     }
 
     /// A server that has shaken hands in the newest session revision.
@@ -298,6 +309,13 @@ impl Server {
         (said, self.child.wait().unwrap().code())
     }
 
+    /// Ends it as nothing can be prepared for: it runs no line of its code any more.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.killed = true;
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -305,6 +323,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if self.killed {
+            return;
+        }
         if std::thread::panicking() {
             drop(self.child.kill());
             drop(self.child.wait());

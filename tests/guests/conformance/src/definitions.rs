@@ -60,7 +60,7 @@ impl Tool for test_missing_capability {
 
     fn definition() -> Definition {
         Definition::new(Self::NAME, "Is for clients that can sample.")
-            .meta(&json!({"dev.toolbay/client-capabilities": {"sampling": {}}}))
+            .meta("dev.toolbay/client-capabilities", json!({"sampling": {}}))
     }
 
     fn call(_arguments: &str, _context: &Context) -> Result<Output> {

@@ -151,6 +151,25 @@ fn environment() -> String {
     format!("{variables:?} {:?}", std::env::args().collect::<Vec<_>>())
 }
 
+/// Tells the variable `SECRET`, in the way that it is asked for.
+#[tool]
+fn tell(args: Text, ctx: &Context) -> Result<Content> {
+    let secret = std::env::var("SECRET").unwrap_or_default();
+    match args.text.as_str() {
+        "content" => return Ok(Content::text(format!("it is {secret}"))),
+        "link" => return Ok(Content::resource_link(format!("https://a.example/{secret}"), &secret)),
+        "image" => return Ok(Content::image(secret, "image/png")),
+        "failure" => bail!("it is {secret}"),
+        "refusal" => invalid!("it is {secret}"),
+        "panic" => panic!("it is {secret}"),
+        "output" => println!("it is {secret}"),
+        "error" => eprintln!("it is {secret}"),
+        "log" => info!("it is {secret}"),
+        _ => ctx.progress_message(1.0, None, format!("it is {secret}")),
+    }
+    Ok(Content::text("told"))
+}
+
 /// Shows `[config]`.
 #[tool]
 fn config(args: Text, ctx: &Context) -> String {
@@ -209,6 +228,7 @@ export!(
     fail,
     refuse,
     environment,
+    tell,
     config,
     progress,
     progress_zigzag,

@@ -1,0 +1,80 @@
+//! What the operator calls secret leaves in no answer, no notification and no line of log.
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Toolbay, failure, hostile, text};
+
+const VALUE: &str = "hunter2-hunter2";
+
+const GRANT: &str =
+    "[permissions]\nenvironment = [\"SECRET\"]\n[limits]\nconcurrency = 1\n[secrets.token]\nenvironment = \"SECRET\"";
+
+fn toolbay(folder: &Folder) -> Toolbay {
+    Toolbay::new(folder).env("SECRET", VALUE)
+}
+
+fn serve(folder: &Folder) -> Server {
+    let mut server = Server::run(toolbay(folder).args(["serve", "--log", "debug"])).initialized("2025-11-25");
+    server.wait_for_tool("tell");
+    server
+}
+
+fn folder(grant: &str) -> Folder {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", grant);
+    folder
+}
+
+#[test]
+fn a_secret_leaves_in_no_way() {
+    let folder = folder(GRANT);
+    let mut server = serve(&folder);
+    let mut tell = |how: &str| {
+        let id = server.begin_with_progress("tell", json!({"text": how}));
+        server.finish(id)
+    };
+    assert_eq!(text(&tell("content")), "it is [secret:token]");
+    let link = &tell("link")["content"][0];
+    assert_eq!((&link["uri"], &link["name"]), (&json!("https://a.example/[secret:token]"), &json!("[secret:token]")));
+    assert_eq!(failure(&tell("image")).1, "The tool's output is not valid: content[0] has a secret in its `data`.");
+    assert_eq!(failure(&tell("failure")).1, "it is [secret:token]");
+    assert_eq!(failure(&tell("refusal")).1, "it is [secret:token]");
+    let (kind, said) = failure(&tell("panic"));
+    assert_eq!(kind, "trap");
+    assert!(said.contains("it is [secret:token]"), "{said}");
+    for how in ["output", "error", "log", "progress"] {
+        assert_eq!(text(&tell(how)), "told", "{how}");
+    }
+    let (answers, _) = server.end();
+    let all = format!("{answers:?} {}", server.log.text());
+    assert!(!all.contains(VALUE), "{all}");
+    let told = server.log.text().matches("it is [secret:token]").count();
+    assert!(told >= 3, "standard output, standard error and the log: {}", server.log.text());
+    assert!(server.log.text().contains("took secrets out of what a plugin answered"), "{}", server.log.text());
+}
+
+#[test]
+fn what_is_not_called_secret_is_told() {
+    let mut server = serve(&folder("[permissions]\nenvironment = [\"SECRET\"]"));
+    assert_eq!(server.text("tell", json!({"text": "content"})), format!("it is {VALUE}"));
+}
+
+#[test]
+fn a_secret_is_not_given_to_the_plugin_by_being_one() {
+    let mut server = serve(&folder("[secrets.token]\nenvironment = \"SECRET\""));
+    assert_eq!(server.text("tell", json!({"text": "content"})), "it is ");
+}
+
+#[test]
+fn a_secret_that_is_none_is_told_to_the_operator() {
+    let unset = folder("[secrets.token]\nenvironment = \"ABSENT\"");
+    let listed = toolbay(&unset).args(["list"]).run();
+    assert!(listed.stdout.contains("hostile.toml: secrets.token: the variable ABSENT is not set"), "{listed}");
+    let short = folder("[secrets.pin]\nenvironment = \"PIN\"");
+    let listed = toolbay(&short).env("PIN", "1234").args(["list"]).run();
+    let why = "hostile.toml: secrets.pin has fewer than 8 characters, too few to be found in text";
+    assert!(listed.stdout.contains(why), "{listed}");
+    let both = folder(GRANT);
+    let listed = toolbay(&both).args(["list"]).run();
+    assert!(listed.stdout.contains("must not tell the secrets token"), "{listed}");
+}
