@@ -135,7 +135,7 @@ impl Prepared {
             Form::Tools(_) => "it exports toolbay:plugin/tools",
             Form::Functions(_) => "each function that it exports is a tool",
             Form::Command(_) => "it is a command: one tool, called as its file is",
-            #[cfg(test)]
+            #[cfg(any(test, fuzzing))]
             Form::Nothing => "it has no tools",
         }
     }
