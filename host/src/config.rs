@@ -42,6 +42,12 @@ const OWN_FOLDER: &str = "toolbay-compiled";
 /// How many calls may run at once at most.
 const MOST_CALLS: usize = 4096;
 
+/// Calls a minute of one client over HTTP, where nothing else is said.
+const CLIENT_CALLS: u32 = 600;
+
+/// Calls a minute of one tool over HTTP, where nothing else is said.
+const TOOL_CALLS: u32 = 120;
+
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
 
@@ -68,9 +74,10 @@ pub struct Config {
     pub limits: LimitsPatch,
     /// What no grant goes beyond.
     pub ceilings: LimitsPatch,
-    /// How often one client may call; absent is as often as it likes.
+    /// How often one client may call; absent is [`CLIENT_CALLS`] a minute over HTTP, and as often as it likes otherwise.
     pub client_rate_limit: Option<RateLimit>,
-    /// How often one tool may be called, where its plugin's grant says nothing.
+    /// How often one tool may be called, where its plugin's grant says nothing; absent is [`TOOL_CALLS`] a minute over
+    /// HTTP, and as often as anybody likes otherwise.
     pub rate_limit: Option<RateLimit>,
     /// When a plugin that crashes call after call rests.
     pub breaker: BreakerRules,
@@ -297,6 +304,12 @@ impl Config {
             config.http.listen = flags.http;
         }
         config.http.sse |= flags.sse;
+        if config.http.listen.is_some() {
+            // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
+            // operator's own.
+            config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
+            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS));
+        }
         config.http.resolve(folder);
         config.check()?;
         Ok(config)
@@ -596,6 +609,18 @@ mod tests {
         let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nqueue_wait = \"0s\"\ngrace = \"0s\"\n\
                      [breaker]\ncrashes = 0\n[compile]\nstore = \"\"";
         load(taken, &[], Flags::default()).unwrap();
+    }
+
+    #[test]
+    fn http_has_rates_unless_others_are_set() {
+        let per_minute = |calls| RateLimit::per_minute(calls);
+        let stdio = load("", &[], Flags::default()).unwrap();
+        assert_eq!((stdio.client_rate_limit, stdio.rate_limit), (None, None));
+        let http = "[http]\nlisten = \"127.0.0.1:0\"\n";
+        let config = load(http, &[], Flags::default()).unwrap();
+        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120)));
+        let own = format!("{http}[client_rate_limit]\ncalls = 7\nper = \"1m\"");
+        assert_eq!(load(&own, &[], Flags::default()).unwrap().client_rate_limit, per_minute(7));
     }
 
     #[test]

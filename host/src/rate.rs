@@ -54,6 +54,11 @@ impl TryFrom<Written> for RateLimit {
 }
 
 impl RateLimit {
+    /// So many calls a minute; none is no limit.
+    pub fn per_minute(calls: u32) -> Option<Self> {
+        NonZeroU32::new(calls).map(|calls| Self { calls, per: Duration::from_mins(1) })
+    }
+
     fn quota(&self) -> Option<Quota> {
         let part = self.per.min(LONGEST) / self.calls.get();
         Some(Quota::with_period(part)?.allow_burst(self.calls))

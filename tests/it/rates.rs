@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, Tiny, failure, hostile};
+use crate::support::{Folder, HttpServer, Server, Tiny, failure, hostile};
 
 #[test]
 fn a_rate_counts_each_tool_of_a_plugin_alone() {
@@ -40,6 +40,23 @@ fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
     assert!(text.starts_with("More than 2 calls in 1h (client_rate_limit raises it)."), "{text}");
     // Only calls count.
     server.wait_until_listed(&["one", "two"]);
+}
+
+#[test]
+fn over_http_there_are_rates_where_nothing_is_said() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let server = HttpServer::start(&folder);
+    let call = json!({"name": "one", "arguments": {}});
+    // One comes back every half a second: a machine that makes more calls than that gets there.
+    let refused = (0..10_000).map(|_| server.result("tools/call", call.clone())).find(|r| r.get("isError").is_some());
+    let (kind, text) = failure(&refused.unwrap());
+    assert_eq!(kind, "rate");
+    assert!(text.starts_with("More than 120 calls in 1m of this tool (rate_limit raises it)."), "{text}");
+    drop(server);
+    let server = HttpServer::configured(&folder, "[rate_limit]\ncalls = 1000\nper = \"1m\"");
+    for n in 0..600 {
+        assert!(server.result("tools/call", call.clone()).get("isError").is_none(), "call {n}");
+    }
 }
 
 #[test]

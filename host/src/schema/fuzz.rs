@@ -54,9 +54,10 @@ fn check(schema: &str, value: &str) {
     // What fits just within its time may not do so twice.
     assert!(fits.is_none_or(|fits| fits == violations.is_empty()) || cost > CHEAP);
     if fits.is_some() && cost < CHEAP {
-        let plain = jsonschema::options().offline().build(schema.value());
-        let plain = plain.map(|plain| plain.is_valid(&value));
-        assert_eq!(plain.ok(), fits, "with and without the steps of a budget");
+        // A reference to nowhere, beside one that has no siblings that count, is only seen without the steps.
+        if let Ok(plain) = jsonschema::options().offline().build(schema.value()) {
+            assert_eq!(Some(plain.is_valid(&value)), fits, "with and without the steps of a budget");
+        }
     }
 }
 
