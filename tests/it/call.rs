@@ -106,7 +106,7 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
     assert!(text.ends_with(":\nas asked (wasm trap: wasm `unreachable` instruction executed)."), "{text}");
     // The log has the same words, and how many crashes that makes.
     let line = server.log.wait_for_count("crashed: ", 2);
-    assert!(line.contains("; as asked (wasm trap: ") && line.contains(" traps=2"), "{line}");
+    assert!(line.contains("\\nas asked (wasm trap: ") && line.contains(" traps=2"), "{line}");
     let line = server.log.wait_for("failed: the work could not be done");
     let milliseconds = line.split("wall_ms=").nth(1).unwrap().split(' ').next().unwrap();
     assert!(milliseconds.split('.').nth(1).is_none_or(|digits| digits.len() <= 1), "{line}");

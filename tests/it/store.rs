@@ -194,7 +194,32 @@ fn a_command_that_fills_the_store_fails_when_it_cannot() {
         let outcome = Toolbay::new(&folder).args(["compile"]).run();
         let _ = writeln!(said, "{compile}\n{outcome}");
     }
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    store = ""
+    exit code 1
+    --- standard output
+    --- standard error
+    toolbay: compiled components are not kept: compile.store is empty
+
+    store = "in-the-way"
+    exit code 1
+    --- standard output
+    --- standard error
+    toolbay: compiled components are not kept: in-the-way/toolbay-compiled cannot be used: Not a directory (os error 20)
+
+    store = "store"
+    store_size = 1
+    exit code 1
+    --- standard output
+    --- standard error
+    toolbay: a: compiled, but not kept: is the disk full, or compile.store_size too small?
+
+    store = "store"
+    exit code 0
+    --- standard output
+    a  compiled
+    --- standard error
+    "#);
 }
 
 #[test]

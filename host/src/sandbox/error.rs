@@ -211,9 +211,12 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
 /// What to say of a component that the pool has no room for, by the ceilings that it was made by; `None` for any other
 /// error. wasmtime has no types for these; their words are pinned by a test with a component each.
 pub(super) fn too_large(root: &str) -> Option<String> {
-    let numbers = root.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
-    // Some have an index before the two that count.
-    let numbers: Vec<u64> = numbers.collect();
+    // Sizes may be hexadecimal, and some have an index before the two that count.
+    let number = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    };
+    let numbers: Vec<u64> = root.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(number).collect();
     let [.., asked, most] = numbers[..] else { return None };
     let [size, largest] = [asked, most].map(|n| bytes(ByteSize::b(n)));
     let [asked, most] = [asked, most].map(thousands);

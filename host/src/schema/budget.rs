@@ -36,7 +36,7 @@ pub(super) const CHECK: Budget = Budget { steps: 50_000_000, time: Duration::fro
 
 /// For listing the mistakes. Every alternative that failed keeps its mistakes
 /// in memory until the end, so this is much less.
-pub(super) const LIST: Budget = Budget { steps: 100_000, time: Duration::from_secs(1) };
+pub(super) const LIST: Budget = Budget { steps: 40_000, time: Duration::from_secs(1) };
 
 /// What a reference costs: it may lead to something that looks at nothing.
 const STEP_COST: u64 = 16;
