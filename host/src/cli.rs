@@ -60,7 +60,7 @@ enum Command {
     },
     /// Explain a plugin file before trusting it: what it is, its tools, and what it can use
     Check {
-        /// The plugin file
+        /// The plugin file, or the folder of a plugin's project
         file: PathBuf,
         #[command(flatten)]
         common: Common,

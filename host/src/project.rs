@@ -82,6 +82,11 @@ impl Project {
         Self::parse(&text)
     }
 
+    /// What the machine lacks of what the build needs, and the commands that install it.
+    pub fn missing(&self) -> Vec<String> {
+        self.requires.iter().filter_map(|requirement| requirement.check().err()).collect()
+    }
+
     /// Parses the text of a `plugin.toml`.
     ///
     /// # Errors

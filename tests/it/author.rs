@@ -77,6 +77,25 @@ fn dev_says_what_is_missing_and_what_failed() {
 }
 
 #[test]
+fn check_of_a_project_says_what_is_missing_and_explains_what_was_built() {
+    let folder = Folder::new();
+    let at = project(&folder, "");
+    let unbuilt = toolbay(&folder, &["check", &at]);
+    assert_eq!(unbuilt.code, 1);
+    let said = "mine is not built yet; in its folder\n    echo set up\n    cp source made.wasm\n";
+    assert!(unbuilt.stderr.contains(said), "{unbuilt}");
+    std::fs::copy(format!("{at}/source"), format!("{at}/made.wasm")).unwrap();
+    let built = toolbay(&folder, &["check", &at]);
+    assert!(built.code == 0 && built.stdout.starts_with("made.wasm  "), "{built}");
+    let text = std::fs::read_to_string(format!("{at}/plugin.toml")).unwrap();
+    let old = "[[requires]]\ncommand = \"echo v1.9.1\"\nversion = \"1.24\"\ninstall = \"apt-get install it\"";
+    std::fs::write(format!("{at}/plugin.toml"), format!("{text}{old}")).unwrap();
+    let lacks = toolbay(&folder, &["check", &at]);
+    assert_eq!(lacks.code, 1);
+    assert!(lacks.stderr.contains("echo is 1.9.1, but 1.24 or newer is needed: apt-get install it"), "{lacks}");
+}
+
+#[test]
 fn dev_builds_again_after_a_change() {
     let folder = Folder::new();
     let at = project(&folder, "");

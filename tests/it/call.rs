@@ -100,6 +100,7 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
     assert_eq!(server.failure("refuse", json!({})), ("invalid-arguments".into(), "that makes no sense".into()));
     let (kind, text) = server.failure("exit", json!({}));
     assert_eq!((kind.as_str(), text.as_str()), ("trap", "The tool crashed: it exited with code 1."));
+    assert_eq!(server.failure("exit_with_words", json!({})), ("none".into(), "no such city".into()));
     let (kind, text) = server.failure("panic", json!({}));
     assert_eq!(kind, "trap");
     assert!(text.starts_with("The tool crashed: thread '<unnamed>' (1) panicked at "), "{text}");
@@ -107,6 +108,7 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
     // The log has the same words, and how many crashes that makes.
     let line = server.log.wait_for_count("crashed: ", 2);
     assert!(line.contains("\\nas asked (wasm trap: ") && line.contains(" traps=2"), "{line}");
+    server.log.wait_for("failed: no such city");
     let line = server.log.wait_for("failed: the work could not be done");
     let milliseconds = line.split("wall_ms=").nth(1).unwrap().split(' ').next().unwrap();
     assert!(milliseconds.split('.').nth(1).is_none_or(|digits| digits.len() <= 1), "{line}");

@@ -64,7 +64,7 @@ fn a_plugin_that_crashes_call_after_call_rests() {
     let folder = Folder::with("bad.wasm", hostile());
     folder.put("good.wasm", Tiny::new(&["good"]).build());
     let mut server = Server::configured(&folder, "[breaker]\ncrashes = 3\nrest = \"1h\"");
-    for tool in ["panic", "panic", "count", "fail", "panic", "panic"] {
+    for tool in ["panic", "panic", "count", "fail", "panic", "panic", "exit_with_words", "panic", "panic"] {
         server.call(tool, json!({}));
     }
     assert_eq!(server.text("count", json!({})), "1", "never three in a row");

@@ -28,6 +28,18 @@ pub(crate) struct Options {
     /// Every language; what is missing for one is an error
     #[arg(long, conflicts_with = "languages")]
     all: bool,
+    /// Use what an earlier run installed and compiled; the times are then not those of a first build
+    #[arg(long)]
+    warm: bool,
+}
+
+/// What to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub(crate) languages: &'a [Language],
+    /// Whether what is missing for one of them is an error.
+    pub(crate) asked: bool,
+    pub(crate) beginning: Beginning,
 }
 
 /// A language that plugins are written in.
@@ -55,9 +67,21 @@ pub(crate) enum Language {
 pub(crate) const TESTED: [Language; 5] =
     [Language::Rust, Language::Javascript, Language::Python, Language::C, Language::Go];
 
+/// What setting up a project installs in it. It is large, and the same for all of a language's projects.
+const INSTALLED: [&str; 2] = [".venv", "node_modules"];
+
+/// What of an earlier run is used again. Downloads always are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// Nothing else: what is measured is what an author sees the first time.
+    Cold,
+    /// What is installed and compiled: the same is tested, and sooner.
+    Warm,
+}
+
 /// Where everything is, under `target/languages`.
 struct Folders {
-    /// The projects, new each time.
+    /// The projects, written anew each time.
     projects: PathBuf,
     /// The one folder that is served.
     plugins: PathBuf,
@@ -89,22 +113,17 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     let languages: &[Language] =
         if options.languages.is_empty() { Language::value_variants() } else { &options.languages };
     let mut tally = Tally::default();
-    let result = check(workspace, &server, languages, asked, &mut tally);
+    let beginning = if options.warm { Beginning::Warm } else { Beginning::Cold };
+    let result = check(workspace, &server, Plan { languages, asked, beginning }, &mut tally);
     println!("\n{tally}");
     result.map(|()| ExitCode::SUCCESS)
 }
 
 /// Builds and calls the plugins of these languages. One that fails leaves the others to be tried.
-pub(crate) fn check(
-    workspace: &Workspace,
-    server: &Path,
-    languages: &[Language],
-    asked: bool,
-    tally: &mut Tally,
-) -> Result<()> {
-    let shop = Shop::open(workspace, server)?;
+pub(crate) fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally: &mut Tally) -> Result<()> {
+    let shop = Shop::open(workspace, server, plan.beginning)?;
     let (mut rows, mut offered, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    for language in languages {
+    for language in plan.languages {
         let name = language.name();
         println!("{}", terminal::stdout().bold(format!("\n{name}")));
         match shop.make(*language) {
@@ -112,7 +131,7 @@ pub(crate) fn check(
                 rows.extend(made);
                 offered.push(name);
             }
-            Ok(Made::Missing(what)) if !asked => println!("left out: {what}"),
+            Ok(Made::Missing(what)) if !plan.asked => println!("left out: {what}"),
             Ok(Made::Missing(what)) => {
                 eprintln!("{} {what}", terminal::stderr().red("error:"));
                 failed.push(name);
@@ -140,7 +159,7 @@ impl Language {
 }
 
 impl<'a> Shop<'a> {
-    fn open(workspace: &'a Workspace, server: &'a Path) -> Result<Self> {
+    fn open(workspace: &'a Workspace, server: &'a Path, beginning: Beginning) -> Result<Self> {
         let root = workspace.target.join("languages");
         let folders = Folders {
             projects: root.join("projects"),
@@ -148,10 +167,15 @@ impl<'a> Shop<'a> {
             cache: root.join("cache"),
             alone: root.join("alone"),
         };
-        for folder in [&folders.projects, &folders.plugins, &folders.cache] {
-            empty(folder)?;
+        let machine = Machine::new(workspace);
+        empty(&folders.plugins)?;
+        for folder in [&folders.projects, &folders.cache, &machine.compiled] {
+            match beginning {
+                Beginning::Cold => empty(folder)?,
+                Beginning::Warm => create(folder)?,
+            }
         }
-        Ok(Self { workspace, server, folders, machine: Machine::new(workspace) })
+        Ok(Self { workspace, server, folders, machine })
     }
 
     /// Builds a language's template, its form without an SDK, and the acceptance plugin.
@@ -161,39 +185,55 @@ impl<'a> Shop<'a> {
         if let Some(missing) = self.machine.provide(&sample.requires)? {
             return Ok(Made::Missing(missing));
         }
-        let mut rows = vec![self.build(&sample, true, "")?];
+        let mut rows = vec![self.build(&sample, "")?];
         if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
             let plain = self.new_project(language, &format!("plain-{name}"), true)?;
             // Its functions are called the same in every language.
-            rows.push(self.build(&plain, true, &format!("prefix = \"{}\"\n", plain.name))?);
+            rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.name))?);
         }
-        let acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
-        self.build(&acceptance, false, "[config]\nunits = \"metric\"\n")?;
+        let mut acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
+        let lent = Lent::from(&sample.folder, &acceptance.folder)?;
+        if !lent.0.is_empty() {
+            acceptance.setup.clear();
+        }
+        self.build(&acceptance, "[config]\nunits = \"metric\"\n")?;
         Ok(Made::Plugins(rows))
     }
 
+    /// Makes a project as an author would. What was installed in the one of an earlier run is installed in this one.
     fn new_project(&self, language: Language, name: &str, plain: bool) -> Result<Project> {
         let folder = self.folders.projects.join(name);
+        let before = self.folders.projects.join(format!("{name}.before"));
+        if folder.exists() {
+            empty(&before)?;
+            rename(&folder, &before)?;
+        }
         let mut new = Command::new(self.server);
         new.arg("new").arg(&folder).args(["--language", &language.name()]);
         if plain {
             new.arg("--plain");
         }
         project::quietly(&mut new).with_context(|| format!("`toolbay new {name}`"))?;
+        for installed in INSTALLED {
+            if before.join(installed).exists() {
+                rename(&before.join(installed), &folder.join(installed))?;
+            }
+        }
+        if before.exists() {
+            fs::remove_dir_all(&before).with_context(|| format!("failed to remove {}", before.display()))?;
+        }
         Project::read(&folder)
     }
 
     /// Runs a project's commands, puts what they make into the plugin folder, and has it compiled.
-    fn build(&self, project: &Project, tested: bool, grant: &str) -> Result<Row> {
-        let began = Instant::now();
-        project.setup.iter().try_for_each(|line| self.machine.run(project, line))?;
-        let setup = began.elapsed();
-        let began = Instant::now();
-        project.build.iter().try_for_each(|line| self.machine.run(project, line))?;
-        let build = began.elapsed();
-        if tested {
-            project.test.iter().try_for_each(|line| self.machine.run(project, line))?;
-        }
+    fn build(&self, project: &Project, grant: &str) -> Result<Row> {
+        let timed = |lines: &[String]| {
+            let began = Instant::now();
+            lines.iter().try_for_each(|line| self.machine.run(project, line)).map(|()| began.elapsed())
+        };
+        let setup = timed(&project.setup)?;
+        let build = timed(&project.build)?;
+        timed(&project.test)?;
         empty(&self.folders.alone)?;
         for folder in [&self.folders.alone, &self.folders.plugins] {
             project.copy_into(folder)?;
@@ -238,15 +278,52 @@ impl<'a> Shop<'a> {
     }
 }
 
+/// Links to what is installed for one project in the folder of another, which needs the same.
+struct Lent(Vec<PathBuf>);
+
+impl Lent {
+    fn from(owner: &Path, borrower: &Path) -> Result<Self> {
+        let mut lent = Self(Vec::new());
+        for name in INSTALLED {
+            let (installed, link) = (owner.join(name), borrower.join(name));
+            if link.is_symlink() {
+                // Of a run that was interrupted.
+                fs::remove_file(&link).with_context(|| format!("failed to remove {}", link.display()))?;
+            }
+            // What somebody installed there by hand is theirs to use.
+            if installed.is_dir() && !link.exists() {
+                std::os::unix::fs::symlink(&installed, &link)
+                    .with_context(|| format!("failed to link {}", link.display()))?;
+                lent.0.push(link);
+            }
+        }
+        Ok(lent)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        for link in &self.0 {
+            // One that stays is replaced by the next run.
+            let _ = fs::remove_file(link);
+        }
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
+}
+
+fn create(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))
+}
+
 /// Makes a folder that has nothing in it.
 fn empty(folder: &Path) -> Result<()> {
-    let anew = || {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        fs::create_dir_all(folder)
-    };
-    anew().with_context(|| format!("failed to empty {}", folder.display()))
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("failed to empty {}", folder.display()))?;
+    }
+    create(folder)
 }
 
 #[cfg(test)]

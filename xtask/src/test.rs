@@ -10,7 +10,7 @@ use crate::build::{self, Built};
 use crate::clients;
 use crate::command;
 use crate::conformance;
-use crate::languages;
+use crate::languages::{self, Beginning, Plan};
 use crate::soak;
 use crate::tally::Tally;
 use crate::terminal;
@@ -43,7 +43,7 @@ enum Step {
     It,
     /// The official clients against the real server
     Clients,
-    /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called; only when named
+    /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called
     Languages,
     /// The official conformance suite against the real server; only when named
     Conformance,
@@ -104,9 +104,9 @@ impl Step {
         }
     }
 
-    /// Whether the step is taken when none is named. The others fetch compilers or suites, or take long.
+    /// Whether the step is taken when none is named. The others fetch a suite, or take long.
     fn is_usual(self) -> bool {
-        !matches!(self, Self::Languages | Self::Conformance | Self::Soak)
+        !matches!(self, Self::Conformance | Self::Soak)
     }
 
     /// Whether the step uses the server or the plugins as they are built.
@@ -122,7 +122,10 @@ impl Step {
             Self::Doc => doc(workspace, tally),
             Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
             Self::Clients => clients::run(workspace, is_built(built)?, tally),
-            Self::Languages => languages::check(workspace, &is_built(built)?.server, &languages::TESTED, true, tally),
+            Self::Languages => {
+                let plan = Plan { languages: &languages::TESTED, asked: true, beginning: Beginning::Warm };
+                languages::check(workspace, &is_built(built)?.server, plan, tally)
+            }
             Self::Conformance => conformance::check(workspace, is_built(built)?, tally),
             Self::Soak => {
                 soak::rehearse(is_built(built)?)?;

@@ -1,7 +1,7 @@
 //! `toolbay check`: explains a plugin file before anybody trusts it.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -9,10 +9,11 @@ use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 
-use super::{Common, Listen, block_on, print};
+use super::{Common, Listen, block_on, dev, print};
 use crate::catalog::{CheckedDefinition, check};
 use crate::config::Config;
 use crate::plugin::Digest;
+use crate::project::{self, Project};
 use crate::sandbox::{About, Sandbox, Source};
 
 /// What there is to say about a file.
@@ -40,7 +41,8 @@ const INTERFACES: [(&str, &str); 10] = [
     ("", "something that no plugin can have"),
 ];
 
-pub(super) fn run(common: &Common, file: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(common: &Common, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    let file = &file_of(path)?;
     // No plugin folder is needed for one file; the one that it is in will do.
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), config: common.config.clone(), log: common.log.clone() };
@@ -49,6 +51,21 @@ pub(super) fn run(common: &Common, file: &Path, as_json: bool) -> anyhow::Result
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     print(&if as_json { json_text(&findings)? } else { text(name, &findings) });
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file to explain: of a project, what its build made.
+fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
+    if !path.join(project::FILE).is_file() {
+        return Ok(path.to_owned());
+    }
+    let project = Project::read(path).map_err(anyhow::Error::msg)?;
+    dev::ready(&project)?;
+    let output = path.join(&project.output);
+    if !output.is_file() {
+        let commands: Vec<&str> = project.setup.iter().chain(&project.build).map(String::as_str).collect();
+        bail!("{} is not built yet; in its folder\n    {}", project.name, commands.join("\n    "));
+    }
+    Ok(output)
 }
 
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {

@@ -20,10 +20,7 @@ const QUIET: Duration = Duration::from_millis(100);
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
     let config = common.configure(true, &Listen::default())?;
     let project = Project::read(folder).map_err(anyhow::Error::msg)?;
-    let missing: Vec<String> = project.requires.iter().filter_map(|requirement| requirement.check().err()).collect();
-    if !missing.is_empty() {
-        bail!("this machine lacks what the build needs\n    {}", missing.join("\n    "));
-    }
+    ready(&project)?;
     block_on(async {
         if once {
             let done = round(&config, folder, &project).await?;
@@ -34,6 +31,15 @@ pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<
             _ = tokio::signal::ctrl_c() => Ok(ExitCode::SUCCESS),
         }
     })
+}
+
+/// Whether the machine has what the build needs.
+pub(super) fn ready(project: &Project) -> anyhow::Result<()> {
+    let missing = project.missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("this machine lacks what the build needs\n    {}", missing.join("\n    "))
 }
 
 async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {

@@ -187,7 +187,7 @@ fn instructions(path: &Path, project: &Project) -> String {
     let copied = std::iter::once(&project.output).chain(&project.beside);
     let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
     let _ = writeln!(out, "    cp {} PLUGINS/", copied.join(" "));
-    let missing: Vec<String> = project.requires.iter().filter_map(|requirement| requirement.check().err()).collect();
+    let missing = project.missing();
     if !missing.is_empty() {
         let _ = writeln!(out, "\nBefore that, this machine needs:\n");
         for what in missing {

@@ -14,7 +14,7 @@ use crate::limits::Limits;
 pub enum CallError {
     /// The plugin says that the arguments make no sense.
     InvalidArguments(String),
-    /// The plugin says that the work could not be done.
+    /// The plugin says that the work could not be done, or ended its process with words about why.
     Failed(String),
     /// The call met a limit.
     Limit(Limit),
@@ -202,8 +202,12 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     if root.contains("memory count too high") {
         return CallError::Limit(Limit::Memories(limits.memories));
     }
-    if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
-        return CallError::Trap { what: format!("it exited with code {}", exit.0), stderr: evidence.stderr };
+    if let Some(&wasmtime_wasi::I32Exit(code)) = error.downcast_ref() {
+        return match evidence.stderr {
+            // How languages without exceptions give up: they say why, and end the process.
+            Some(words) if code != 0 => CallError::Failed(words),
+            stderr => CallError::Trap { what: format!("it exited with code {code}"), stderr },
+        };
     }
     CallError::Trap { what: root, stderr: evidence.stderr }
 }
@@ -263,6 +267,21 @@ fn bytes(n: ByteSize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exit_is_a_failure_if_it_has_words_and_a_crash_if_it_has_none() {
+        let exit = |code, stderr: Option<&str>| {
+            let evidence = Evidence { stderr: stderr.map(str::to_owned), ..Evidence::default() };
+            classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))
+        };
+        let crash = |code, stderr: Option<&str>| CallError::Trap {
+            what: format!("it exited with code {code}"),
+            stderr: stderr.map(str::to_owned),
+        };
+        assert_eq!(exit(1, Some("no such city")), CallError::Failed("no such city".into()));
+        assert_eq!(exit(1, None), crash(1, None));
+        assert_eq!(exit(0, Some("done")), crash(0, Some("done")));
+    }
 
     #[test]
     fn every_limit_names_its_value_and_its_key() {

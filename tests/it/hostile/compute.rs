@@ -66,6 +66,9 @@ cases! {
     an_exit: Call, "ends its process", |folder| put(folder, hostile()) => tool("exit", "{}")
         => fails("trap", "The tool crashed: it exited with code 1.");
 
+    an_exit_with_words: Call, "ends its process and says why",
+        |folder| put(folder, hostile()) => tool("exit_with_words", "{}") => fails("none", "no such city");
+
     unreachable: Call, "runs into `unreachable`", |folder| does(folder, "unreachable")
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 

@@ -36,9 +36,11 @@ pub(super) struct Project {
 
 /// A program that must be on the machine.
 pub(super) struct Requirement {
-    /// A command that works if it is.
+    /// A command that prints its version.
     command: String,
-    /// What to do if not.
+    /// The least version that will do, if not any.
+    version: Option<String>,
+    /// What to do if it is missing.
     install: String,
 }
 
@@ -46,8 +48,10 @@ pub(super) struct Requirement {
 pub(super) struct Machine {
     /// Where toolchains are that were installed here.
     toolchains: PathBuf,
-    /// Where cargo keeps what projects in Rust have in common.
-    cargo: PathBuf,
+    /// Where package clients keep what they fetch.
+    downloads: PathBuf,
+    /// Where compilers keep what projects have in common.
+    pub(super) compiled: PathBuf,
 }
 
 impl Project {
@@ -90,8 +94,22 @@ impl Project {
 
 impl Requirement {
     fn parse(value: &Value) -> Result<Self> {
-        Ok(Self { command: string(value, "command")?, install: string(value, "install")? })
+        Ok(Self {
+            command: string(value, "command")?,
+            version: value.get("version").and_then(Value::as_str).map(str::to_owned),
+            install: string(value, "install")?,
+        })
     }
+}
+
+/// The first version in a text: digits with a dot between them.
+fn version_in(text: &str) -> Option<&str> {
+    let mut words = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
+    words.find(|word| word.contains('.'))
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('.').filter_map(|part| part.parse().ok()).collect()
 }
 
 fn string(value: &Value, key: &str) -> Result<String> {
@@ -101,43 +119,68 @@ fn string(value: &Value, key: &str) -> Result<String> {
 impl Machine {
     /// The one that this runs on.
     pub(super) fn new(workspace: &Workspace) -> Self {
-        Self { toolchains: workspace.target.join("toolchains"), cargo: workspace.target.join("languages/cargo") }
+        let languages = workspace.target.join("languages");
+        Self {
+            toolchains: workspace.target.join("toolchains"),
+            downloads: languages.join("downloads"),
+            compiled: languages.join("compiled"),
+        }
     }
 
     /// Installs what is missing where a registry has it, and says what is missing then.
     pub(super) fn provide(&self, requires: &[Requirement]) -> Result<Option<String>> {
-        for Requirement { command, install } in requires {
-            if self.works(command) {
-                continue;
-            }
-            if command.starts_with("go ") {
+        for requirement in requires {
+            let Err(mut why) = self.has(requirement) else { continue };
+            if requirement.command.starts_with("go ") {
                 self.install_go()?;
-                if self.works(command) {
-                    continue;
+                match self.has(requirement) {
+                    Ok(()) => continue,
+                    Err(still) => why = still,
                 }
             }
-            return Ok(Some(format!("`{command}` does not work here: {install}")));
+            return Ok(Some(format!("{why}: {}", requirement.install)));
         }
         Ok(None)
     }
 
+    /// Whether a program is there; if not, why not.
+    fn has(&self, requirement: &Requirement) -> Result<(), String> {
+        let Requirement { command, version, .. } = requirement;
+        let output = self.shell(command).stderr(Stdio::null()).output().ok();
+        let Some(output) = output.filter(|output| output.status.success()) else {
+            return Err(format!("`{command}` does not work here"));
+        };
+        let said = String::from_utf8_lossy(&output.stdout);
+        match (version, version_in(&said)) {
+            (Some(least), Some(found)) if numbers(found) < numbers(least) => {
+                Err(format!("`{command}` says {found}, and {least} or newer is needed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn install_go(&self) -> Result<()> {
-        let environment = self.go();
+        let environment = self.toolchains.join("go");
         clients::install_once(&environment.join("stamp"), GO, || {
             println!("Installing {GO}");
             command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
             let mut pip = Command::new(environment.join("bin/pip"));
-            command::run(pip.args(["install", "--quiet", "--disable-pip-version-check", GO]))
+            pip.args(["install", "--quiet", "--disable-pip-version-check", GO]);
+            command::run(pip.env("PIP_CACHE_DIR", self.downloads.join("pip")))?;
+            // Alone in a folder, so that the environment's Python does not come before the machine's.
+            let programs = self.programs();
+            fs::create_dir_all(&programs)?;
+            let link = programs.join("go");
+            if link.is_symlink() {
+                fs::remove_file(&link)?;
+            }
+            std::os::unix::fs::symlink(environment.join("bin/go"), link).context("failed to link go")
         })
     }
 
-    fn go(&self) -> PathBuf {
-        self.toolchains.join("go")
-    }
-
-    fn works(&self, line: &str) -> bool {
-        let mut shell = self.shell(line);
-        shell.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    /// The programs that were installed here.
+    fn programs(&self) -> PathBuf {
+        self.toolchains.join("bin")
     }
 
     /// Runs one command of a project.
@@ -146,14 +189,18 @@ impl Machine {
     }
 
     fn shell(&self, line: &str) -> Command {
-        let mut path = std::env::var_os("PATH").unwrap_or_default();
-        // After what the machine has of its own.
+        // What was installed here is what the machine lacked.
+        let mut path = self.programs().into_os_string();
         path.push(":");
-        path.push(self.go().join("bin"));
+        path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).stdin(Stdio::null()).env("PATH", path);
+        shell.env("PIP_CACHE_DIR", self.downloads.join("pip"));
+        shell.env("npm_config_cache", self.downloads.join("npm"));
         // Dependencies are the same in every project.
-        shell.env("CARGO_BUILD_BUILD_DIR", &self.cargo);
+        shell.env("CARGO_BUILD_BUILD_DIR", self.compiled.join("cargo"));
+        shell.env("GOCACHE", self.compiled.join("go"));
+        shell.env("ZIG_GLOBAL_CACHE_DIR", self.compiled.join("zig"));
         shell
     }
 }
@@ -173,7 +220,8 @@ mod tests {
     use super::*;
 
     fn machine(folder: &Path) -> Machine {
-        Machine { toolchains: folder.join("toolchains"), cargo: folder.join("cargo") }
+        let folder = |name| folder.join(name);
+        Machine { toolchains: folder("toolchains"), downloads: folder("downloads"), compiled: folder("compiled") }
     }
 
     #[test]
@@ -198,14 +246,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_what_installs_it() {
+    fn what_is_missing_or_old_is_named_with_what_installs_it() {
         let folder = tempfile::tempdir().unwrap();
-        let requirement = |command: &str| Requirement { command: command.into(), install: "install it".into() };
         let machine = machine(folder.path());
-        assert_eq!(machine.provide(&[requirement("true")]).unwrap(), None);
-        assert_eq!(
-            machine.provide(&[requirement("true"), requirement("no-such-program -v")]).unwrap().as_deref(),
-            Some("`no-such-program -v` does not work here: install it")
-        );
+        let missing = |command: &str, version: Option<&str>| {
+            let fine = Requirement { command: "true".into(), version: None, install: String::new() };
+            let version = version.map(str::to_owned);
+            let requirement = Requirement { command: command.into(), version, install: "install it".into() };
+            machine.provide(&[fine, requirement]).unwrap()
+        };
+        assert_eq!(missing("echo it version 1.27.3", Some("1.24")), None);
+        assert_eq!(missing("echo it version 1.27.3", None), None);
+        let old = "`echo it version 1.9.1` says 1.9.1, and 1.24 or newer is needed: install it";
+        assert_eq!(missing("echo it version 1.9.1", Some("1.24")).as_deref(), Some(old));
+        let missing = missing("no-such-program -v", None);
+        assert_eq!(missing.as_deref(), Some("`no-such-program -v` does not work here: install it"));
     }
 }

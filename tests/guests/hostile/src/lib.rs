@@ -132,6 +132,13 @@ fn exit() {
     std::process::exit(3);
 }
 
+/// Says why, and exits.
+#[tool]
+fn exit_with_words() {
+    eprintln!("no such city");
+    std::process::exit(3);
+}
+
 /// Fails in an orderly way.
 #[tool]
 fn fail() -> Result<()> {
@@ -225,6 +232,7 @@ export!(
     recurse_to,
     panic,
     exit,
+    exit_with_words,
     fail,
     refuse,
     environment,
