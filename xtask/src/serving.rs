@@ -17,7 +17,7 @@ impl Server {
     /// Starts `program` on a folder; what it compiles is kept under `root`.
     pub(crate) fn start(program: &Path, plugins: &Path, root: &Path) -> Result<Self> {
         let mut command = Command::new(program);
-        command.args(["serve", "--http", "127.0.0.1:0", "--plugins"]).arg(plugins);
+        command.args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"]).arg(plugins);
         command.env("XDG_CACHE_HOME", root.join("cache"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut log = BufReader::new(child.stderr.take().context("the log is not piped")?).lines();

@@ -14,15 +14,12 @@ use crate::terminal;
 
 /// What it asks.
 const QUESTIONS: [&[&str]; 3] = [
-    &["--method", "tools/list", "--strict"],
+    &["--method", "tools/list"],
     &["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "numbers=[1,2.5]"],
     &["--method", "tools/call", "--tool-name", "test_multiple_content_types"],
 ];
 
-/// By which rules.
-const ERAS: [&str; 2] = ["legacy", "modern"];
-
-/// Asks everything by both rules and both transports.
+/// Asks everything by all rules and all transports.
 pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<()> {
     let program = installed.join("node/node_modules/.bin/mcp-inspector");
     let root = tempfile::tempdir()?;
@@ -36,25 +33,33 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     let line = format!("#!/bin/sh\nexec '{}' serve --plugins '{}'\n", built.server.display(), plugins.display());
     fs::write(&program_over_stdio, line)?;
     fs::set_permissions(&program_over_stdio, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let program_over_stdio = program_over_stdio.display().to_string();
+    let sse = server.url.replace("/mcp", "/sse");
     let mut failed = 0;
-    for (transport, target) in [("stdio", program_over_stdio.display().to_string()), ("http", server.url.clone())] {
-        for era in ERAS {
-            println!("{}", terminal::stdout().bold(format!("\nThe inspector, {era} over {transport}")));
-            for question in QUESTIONS {
-                let mut inspector = Command::new(&program);
-                inspector.arg("--cli").arg(&target).args(["--protocol-era", era]).args(question);
-                inspector.env("XDG_CACHE_HOME", root.path().join("cache"));
-                let what = question.join(" ");
-                match command::output(&mut inspector) {
-                    Ok(_) => {
-                        tally.passed += 1;
-                        println!("ok      {what}");
-                    }
-                    Err(error) => {
-                        tally.failed += 1;
-                        failed += 1;
-                        println!("FAILED  {what}: {error:#}");
-                    }
+    for (era, transport, target) in [
+        ("legacy", "stdio", &program_over_stdio),
+        ("modern", "stdio", &program_over_stdio),
+        ("auto", "stdio", &program_over_stdio),
+        ("legacy", "http", &server.url),
+        ("modern", "http", &server.url),
+        ("auto", "http", &server.url),
+        ("legacy", "sse", &sse),
+    ] {
+        println!("{}", terminal::stdout().bold(format!("\nThe inspector, {era} over {transport}")));
+        for question in QUESTIONS {
+            let mut inspector = Command::new(&program);
+            inspector.arg("--cli").arg(target).args(["--transport", transport, "--protocol-era", era, "--strict"]);
+            inspector.args(question).env("XDG_CACHE_HOME", root.path().join("cache"));
+            let what = question.join(" ");
+            match command::output(&mut inspector) {
+                Ok(_) => {
+                    tally.passed += 1;
+                    println!("ok      {what}");
+                }
+                Err(error) => {
+                    tally.failed += 1;
+                    failed += 1;
+                    println!("FAILED  {what}: {error:#}");
                 }
             }
         }
