@@ -45,7 +45,7 @@ enum Step {
     Clients,
     /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called; only when named
     Languages,
-    /// The official conformance suite against the real server; only when named
+    /// The official conformance suite against the real server
     Conformance,
     /// A soak of some seconds; only when named
     Soak,
@@ -104,9 +104,9 @@ impl Step {
         }
     }
 
-    /// Whether the step is taken when none is named. The others fetch compilers or suites, or take long.
+    /// Whether the step is taken when none is named. The others fetch compilers, or take long.
     fn is_usual(self) -> bool {
-        !matches!(self, Self::Languages | Self::Conformance | Self::Soak)
+        !matches!(self, Self::Languages | Self::Soak)
     }
 
     /// Whether the step uses the server or the plugins as they are built.
