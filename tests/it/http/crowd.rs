@@ -71,7 +71,8 @@ fn listed(server: &HttpServer) -> Vec<String> {
 
 #[test]
 fn many_callers_are_all_answered_once() {
-    let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
+    let rates = "[rate_limit]\ncalls = 10_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 10_000\nper = \"1m\"";
+    let server = HttpServer::configured(&Folder::with("hostile.wasm", hostile()), rates).ready();
     let answered = AtomicUsize::new(0);
     std::thread::scope(|threads| {
         for caller in 0..64 {
