@@ -6,6 +6,15 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::command;
+
+/// Compiles the plugins of a folder into what servers of this `root` keep, so that none waits for it.
+pub(crate) fn compile(program: &Path, plugins: &Path, root: &Path) -> Result<()> {
+    let mut compile = Command::new(program);
+    compile.args(["compile", "--plugins"]).arg(plugins).env("XDG_CACHE_HOME", root.join("cache"));
+    command::output(&mut compile).map(drop)
+}
+
 /// A server that runs until this is dropped.
 pub(crate) struct Server {
     child: Child,

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::build::Built;
 use crate::command;
-use crate::serving::Server;
+use crate::serving::{self, Server};
 use crate::tally::Tally;
 use crate::terminal;
 
@@ -29,9 +29,7 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     fs::copy(built.guests.join("conformance.wasm"), plugins.join("conformance.wasm"))?;
     let cache = root.path().join("cache");
     // It lists once, right after the start: so that all tools are there by then, however slow the machine is.
-    let mut compile = Command::new(&built.server);
-    compile.args(["compile", "--plugins"]).arg(&plugins).env("XDG_CACHE_HOME", &cache);
-    command::output(&mut compile)?;
+    serving::compile(&built.server, &plugins, root.path())?;
     let server = Server::start(&built.server, &plugins, root.path())?;
     // It starts a program by its name alone.
     let program_over_stdio = root.path().join("serve");
