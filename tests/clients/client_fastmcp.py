@@ -1,4 +1,4 @@
-"""The fastmcp client against the real server: lists, calls, and sees progress.
+"""The fastmcp client against the real server: lists, calls, sees progress, gives up a call, and is told of changes.
 
     client_fastmcp.py MODE TRANSPORT SERVER PLUGINS NEWCOMER
 
@@ -10,24 +10,45 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
+from urllib.parse import urljoin
 
 from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import SSETransport, StdioTransport
+from mcp.client.subscriptions import listen
 
 import serving
 
+STREAMS_SINCE = "2026-07-28"
+"""The revision from which a client asks for news with `subscriptions/listen`."""
 
-async def converse(target: object, mode: str) -> list[tuple[str, bool, object]]:
-    checks = []
-    async with Client(target, mode=mode) as client:
+PATIENCE = 180
+"""Seconds that the whole conversation may take."""
+
+
+async def converse(target: object, mode: str, folder: Path, newcomer: Path, checks: list) -> None:
+    changed = asyncio.Event()
+
+    async def on_message(message: object) -> None:
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            changed.set()
+
+    async def hear(events: object) -> None:
+        async for _ in events:
+            changed.set()
+
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client(target, mode=mode, message_handler=on_message))
         version = client.protocol_version
-        checks.append((f"connects, with revision {version}", version >= "2025-11-25", version))
+        fitting = version == STREAMS_SINCE if mode == "auto" else version == "2025-11-25"
+        checks.append((f"connects, with revision {version}", fitting, version))
         names = {tool.name for tool in await client.list_tools()}
-        checks.append(("lists tools", {"calculate_sum", "test_simple_text"} <= names, names))
+        checks.append(("lists tools", {"calculate_sum", *serving.GUESTS} <= names, names))
         result = await client.call_tool("calculate_sum", {"numbers": [1, 2.5]})
         checks.append(("calls a tool", result.structured_content == {"sum": 3.5}, result))
+        failed = await client.call_tool("test_error_handling", {}, raise_on_error=False)
+        checks.append(("a failure is a result", failed.is_error, failed))
         steps = []
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -35,9 +56,31 @@ async def converse(target: object, mode: str) -> list[tuple[str, bool, object]]:
 
         await client.call_tool("test_tool_with_progress", {}, progress_handler=on_progress)
         checks.append(("progress comes as it is made", steps == [0, 50, 100], steps))
-        failed = await client.call_tool("test_error_handling", {}, raise_on_error=False)
-        checks.append(("a failure is a result", failed.is_error, failed))
-    return checks
+
+        # It computes for ever, and no other call of its plugin gets its turn meanwhile.
+        begun = asyncio.Event()
+
+        async def on_begin(progress: float, total: float | None, message: str | None) -> None:
+            begun.set()
+
+        endless = asyncio.create_task(client.call_tool("loop_forever", {}, progress_handler=on_begin))
+        await begun.wait()
+        endless.cancel()
+        await asyncio.wait([endless])
+        checks.append(("a call can be given up", endless.cancelled(), endless))
+        following = await client.call_tool("count", {})
+        fitting = following.content[0].text == "1"
+        checks.append(("it ends, so that the next one gets its turn", fitting, following))
+
+        if version >= STREAMS_SINCE:
+            events = await stack.enter_async_context(listen(client.session, tools_list_changed=True))
+            hearing = asyncio.create_task(hear(events))
+            stack.callback(hearing.cancel)
+        shutil.copy(newcomer, folder)
+        while "shout" not in {tool.name for tool in await client.list_tools()}:
+            await changed.wait()
+            changed.clear()
+        checks.append(("is told of a new tool", True, None))
 
 
 def main() -> int:
@@ -48,17 +91,19 @@ def main() -> int:
         folder = root / "plugins"
         folder.mkdir()
         shutil.copy(Path(plugins) / "calculator.wasm", folder)
-        shutil.copy(Path(newcomer).with_name("conformance.wasm"), folder)
+        serving.add_guests(Path(newcomer), folder)
         cache = {"XDG_CACHE_HOME": str(root / "cache")}
         # So that all tools are there at once, however slow the machine is.
         subprocess.run([server, "compile", "--plugins", str(folder)], env=cache, check=True, capture_output=True)
-        if transport == "http":
-            target = stack.enter_context(serving.over_http(server, folder, cache))
-        else:
+        if transport == "stdio":
             args = ["serve", "--plugins", str(folder), "--log", "warn"]
             target = StdioTransport(command=server, args=args, env=cache)
+        else:
+            target = stack.enter_context(serving.over_http(server, folder, cache))
+            if transport == "sse":
+                target = SSETransport(urljoin(target, "/sse"))
         try:
-            checks = asyncio.run(converse(target, mode))
+            asyncio.run(asyncio.wait_for(converse(target, mode, folder, Path(newcomer), checks), PATIENCE))
         except Exception as error:
             checks.append(("the conversation goes on to its end", False, f"{type(error).__name__}: {error}"))
     for what, ok, otherwise in checks:

@@ -1,9 +1,23 @@
-"""A server that listens, for clients that call it."""
+"""What clients call: plugins of the tests, and a server that listens."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+GUESTS = {"test_simple_text", "loop_forever"}
+"""A tool of each plugin that `add_guests` adds."""
+
+
+def add_guests(newcomer: Path, folder: Path) -> None:
+    """Adds the plugins of the tests that lie beside `newcomer`.
+
+    One never ends: it has a grant of one call at a time, for as long as that takes.
+    """
+    folder.joinpath("hostile.toml").write_text('[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = "10m"\n')
+    for guest in ["conformance.wasm", "hostile.wasm"]:
+        shutil.copy(newcomer.with_name(guest), folder)
 
 
 @contextmanager

@@ -5,5 +5,6 @@ mod crowd;
 mod guard;
 mod headers;
 mod sessions;
+mod slow;
 mod sse;
 mod stateless;

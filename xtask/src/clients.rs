@@ -3,6 +3,7 @@
 mod inspector;
 mod node;
 mod python;
+mod rust;
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,6 +23,10 @@ type Conversation = (&'static str, &'static str);
 
 /// What a client of both eras does.
 const BOTH_ERAS: &[Conversation] = &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http")];
+
+/// What a client of both eras does that knows the transport of 2024 as well.
+const EVERYTHING: &[Conversation] =
+    &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http"), ("legacy", "sse")];
 
 /// What a client does that knows sessions alone, and the transport of 2024.
 const SESSIONS: &[Conversation] = &[("legacy", "stdio"), ("legacy", "http"), ("legacy", "sse")];
@@ -58,7 +63,12 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
     let folders = Folders::of(workspace)?;
     let mut failures = Vec::new();
     let mut scripts = Vec::new();
-    for (language, installed) in [("Python", python::install(&folders)), ("TypeScript", node::install(&folders))] {
+    let languages = [
+        ("Python", python::install(&folders)),
+        ("TypeScript", node::install(&folders)),
+        ("Rust", rust::install(&folders)),
+    ];
+    for (language, installed) in languages {
         match installed {
             Ok(installed) => scripts.extend(installed),
             Err(error) => {

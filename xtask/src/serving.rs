@@ -6,6 +6,15 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::command;
+
+/// Compiles the plugins of a folder into what servers of this `root` keep, so that none waits for it.
+pub(crate) fn compile(program: &Path, plugins: &Path, root: &Path) -> Result<()> {
+    let mut compile = Command::new(program);
+    compile.args(["compile", "--plugins"]).arg(plugins).env("XDG_CACHE_HOME", root.join("cache"));
+    command::output(&mut compile).map(drop)
+}
+
 /// A server that runs until this is dropped.
 pub(crate) struct Server {
     child: Child,
@@ -17,7 +26,7 @@ impl Server {
     /// Starts `program` on a folder; what it compiles is kept under `root`.
     pub(crate) fn start(program: &Path, plugins: &Path, root: &Path) -> Result<Self> {
         let mut command = Command::new(program);
-        command.args(["serve", "--http", "127.0.0.1:0", "--plugins"]).arg(plugins);
+        command.args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"]).arg(plugins);
         command.env("XDG_CACHE_HOME", root.join("cache"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut log = BufReader::new(child.stderr.take().context("the log is not piped")?).lines();

@@ -45,7 +45,7 @@ enum Step {
     Clients,
     /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called
     Languages,
-    /// The official conformance suite against the real server; only when named
+    /// The official conformance suite against the real server
     Conformance,
     /// A soak of some seconds; only when named
     Soak,
@@ -104,9 +104,9 @@ impl Step {
         }
     }
 
-    /// Whether the step is taken when none is named. The others fetch a suite, or take long.
+    /// Whether the step is taken when none is named. The other takes long.
     fn is_usual(self) -> bool {
-        !matches!(self, Self::Conformance | Self::Soak)
+        !matches!(self, Self::Soak)
     }
 
     /// Whether the step uses the server or the plugins as they are built.

@@ -1,20 +1,30 @@
 //! `[http]`: where the server listens, whom it answers, and what it holds for them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
+use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::access::{Pattern, Rights};
+use crate::toml_file::setting::{Setting as _, count, positive};
+
+/// The shortest [`Http::keep_alive`]: comments more often than this are a load of their own.
+const BRISK: Duration = Duration::from_millis(100);
+
+/// The most connections or sessions: a memory's worth, not a wish.
+const MANY: usize = 1_000_000;
 
 /// What an operator can set for MCP over HTTP.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Http {
     /// The address to listen on; absent serves standard input and output.
+    #[serde(deserialize_with = "address")]
     pub listen: Option<SocketAddr>,
     /// Names that clients may call this server by, beside loopback's and the address itself.
     #[serde(deserialize_with = "list")]
@@ -27,15 +37,20 @@ pub struct Http {
     /// Whether the transport of 2024-11-05 is served, at `/sse`.
     pub sse: bool,
     /// Connections at once.
+    #[serde(deserialize_with = "many")]
     pub connections: usize,
     /// Sessions at once.
+    #[serde(deserialize_with = "many")]
     pub sessions: usize,
     /// How long a session without a request or an open stream is kept.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "positive")]
     pub session_idle: Duration,
     /// How often a comment keeps a quiet stream from being closed on the way.
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "keep_alive")]
     pub keep_alive: Duration,
+    /// How long the head of a request, or its body, may take to arrive, and a connection may be without one.
+    #[serde(deserialize_with = "positive")]
+    pub idle: Duration,
     /// Who may call with which secret.
     pub tokens: Vec<Token>,
     /// Who may call with a token of an authorization server.
@@ -44,7 +59,7 @@ pub struct Http {
 
 /// A bearer token, of which only the hash is known.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Token {
     /// Whose it is, for the log.
     pub name: String,
@@ -56,7 +71,7 @@ pub struct Token {
 
 /// What makes the server a protected resource (RFC 9728).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct OAuth {
     /// The address that clients know this server's `/mcp` by.
     pub resource: String,
@@ -87,6 +102,7 @@ impl Default for Http {
             sessions: 1000,
             session_idle: Duration::from_mins(30),
             keep_alive: Duration::from_secs(15),
+            idle: Duration::from_mins(1),
             tokens: Vec::new(),
             oauth: None,
         }
@@ -110,14 +126,6 @@ impl Http {
     ///
     /// What cannot be used, and what would be right.
     pub(super) fn check(&self) -> Result<(), String> {
-        for (key, value) in [("http.connections", self.connections), ("http.sessions", self.sessions)] {
-            if value == 0 {
-                return Err(format!("{key} is 0; it must be at least 1"));
-            }
-        }
-        if self.keep_alive < Duration::from_millis(100) {
-            return Err("http.keep_alive must be at least 100ms".to_owned());
-        }
         for origin in &self.origins {
             if !is_origin(origin) {
                 return Err(format!("http.origins: {origin:?} is no origin; one is \"https://app.example.com\""));
@@ -191,6 +199,38 @@ impl OAuth {
     }
 }
 
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    deserializer.deserialize_str(Address).map(Some)
+}
+
+struct Address;
+
+impl Visitor<'_> for Address {
+    type Value = SocketAddr;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an address with its port such as \"127.0.0.1:8931\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SocketAddr, E> {
+        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    count(deserializer, 1, MANY)
+}
+
+fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    match Duration::read(deserializer, false)? {
+        brisk if brisk < BRISK => {
+            let [least, found] = [BRISK, brisk].map(humantime::format_duration);
+            Err(D::Error::custom(format_args!("expected a duration of at least {least}, not {found}")))
+        }
+        time => Ok(time),
+    }
+}
+
 /// Whether `text` is a scheme, a host and perhaps a port, and nothing else.
 fn is_origin(text: &str) -> bool {
     let uri = text.parse::<Uri>().ok();
@@ -200,7 +240,7 @@ fn is_origin(text: &str) -> bool {
 /// A list, or one text with commas, as a variable has it.
 fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a list of texts, or one text with commas")]
+    #[serde(untagged, expecting = "expected a list of texts, or one text with commas")]
     enum List {
         Items(Vec<String>),
         Text(String),
@@ -216,9 +256,13 @@ fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Er
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toml_file;
 
     fn said(text: &str) -> String {
-        toml::from_str::<Http>(text).unwrap().check().unwrap_err()
+        match toml_file::parse::<Http>("a.toml", text) {
+            Ok(http) => http.check().unwrap_err(),
+            Err(mistake) => mistake,
+        }
     }
 
     #[test]
@@ -228,7 +272,19 @@ mod tests {
         let oauth = "[oauth]\nresource = \"tools\"\nauthorization_servers = []\njwks = \"keys.json\"";
         let cases = [
             said("sessions = 0"),
+            said("connections = \"many\""),
+            said("connections = 10_000_000"),
             said("keep_alive = \"1ms\""),
+            said("keep_alive = \"0s\""),
+            said("session_idle = \"2days\""),
+            said("session_idle = \"0s\""),
+            said("idle = 30"),
+            said("sse = \"yes\""),
+            said("listen = 8931"),
+            said("listen = \"localhost\""),
+            said("hosts = 7"),
+            said("tokens = 7"),
+            said("oauth = true"),
             said("origins = [\"https://a.example/\"]"),
             said("origins = \"a.example\""),
             said("hosts = [\"http://a.example\"]"),

@@ -82,7 +82,7 @@ pub async fn serve(service: Arc<Service>, listener: TcpListener, stop: Cancellat
     tokio::spawn(async move { expiring.sessions.expire(expiring.stop.clone()).await });
     tracing::info!("listening on http://{address}{PATH}");
     let grace = service.config().server.grace;
-    let result = listener::serve(listener, router(&app), config.connections, &stop, grace).await;
+    let result = listener::serve(listener, router(&app), config, &stop, grace).await;
     for session in app.sessions.all() {
         session.ended.cancel();
     }
@@ -175,7 +175,7 @@ async fn metadata(State(app): State<Arc<App>>) -> Response {
 async fn body(app: &App, body: axum::body::Body) -> Result<axum::body::Bytes, Response> {
     let request = app.service.config().server.request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
-    let read = tokio::time::timeout(listener::SLOW, axum::body::to_bytes(body, limit)).await;
+    let read = tokio::time::timeout(app.config().idle, axum::body::to_bytes(body, limit)).await;
     match read {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_long(&error) => {

@@ -168,21 +168,32 @@ fn batches_are_answered_where_they_exist() {
 }
 
 #[test]
-fn an_idle_session_ends_and_one_with_a_stream_lives() {
+fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let config = "[http]\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"";
+    let config = "[server]\nqueue_wait = \"100ms\"\ngrace = \"100ms\"\n\
+                  [http]\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"\nidle = \"300ms\"";
     let server = HttpServer::configured(&folder, config).ready();
-    let quiet = server.session("2025-11-25");
-    let listening = server.session("2025-11-25");
-    let mut stream = listening.stream();
-    // Three times as long as a session may be idle, by the server's own clock.
-    for _ in 0..10 {
-        assert_eq!(stream.event(), Some((String::new(), String::new())));
+    for revision in REVISIONS {
+        let quiet = server.session(revision);
+        let listening = server.session(revision);
+        let mut stream = listening.stream();
+        // Three times as long as anything may be idle, by the server's own clock.
+        for _ in 0..10 {
+            assert_eq!(stream.event(), Some((String::new(), String::new())));
+        }
+        assert_eq!(quiet.ask("ping", json!({})).status, 404);
+        folder.put(&format!("{revision}.wasm"), Tiny::new(&[revision]).build());
+        assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+        assert_eq!(listening.ask("ping", json!({})).status, 200);
     }
-    assert_eq!(quiet.ask("ping", json!({})).status, 404);
+    let wanted = json!({"notifications": {"toolsListChanged": true}});
+    let mut subscription = server.modern("subscriptions/listen", wanted, &[]);
+    subscription.next().unwrap();
+    for _ in 0..10 {
+        assert_eq!(subscription.event(), Some((String::new(), String::new())));
+    }
     folder.put("b.wasm", Tiny::new(&["b"]).build());
-    assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
-    assert_eq!(listening.ask("ping", json!({})).status, 200);
+    assert_eq!(subscription.next().unwrap()["method"], LIST_CHANGED);
 }
 
 #[test]

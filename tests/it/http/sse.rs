@@ -49,6 +49,24 @@ fn a_client_of_2024_lists_calls_and_is_told() {
 }
 
 #[test]
+fn a_quiet_stream_outlives_every_timeout() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let config = "[http]\nsse = true\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"\nidle = \"300ms\"";
+    let server = HttpServer::configured(&folder, config).ready();
+    let (mut stream, endpoint) = open(&server);
+    post(&server, &endpoint, &initialize("2024-11-05"));
+    stream.next().unwrap();
+    post(&server, &endpoint, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    for _ in 0..10 {
+        assert_eq!(stream.event(), Some((String::new(), String::new())));
+    }
+    post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    assert_eq!(stream.next().unwrap()["result"]["tools"][0]["name"], "a");
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
+}
+
+#[test]
 fn the_stream_is_the_session() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");

@@ -8,21 +8,18 @@ use anyhow::{Result, bail};
 
 use crate::build::Built;
 use crate::command;
-use crate::serving::Server;
+use crate::serving::{self, Server};
 use crate::tally::Tally;
 use crate::terminal;
 
-/// What it asks.
-const QUESTIONS: [&[&str]; 3] = [
-    &["--method", "tools/list", "--strict"],
-    &["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "numbers=[1,2.5]"],
-    &["--method", "tools/call", "--tool-name", "test_multiple_content_types"],
+/// What it asks, and a part of what it then shows.
+const QUESTIONS: [(&[&str], &str); 3] = [
+    (&["--method", "tools/list", "--strict"], "test_multiple_content_types"),
+    (&["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "numbers=[1,2.5]"], "3.5"),
+    (&["--method", "tools/call", "--tool-name", "test_multiple_content_types"], "image/png"),
 ];
 
-/// By which rules.
-const ERAS: [&str; 2] = ["legacy", "modern"];
-
-/// Asks everything by both rules and both transports.
+/// Asks everything by all rules and all transports.
 pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<()> {
     let program = installed.join("node/node_modules/.bin/mcp-inspector");
     let root = tempfile::tempdir()?;
@@ -30,32 +27,46 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     fs::create_dir(&plugins)?;
     fs::copy(built.plugins.join("calculator.wasm"), plugins.join("calculator.wasm"))?;
     fs::copy(built.guests.join("conformance.wasm"), plugins.join("conformance.wasm"))?;
+    let cache = root.path().join("cache");
+    // It lists once, right after the start: so that all tools are there by then, however slow the machine is.
+    serving::compile(&built.server, &plugins, root.path())?;
     let server = Server::start(&built.server, &plugins, root.path())?;
     // It starts a program by its name alone.
     let program_over_stdio = root.path().join("serve");
-    let line = format!("#!/bin/sh\nexec '{}' serve --plugins '{}'\n", built.server.display(), plugins.display());
+    let [cache, server_program, folder] = [&cache, &built.server, &plugins].map(|path| path.display());
+    let line = format!("#!/bin/sh\nXDG_CACHE_HOME='{cache}' exec '{server_program}' serve --plugins '{folder}'\n");
     fs::write(&program_over_stdio, line)?;
     fs::set_permissions(&program_over_stdio, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let program_over_stdio = program_over_stdio.display().to_string();
+    let sse = server.url.replace("/mcp", "/sse");
     let mut failed = 0;
-    for (transport, target) in [("stdio", program_over_stdio.display().to_string()), ("http", server.url.clone())] {
-        for era in ERAS {
-            println!("{}", terminal::stdout().bold(format!("\nThe inspector, {era} over {transport}")));
-            for question in QUESTIONS {
-                let mut inspector = Command::new(&program);
-                inspector.arg("--cli").arg(&target).args(["--protocol-era", era]).args(question);
-                inspector.env("XDG_CACHE_HOME", root.path().join("cache"));
-                let what = question.join(" ");
-                match command::output(&mut inspector) {
-                    Ok(_) => {
-                        tally.passed += 1;
-                        println!("ok      {what}");
-                    }
-                    Err(error) => {
-                        tally.failed += 1;
-                        failed += 1;
-                        println!("FAILED  {what}: {error:#}");
-                    }
-                }
+    for (era, transport, target) in [
+        ("legacy", "stdio", &program_over_stdio),
+        ("modern", "stdio", &program_over_stdio),
+        ("auto", "stdio", &program_over_stdio),
+        ("legacy", "http", &server.url),
+        ("modern", "http", &server.url),
+        ("auto", "http", &server.url),
+        ("legacy", "sse", &sse),
+    ] {
+        println!("{}", terminal::stdout().bold(format!("\nThe inspector, {era} over {transport}")));
+        for (question, shown) in QUESTIONS {
+            let mut inspector = Command::new(&program);
+            inspector.arg("--cli").arg(target).args(["--transport", transport, "--protocol-era", era]);
+            inspector.args(question);
+            let what = question.join(" ");
+            let problem = match command::output(&mut inspector) {
+                Ok(text) if text.contains(shown) => None,
+                Ok(text) => Some(format!("there is no {shown} in {text}")),
+                Err(error) => Some(format!("{error:#}")),
+            };
+            if let Some(problem) = problem {
+                tally.failed += 1;
+                failed += 1;
+                println!("FAILED  {what}: {problem}");
+            } else {
+                tally.passed += 1;
+                println!("ok      {what}");
             }
         }
     }

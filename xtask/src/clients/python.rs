@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{BOTH_ERAS, Folders, Script, install_once, read, require};
+use super::{EVERYTHING, Folders, Script, install_once, read, require};
 use crate::command;
 
 /// What to do about a Python that is missing or old.
@@ -19,7 +19,7 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
         client,
         program: python.clone(),
         args: vec!["-u".into(), "-B".into(), folders.source.join(name).into()],
-        conversations: BOTH_ERAS,
+        conversations: EVERYTHING,
     };
     Ok(vec![script("The official Python client", "client.py"), script("fastmcp", "client_fastmcp.py")])
 }

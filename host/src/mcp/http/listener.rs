@@ -21,8 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
-/// How long the head of a request, or its body, may take to arrive. It is also how long a connection may be idle.
-pub(super) const SLOW: Duration = Duration::from_mins(1);
+use crate::config::Http;
 
 /// After an error of the system, such as too many open files, something must end first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -35,11 +34,12 @@ pub(super) struct Peer(pub IpAddr);
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
-    most: usize,
+    config: &Http,
     stop: &CancellationToken,
     grace: Duration,
 ) -> io::Result<()> {
-    let (places, connections, ended) = (Arc::new(Semaphore::new(most)), TaskTracker::new(), CancellationToken::new());
+    let places = Arc::new(Semaphore::new(config.connections));
+    let (connections, ended) = (TaskTracker::new(), CancellationToken::new());
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
@@ -47,7 +47,7 @@ pub(super) async fn serve(
         };
         match accepted {
             Ok((stream, peer, place)) => {
-                let serving = connection(stream, peer, router.clone(), stop.clone());
+                let serving = connection(stream, peer, router.clone(), config.idle, stop.clone());
                 let ended = ended.clone();
                 connections.spawn(async move {
                     // Dropped at the end of the grace time, with whatever it was doing.
@@ -83,7 +83,7 @@ async fn accept(
     Ok((stream, peer.ip(), place))
 }
 
-async fn connection(stream: TcpStream, peer: IpAddr, router: Router, stop: CancellationToken) {
+async fn connection(stream: TcpStream, peer: IpAddr, router: Router, idle: Duration, stop: CancellationToken) {
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer));
         let mut router = router.clone();
@@ -91,7 +91,7 @@ async fn connection(stream: TcpStream, peer: IpAddr, router: Router, stop: Cance
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(SLOW)
+        .header_read_timeout(idle)
         .serve_connection(TokioIo::new(stream), answer);
     let mut serving = pin!(serving);
     let served = tokio::select! {

@@ -1,0 +1,34 @@
+//! The official Rust client, in a project of its own: its dependencies are not the server's.
+
+use anyhow::{Context, Result};
+
+use super::{Conversation, Folders, Script};
+use crate::command;
+
+/// Sessions of every revision, which this client can be told to begin, and the era without.
+const EACH_REVISION: &[Conversation] = &[
+    ("2024-11-05", "stdio"),
+    ("2025-03-26", "stdio"),
+    ("2025-06-18", "stdio"),
+    ("2025-11-25", "stdio"),
+    ("auto", "stdio"),
+    ("2024-11-05", "http"),
+    ("2025-03-26", "http"),
+    ("2025-06-18", "http"),
+    ("2025-11-25", "http"),
+    ("auto", "http"),
+];
+
+/// Builds the client.
+pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
+    let target = folders.installed.join("rust");
+    let mut cargo = command::cargo(&folders.source.join("rust"));
+    cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&target);
+    command::run(&mut cargo).context("failed to build the Rust client")?;
+    Ok(vec![Script {
+        client: "The official Rust client",
+        program: target.join("debug/client"),
+        args: Vec::new(),
+        conversations: EACH_REVISION,
+    }])
+}
