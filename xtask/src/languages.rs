@@ -6,13 +6,12 @@ mod table;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use self::project::{Machine, Project};
-use self::table::Row;
+use self::table::{Row, Took};
 use crate::build;
 use crate::clients;
 use crate::tally::Tally;
@@ -227,13 +226,10 @@ impl<'a> Shop<'a> {
 
     /// Runs a project's commands, puts what they make into the plugin folder, and has it compiled.
     fn build(&self, project: &Project, grant: &str) -> Result<Row> {
-        let timed = |lines: &[String]| {
-            let began = Instant::now();
-            lines.iter().try_for_each(|line| self.machine.run(project, line)).map(|()| began.elapsed())
-        };
-        let setup = timed(&project.setup)?;
-        let build = timed(&project.build)?;
-        timed(&project.test)?;
+        let run = |lines: &[String]| lines.iter().try_for_each(|line| self.machine.run(project, line));
+        let setup = Took::of(|| run(&project.setup))?;
+        let build = Took::of(|| run(&project.build))?;
+        run(&project.test)?;
         empty(&self.folders.alone)?;
         for folder in [&self.folders.alone, &self.folders.plugins] {
             project.copy_into(folder)?;
@@ -242,7 +238,7 @@ impl<'a> Shop<'a> {
         if !grant.is_empty() {
             fs::write(&grant_file, grant).with_context(|| format!("failed to write {}", grant_file.display()))?;
         }
-        let compile = self.compile()?;
+        let compile = Took::of(|| self.compile())?;
         let output = project.folder.join(&project.output);
         let size = fs::metadata(&output).with_context(|| format!("failed to read {}", output.display()))?.len();
         let row = Row { plugin: project.name.clone(), size, setup, build, compile, call: None };
@@ -251,13 +247,11 @@ impl<'a> Shop<'a> {
     }
 
     /// Compiles the plugin that is alone, into the store that the server will find it in.
-    fn compile(&self) -> Result<Duration> {
+    fn compile(&self) -> Result<()> {
         let mut compile = Command::new(self.server);
         compile.args(["compile", "--plugins"]).arg(&self.folders.alone);
         compile.env("XDG_CACHE_HOME", &self.folders.cache).current_dir(&self.folders.alone);
-        let began = Instant::now();
-        project::quietly(&mut compile).context("`toolbay compile`")?;
-        Ok(began.elapsed())
+        project::quietly(&mut compile).context("`toolbay compile`")
     }
 
     /// Has a real server serve all of them, and the official client call every tool.

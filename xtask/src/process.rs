@@ -41,6 +41,13 @@ pub(crate) fn vitals(pid: u32) -> Result<Vitals> {
     })
 }
 
+/// The processor time of all processes that this one started and that have ended, and of theirs; `None` where there is
+/// no `/proc`.
+pub(crate) fn cpu_of_children() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    times(&stat, 13).ok()
+}
+
 /// The value of a line of `status`.
 fn number(status: &str, name: &str) -> Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -48,11 +55,16 @@ fn number(status: &str, name: &str) -> Result<u64> {
     value.with_context(|| format!("no {name} in what Linux says of the process"))
 }
 
-/// The sum of the times in user and in kernel mode: the 14th and 15th field of `stat`.
+/// What the process itself used: the 14th and 15th field of `stat`.
 fn cpu(stat: &str) -> Result<Duration> {
+    times(stat, 11)
+}
+
+/// The sum of the times in user and in kernel mode, so many fields after the program's name.
+fn times(stat: &str, after: usize) -> Result<Duration> {
     // The second field is the program's name, which may hold anything; a parenthesis ends it.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-    let ticks: Vec<u32> = fields.skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    let ticks: Vec<u32> = fields.skip(after).take(2).filter_map(|field| field.parse().ok()).collect();
     match ticks.as_slice() {
         [user, system] => Ok(TICK * (user + system)),
         _ => anyhow::bail!("no times in what Linux says of the process"),
@@ -67,6 +79,7 @@ mod tests {
     fn what_linux_says_is_read() {
         let stat = "12 (a) b) S 1 2 3 4 5 6 7 8 9 10 25 17 0 0 20 0 5 0 100";
         assert_eq!(cpu(stat).unwrap(), Duration::from_millis(420));
+        assert_eq!(times(stat, 13).unwrap(), Duration::ZERO);
         assert_eq!(number("VmPeak:\t 9 kB\nVmRSS:\t    1234 kB\n", "VmRSS:").unwrap(), 1234);
         assert!(number("", "VmRSS:").is_err() && cpu("").is_err());
     }

@@ -25,7 +25,7 @@ toolbay::result<void> refuse() {
     return toolbay::invalid("not today");
 }
 
-std::pair<toolbay::image, std::string> image() {
+std::pair<toolbay::image, std::string> picture() {
     return {{.data = {0x89, 'P', 'N', 'G', 0x0D, 0x0A, 0x1A, 0x0A}}, "a picture"};
 }
 
@@ -48,7 +48,7 @@ std::vector<toolbay::tool> toolbay::tools() {
         {.name = "cpp_echo", .description = "Says a text back.", .run = echo, .read_only = true},
         {.name = "cpp_boom", .description = "Throws.", .run = boom},
         {.name = "cpp_refuse", .description = "Refuses.", .run = refuse},
-        {.name = "cpp_image", .description = "Shows a picture.", .run = image},
+        {.name = "cpp_image", .description = "Shows a picture.", .run = picture},
         {
             .name = "cpp_report",
             .description = "Logs, tells its progress and reads its configuration.",

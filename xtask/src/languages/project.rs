@@ -166,16 +166,15 @@ impl Machine {
             command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
             let mut pip = Command::new(environment.join("bin/pip"));
             pip.args(["install", "--quiet", "--disable-pip-version-check", GO]);
-            command::run(pip.env("PIP_CACHE_DIR", self.downloads.join("pip")))?;
-            // Alone in a folder, so that the environment's Python does not come before the machine's.
-            let programs = self.programs();
-            fs::create_dir_all(&programs)?;
-            let link = programs.join("go");
-            if link.is_symlink() {
-                fs::remove_file(&link)?;
-            }
-            std::os::unix::fs::symlink(environment.join("bin/go"), link).context("failed to link go")
-        })
+            command::run(pip.env("PIP_CACHE_DIR", self.downloads.join("pip")))
+        })?;
+        // Alone in a folder, so that the environment's Python does not come before the machine's.
+        let link = self.programs().join("go");
+        if link.is_symlink() {
+            return Ok(());
+        }
+        fs::create_dir_all(self.programs())?;
+        std::os::unix::fs::symlink(environment.join("bin/go"), link).context("failed to link go")
     }
 
     /// The programs that were installed here.
