@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{Case, Expected, GROWTH, Strikes, THEMES};
 
@@ -13,7 +15,8 @@ const INTRODUCTION: &str = "\
 What plugins do that mean no good, and what becomes of it. Each of the COUNT rows is a test: the plugin is dropped into
 the folder of a running server that has another plugin. Afterwards the other plugin answers, and the server holds at
 most 5 MiB of memory more than before. Where a row names a setting, the test has it set so, to see the end of it sooner;
-everything else is as [Limits](limits.md) says. `…` stands for what differs from case to case.
+everything else is as [Limits](limits.md) says. `…` stands for what differs from case to case. The last column is how long
+it took from the file in the folder to the outcome, compiled and loaded, in one run of all on two cores.
 
 ";
 
@@ -25,7 +28,42 @@ fn the_book_has_every_case_and_its_outcome() {
         return;
     }
     let found = fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(found == page, "docs/src/hostile.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it book");
+    assert!(
+        without_times(&found) == without_times(&page),
+        "docs/src/hostile.md is stale: cargo test -p toolbay --test it hostile, then the same with UPDATE_DOCS=1 and book"
+    );
+}
+
+/// The page without its last columns, which are not the same twice.
+fn without_times(page: &str) -> String {
+    let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplit_once(" | ")) {
+        Some((row, _)) => row,
+        None => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Where a test notes how long its case took, for the page that is made afterwards.
+fn note(case: &Case) -> PathBuf {
+    let name: String = case.what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile").join(name)
+}
+
+/// Notes how long a case took.
+pub(super) fn took(case: &Case, time: Duration) {
+    let note = note(case);
+    fs::create_dir_all(note.parent().unwrap()).unwrap();
+    fs::write(note, time.as_millis().to_string()).unwrap();
+}
+
+/// How long a case took when it was last run, in round numbers.
+fn time(case: &Case) -> String {
+    let Ok(milliseconds) = fs::read_to_string(note(case)) else { return "not run".to_owned() };
+    match milliseconds.parse::<u32>().unwrap() {
+        ms @ 0..10 => format!("{ms} ms"),
+        ms @ 10..995 => format!("{} ms", (ms + 5) / 10 * 10),
+        ms => format!("{:.1} s", f64::from(ms) / 1000.0),
+    }
 }
 
 #[test]
@@ -42,9 +80,11 @@ fn page() -> String {
     let mut page = INTRODUCTION.replace("COUNT", &count.to_string());
     for (at, (title, cases)) in THEMES.iter().enumerate() {
         let gap = if at == 0 { "" } else { "\n" };
-        let _ = writeln!(page, "{gap}## {title}\n\n| the plugin | strikes | outcome |\n| --- | --- | --- |");
+        let _ =
+            writeln!(page, "{gap}## {title}\n\n| the plugin | strikes | outcome | took |\n| --- | --- | --- | --- |");
         for case in *cases {
-            let _ = writeln!(page, "| {}{} | {} | {} |", case.what, settings(case), strikes(case), outcome(case));
+            let (settings, strikes, outcome, time) = (settings(case), strikes(case), outcome(case), time(case));
+            let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {time} |", case.what);
         }
     }
     page
