@@ -40,7 +40,9 @@ pub const Answer = union(enum) {
 
 /// Runs a tool the whole way from JSON to output. The schema is not checked: the host does that.
 pub fn call(tools: []const toolbay.Tool, name: []const u8, arguments: anytype) !Answer {
-    const json = try std.json.Stringify.valueAlloc(arena, arguments, .{});
+    // `.{}` is a tuple without members, which would be an array.
+    const none = @TypeOf(arguments) == @TypeOf(.{});
+    const json = if (none) "{}" else try std.json.Stringify.valueAlloc(arena, arguments, .{});
     var context: toolbay.Call = .{ .arena = arena };
     const output = toolbay.dispatch(tools, &context, name, json) catch |err| {
         const message = toolbay.messageOf(&context, err);

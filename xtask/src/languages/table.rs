@@ -70,14 +70,14 @@ pub(super) fn call_time(line: &str) -> Option<(&str, Duration)> {
 /// The rows as a table in Markdown.
 pub(super) fn of(rows: &[Row]) -> String {
     let mut lines = vec![
-        "| plugin           |     size | setup |   CPU | build |   CPU | compile |   CPU | call ms |".to_owned(),
-        "| ---------------- | -------: | ----: | ----: | ----: | ----: | ------: | ----: | ------: |".to_owned(),
+        "| plugin            |      size | setup |   CPU | build |   CPU | compile |   CPU | call ms |".to_owned(),
+        "| ----------------- | --------: | ----: | ----: | ----: | ----: | ------: | ----: | ------: |".to_owned(),
     ];
     lines.extend(rows.iter().map(|row| {
         let call = row.call.map_or_else(|| "-".to_owned(), |call| format!("{:.2}", call.as_secs_f64() * 1000.0));
         let [setup, build, compile] = [row.setup, row.build, row.compile].map(Took::seconds);
         let size = build::kib(row.size);
-        format!("| {:<16} | {size:>8} | {setup} | {build} | {compile:>15} | {call:>7} |", row.plugin)
+        format!("| {:<17} | {size:>9} | {setup} | {build} | {compile:>15} | {call:>7} |", row.plugin)
     }));
     lines.join("\n")
 }
@@ -101,7 +101,7 @@ mod tests {
         let table = of(std::slice::from_ref(&row));
         let [title, rule, line] = table.lines().collect::<Vec<_>>()[..] else { panic!("{table}") };
         assert!(title.len() == line.len() && rule.len() == line.len(), "{table}");
-        assert!(line.ends_with("|    2 KiB |   0.1 |     - |   1.5 |   2.9 |     0.1 |   0.1 |       - |"), "{table}");
+        assert!(line.ends_with("|     2 KiB |   0.1 |     - |   1.5 |   2.9 |     0.1 |   0.1 |       - |"), "{table}");
         row.call = call_time("call sample-c 0.25").filter(|(plugin, _)| *plugin == row.plugin).map(|(_, call)| call);
         assert!(of(&[row]).ends_with("|    0.25 |"));
         assert_eq!(call_time("ok      call it"), None);
