@@ -159,6 +159,12 @@ impl State {
                 drop(open.to.send(Event::Progress(id)));
                 Ok(())
             }
+            // What plugins log. A session has all of it from `info` on, because it asked for no other level.
+            (None, Some("notifications/message"))
+                if message.pointer("/params/logger").is_some_and(Value::is_string) =>
+            {
+                Ok(())
+            }
             (None, None) if message.get("error").is_some() && self.garbage.answered < self.garbage.sent => {
                 self.garbage.answered += 1;
                 Ok(())
