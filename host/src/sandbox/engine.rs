@@ -91,7 +91,9 @@ fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto)
-        .max_unused_warm_slots(100);
+        // Each keeps what a guest touched of those 2 MiB. More than a few dozen would only wait for plugins that are
+        // seldom called, or are not there any more.
+        .max_unused_warm_slots(32);
     InstanceAllocationStrategy::Pooling(pool)
 }
 

@@ -12,7 +12,7 @@ use crate::process::Vitals;
 use crate::terminal;
 
 /// How much of a soak passes before the server has all that it needs.
-const WARM_UP: f64 = 0.1;
+const WARM_UP: f64 = 0.2;
 
 /// What comes after the warm-up is cut into so many windows.
 const WINDOWS: usize = 8;
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn growth_is_seen_and_noise_is_not() {
         assert!(is_good(&samples(|n| 1000 + n % 50, |n| 10 + n % 7)));
-        assert!(is_good(&samples(|n| if n < 40 { 10 * n } else { 1000 }, |_| 10)), "the warm-up does not count");
+        assert!(is_good(&samples(|n| if n < 80 { 10 * n } else { 1000 }, |_| 10)), "the warm-up does not count");
         assert!(!is_good(&samples(|n| 1000 + n, |_| 10)));
         assert!(!is_good(&samples(|_| 1000, |n| 10 + n / 50)));
     }
