@@ -143,11 +143,16 @@ struct Common {
 #[derive(Args, Debug, Default)]
 struct Listen {
     /// Listen here for MCP over HTTP, such as 127.0.0.1:8931; port 0 takes any that is free
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
     /// Serve the transport of 2024-11-05 as well, at /sse
-    #[arg(long, requires = "http")]
+    #[arg(long)]
     sse: bool,
+}
+
+/// In the words of `http.listen`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address with its port, such as 127.0.0.1:8931".to_owned())
 }
 
 impl Cli {

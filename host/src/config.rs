@@ -303,6 +303,9 @@ impl Config {
         if flags.http.is_some() {
             config.http.listen = flags.http;
         }
+        if flags.sse && config.http.listen.is_none() {
+            return Err(ConfigError("--sse is about HTTP: --http or http.listen says where to listen".to_owned()));
+        }
         config.http.sse |= flags.sse;
         if config.http.listen.is_some() {
             // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
@@ -389,6 +392,10 @@ impl Config {
             return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
         }
         telemetry::check(&self.log).map_err(ConfigError)?;
+        if self.plugins.is_file() {
+            let plugins = self.plugins.display();
+            return Err(ConfigError(format!("the plugin folder {plugins} is a file; name the folder that it is in")));
+        }
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
                 "the plugin folder {} is not there; create it, or name another with --plugins",

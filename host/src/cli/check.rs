@@ -1,6 +1,7 @@
 //! `toolbay check`: explains a plugin file before anybody trusts it.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -70,8 +71,17 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
 
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     let name = file.display();
-    let size = std::fs::metadata(file).map(|metadata| metadata.len());
-    let size = size.map_err(|error| anyhow::anyhow!("{name} cannot be read: {}", error.kind()))?;
+    let metadata = std::fs::metadata(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow::anyhow!("there is no file {name}"),
+        kind => anyhow::anyhow!("{name} cannot be read: {kind}"),
+    })?;
+    if metadata.is_dir() {
+        bail!("{name} is a folder without {}: name a plugin file, or the folder of a project", project::FILE);
+    }
+    if !metadata.is_file() {
+        bail!("{name} is not a regular file");
+    }
+    let size = metadata.len();
     if size > config.server.component.as_u64() {
         bail!("{name} is larger than {} (server.component raises it)", config.server.component.display().iec());
     }

@@ -9,6 +9,8 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use include_dir::{Dir, DirEntry, include_dir};
 
+use wit_parser::UnresolvedPackageGroup;
+
 use super::print;
 use crate::project::{self, Project};
 
@@ -21,7 +23,7 @@ pub(super) enum Language {
     Javascript,
     /// With componentize-qjs, from npm
     Typescript,
-    /// With componentize-py, from `PyPI`
+    #[value(help = "With componentize-py, from PyPI")]
     Python,
     /// With the Go compiler
     Go,
@@ -106,6 +108,9 @@ impl Language {
 pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Result<ExitCode> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     check_name(name)?;
+    if plain {
+        check_wit_name(name)?;
+    }
     let files = files(name, language, plain)?;
     if path.exists() {
         bail!("{} is there already", path.display());
@@ -131,6 +136,15 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     bail!(
         "{name:?} is no name for a plugin: use small letters, digits and hyphens, each word beginning with a letter, such as my-weather"
     )
+}
+
+/// A name that a WIT package can have as well.
+fn check_wit_name(name: &str) -> anyhow::Result<()> {
+    let text = format!("package local:{name}; world {name} {{}}");
+    match UnresolvedPackageGroup::parse("plugin.wit", &text) {
+        Ok(_) => Ok(()),
+        Err(_) => bail!("{name:?} is a word of WIT, which no package of plain functions can be called; try my-{name}"),
+    }
 }
 
 /// The files of a project, by their path in it.
@@ -183,6 +197,12 @@ fn instructions(path: &Path, project: &Project) -> String {
     for command in project.setup.iter().chain(&project.build) {
         let _ = writeln!(out, "    {command}");
     }
+    if !project.test.is_empty() {
+        let _ = writeln!(out, "\nto test it:\n");
+        for command in &project.test {
+            let _ = writeln!(out, "    {command}");
+        }
+    }
     let _ = writeln!(out, "\nand to use it, copy it into the plugin folder:\n");
     let copied = std::iter::once(&project.output).chain(&project.beside);
     let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
@@ -196,7 +216,8 @@ fn instructions(path: &Path, project: &Project) -> String {
     }
     let _ = writeln!(
         out,
-        "\n`toolbay dev {}` does all of it after each change, and makes the call in {}.",
+        "\n`toolbay dev --plugins PLUGINS {}`, from here, does all of it after each change of what `watch` in {} names,\n\
+         and makes the call that is there.",
         path.display(),
         project::FILE
     );

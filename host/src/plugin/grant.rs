@@ -183,6 +183,12 @@ impl Grant {
             mount.place = format!("{name}:{line}");
             mount.written = mem::take(&mut mount.host);
             mount.host = folder.join(&mount.written);
+            if mount.access == Access::ReadWrite && holds(&mount.host, folder) {
+                let (written, place) = (mount.written.display(), &mount.place);
+                return Err(format!(
+                    "{place}: {written} holds the plugin folder: a plugin that may write there decides what it is granted"
+                ));
+            }
         }
         Ok(grant)
     }
@@ -216,6 +222,15 @@ impl Grant {
                 (key.clone(), text)
             })
             .collect()
+    }
+}
+
+/// Whether `folder` is in `outer`, or is it.
+fn holds(outer: &Path, folder: &Path) -> bool {
+    match (outer.canonicalize(), folder.canonicalize()) {
+        (Ok(outer), Ok(folder)) => folder.starts_with(outer),
+        // What is not there holds nothing yet; the mount fails as well.
+        _ => false,
     }
 }
 
@@ -403,6 +418,30 @@ mod tests {
         acme.toml:2:11: limits.timeout: expected a duration above 0 such as "30s", not "0s"
         acme.toml:2:10: tools.a.limits.output: expected a size above 0 such as "64MiB", not "0B"
         "#);
+    }
+
+    #[test]
+    fn a_plugin_may_not_write_the_folder_that_its_grant_is_in() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("plugins");
+        std::fs::create_dir_all(folder.join("data")).unwrap();
+        let parse = |host: &str, access: &str| {
+            let mount = format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/p\"\naccess = {access:?}");
+            Grant::parse("acme.toml", &mount, &folder)
+        };
+        for host in [".", "..", "data/..", "/"] {
+            let refused = parse(host, "read-write").unwrap_err();
+            assert_eq!(
+                refused,
+                format!(
+                    "acme.toml:2: {host} holds the plugin folder: a plugin that may write there decides what it is granted"
+                )
+            );
+            parse(host, "read").unwrap();
+        }
+        for host in ["data", "../elsewhere"] {
+            parse(host, "read-write").unwrap();
+        }
     }
 
     #[test]

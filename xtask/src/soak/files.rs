@@ -45,7 +45,7 @@ impl Files {
     /// Puts a file into the folder in any way there is.
     pub(super) fn put(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
         // Half a component is seen to be one. Half a grant may be a grant, and is taken for what it says.
-        let ways: &[Way] = if name.ends_with(".toml") {
+        let ways: &[Way] = if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
             &[Way::Renamed, Way::Moved, Way::Linked]
         } else {
             &[Way::Renamed, Way::Moved, Way::Linked, Way::Copied, Way::Slowly]
