@@ -71,6 +71,9 @@ impl Target {
         }
         // A check of a schema measures the stack by the addresses of locals, which this would put elsewhere.
         cargo.env("ASAN_OPTIONS", "detect_stack_use_after_return=0");
+        // What is known of others, with the reasons.
+        let known = fuzz.join("leaks.txt");
+        cargo.env("LSAN_OPTIONS", format!("suppressions={}:print_suppressions=0", known.display()));
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {
             // Plugins and compiled code come and go by the thousand.

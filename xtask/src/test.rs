@@ -47,7 +47,7 @@ enum Step {
     Languages,
     /// The official conformance suite against the real server
     Conformance,
-    /// A soak of some seconds
+    /// A soak of some seconds; only when named
     Soak,
 }
 
