@@ -181,8 +181,9 @@ fn the_folder_may_go_away_and_come_back() {
         fs::rename(folder.beside("away"), folder.plugins()).unwrap();
         server.wait_until_listed(&["a"]);
     }
-    let log = server.log.text();
     for said in ["WARN the plugin folder plugins is not there any more", "INFO the plugin folder plugins is back"] {
+        server.log.wait_for_count(said, 2);
+        let log = server.log.text();
         assert_eq!(log.matches(said).count(), 2, "{said}: {log}");
     }
     assert_eq!(server.text("a", json!({})), "one");

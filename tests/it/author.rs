@@ -150,5 +150,5 @@ fn check_explains_each_form() {
     let alone = check("alone.wasm", Tiny::new(&["hello"]).build());
     assert_eq!(alone.code, 0, "no plugin folder is needed: {alone}");
     let gone = toolbay(&folder, &["check", "gone.wasm"]);
-    assert!(gone.code == 1 && gone.stderr.contains("gone.wasm cannot be read: entity not found"), "{gone}");
+    assert!(gone.code == 1 && gone.stderr.contains("there is no file gone.wasm"), "{gone}");
 }

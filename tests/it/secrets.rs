@@ -46,6 +46,7 @@ fn a_secret_leaves_in_no_way() {
         assert_eq!(text(&tell(how)), "told", "{how}");
     }
     let (answers, _) = server.end();
+    server.log.wait_for_end();
     let all = format!("{answers:?} {}", server.log.text());
     assert!(!all.contains(VALUE), "{all}");
     let told = server.log.text().matches("it is [secret:token]").count();
