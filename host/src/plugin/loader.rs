@@ -180,8 +180,9 @@ impl Loader {
         // What is told about the rest of the grant may quote it, never the values.
         let secrets = grant.secrets(|name| std::env::var(name).ok());
         let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
+        let doubts = grant.doubts(&self.folder);
         let (terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
-        let remarks = unset.iter().chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
+        let remarks = doubts.iter().chain(&unset).chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
     }
