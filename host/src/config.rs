@@ -51,12 +51,12 @@ const TOOL_CALLS: u32 = 120;
 /// Slots beyond the calls that admission lets in: for plugins that are being described.
 const SPARE_SLOTS: u32 = 16;
 
-/// The most calls that one client may have waiting or running: a memory's worth, not a wish.
+/// The most of anything that takes memory: calls that one client has running or waiting, connections, sessions.
 const MANY: usize = 1_000_000;
 
 /// Everything an operator can set for the server.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The plugin folder; a relative path starts at the configuration file.
     pub plugins: PathBuf,
@@ -91,13 +91,13 @@ pub struct Config {
 
 /// What the process as a whole may use.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct Server {
     /// Calls running at once.
     #[serde(deserialize_with = "calls")]
     pub calls: usize,
     /// Calls of one client running at once.
-    #[serde(deserialize_with = "client_calls")]
+    #[serde(deserialize_with = "many")]
     pub client_calls: usize,
     /// Calls of one client waiting for their turn; with 0, none waits.
     #[serde(deserialize_with = "queue")]
@@ -121,7 +121,7 @@ pub struct Server {
 
 /// What a plugin may use to list its tools.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct Describe {
     /// Instructions, about.
     #[serde(deserialize_with = "positive")]
@@ -139,7 +139,7 @@ pub struct Describe {
 
 /// What compiling a plugin may use, and where the result is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct CompileConfig {
     /// Address space of the compiling child.
     #[serde(deserialize_with = "compiler_memory")]
@@ -391,7 +391,6 @@ impl Config {
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
         }
-        telemetry::check(&self.log).map_err(ConfigError)?;
         if self.plugins.is_file() {
             let plugins = self.plugins.display();
             return Err(ConfigError(format!("the plugin folder {plugins} is a file; name the folder that it is in")));
@@ -474,7 +473,7 @@ fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> 
     count(deserializer, 1, MOST_CALLS)
 }
 
-fn client_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 1, MANY)
 }
 

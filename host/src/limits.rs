@@ -152,24 +152,41 @@ impl Limits {
 }
 
 impl Limits {
-    /// Every limit by its key, to be shown.
+    /// Every limit by its key, to be shown and compared.
     pub fn amounts(&self) -> [(&'static str, Amount); 14] {
+        // Each is named, so that the compiler misses one that is added.
+        let Self {
+            fuel,
+            timeout,
+            memory,
+            table_elements,
+            instances,
+            memories,
+            transfer,
+            handles,
+            random,
+            output,
+            output_items,
+            stdio,
+            log,
+            concurrency,
+        } = *self;
         let count = |n: usize| Amount::Count(n as u64);
         [
-            ("fuel", Amount::Count(self.fuel)),
-            ("timeout", Amount::Time(self.timeout)),
-            ("memory", Amount::Bytes(self.memory)),
-            ("table_elements", count(self.table_elements)),
-            ("instances", count(self.instances)),
-            ("memories", count(self.memories)),
-            ("transfer", Amount::Bytes(self.transfer)),
-            ("handles", count(self.handles)),
-            ("random", Amount::Bytes(self.random)),
-            ("output", Amount::Bytes(self.output)),
-            ("output_items", count(self.output_items)),
-            ("stdio", Amount::Bytes(self.stdio)),
-            ("log", Amount::Bytes(self.log)),
-            ("concurrency", count(self.concurrency)),
+            ("fuel", Amount::Count(fuel)),
+            ("timeout", Amount::Time(timeout)),
+            ("memory", Amount::Bytes(memory)),
+            ("table_elements", count(table_elements)),
+            ("instances", count(instances)),
+            ("memories", count(memories)),
+            ("transfer", Amount::Bytes(transfer)),
+            ("handles", count(handles)),
+            ("random", Amount::Bytes(random)),
+            ("output", Amount::Bytes(output)),
+            ("output_items", count(output_items)),
+            ("stdio", Amount::Bytes(stdio)),
+            ("log", Amount::Bytes(log)),
+            ("concurrency", count(concurrency)),
         ]
     }
 
@@ -186,7 +203,7 @@ impl Serialize for Limits {
 }
 
 /// How much a limit allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
     /// So many.
     Count(u64),
@@ -235,7 +252,7 @@ impl Default for Limits {
 
 /// A `[limits]` table: the keys that somebody set. 0 is a value where none is a sensible number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct LimitsPatch {
     /// See [`Limits::fuel`].
     #[serde(deserialize_with = "positive")]

@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_hours(8766);
 
 /// What stands in the file.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(deny_unknown_fields)]
 struct Written {
     #[serde(deserialize_with = "positive")]
     calls: u32,
@@ -60,8 +60,7 @@ impl RateLimit {
     }
 
     fn quota(&self) -> Option<Quota> {
-        let part = self.per.min(LONGEST) / self.calls.get();
-        Some(Quota::with_period(part)?.allow_burst(self.calls))
+        Some(Quota::with_period(self.per / self.calls.get())?.allow_burst(self.calls))
     }
 }
 

@@ -168,9 +168,7 @@ impl Sandbox {
     /// Why it is not a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         prepared::check_preamble(&source.file)?;
-        let linked = |component: &Component, notes: Option<Notes>, scratch| {
-            let (docs, remarks, about) =
-                notes.map(|notes| (notes.docs, notes.remarks, notes.about)).unwrap_or_default();
+        let linked = |component: &Component, Notes { docs, remarks, about }, scratch| {
             Ok(Compiled { prepared: self.link(component)?, docs, remarks, about, scratch: Scratch(scratch) })
         };
         let compiler = &self.inner.compiler;
@@ -181,7 +179,7 @@ impl Sandbox {
                 Ok(notes) => {
                     let path = scratch.path().to_owned();
                     let component = self.blocking(move |engine| store::open(engine, &path)).await?;
-                    return linked(&component, Some(notes), Some(scratch));
+                    return linked(&component, notes, Some(scratch));
                 }
                 // A full disk: what is not kept still serves.
                 Err(PrepareError::Unwritten) => tracing::warn!("compiled components are not kept: the disk is full"),
@@ -192,7 +190,7 @@ impl Sandbox {
         let mut code = store::memory().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
         let component = self.blocking(move |engine| store::open_memory(engine, &mut code)).await?;
-        linked(&component, Some(notes), None)
+        linked(&component, notes, None)
     }
 
     /// Keeps compiled code, so that [`Sandbox::find`] finds it. Blocks for milliseconds.

@@ -30,8 +30,9 @@ fn serves(folder: &Folder) -> Server {
     server
 }
 
+/// The names of what is in the store; of one that is not there yet, none.
 fn in_store(folder: &Folder) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder.beside(OURS)).unwrap();
+    let entries = fs::read_dir(folder.beside(OURS)).into_iter().flatten();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
@@ -298,12 +299,12 @@ fn a_server_killed_while_it_compiles_leaves_nothing_behind_that_matters() {
     let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
     let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The small one is kept and the bomb is being compiled.
-    until("one child compiles", || kept_or_none(&folder) == 1 && children(&server).len() == 1);
+    until("one child compiles", || kept(&folder, ".json").len() == 1 && children(&server).len() == 1);
     let child = children(&server)[0];
     server.kill().unwrap();
     server.wait().unwrap();
     until("the child is gone", || !runs(child));
-    assert_eq!(kept_or_none(&folder), 1);
+    assert_eq!(kept(&folder, ".json").len(), 1);
     folder.remove("bomb.wasm");
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
@@ -334,10 +335,10 @@ fn a_server_killed_while_it_writes_the_store_leaves_one_that_serves() {
     let names = ten(&folder, "fine");
     // Each run is killed as soon as there is one file more than before: a temporary file, code or a record.
     for _ in 0..12 {
-        let before = files_in_store(&folder);
+        let before = in_store(&folder).len();
         let server = Server::configured(&folder, CONFIG);
         until("more is written, or all is kept", || {
-            files_in_store(&folder) > before || kept_or_none(&folder) == names.len()
+            in_store(&folder).len() > before || kept(&folder, ".json").len() == names.len()
         });
         server.kill();
     }
@@ -357,14 +358,6 @@ fn a_server_killed_while_it_reloads_serves_what_is_there_when_it_is_back() {
         server.kill();
         serves_ten(&folder, &names, edition);
     }
-}
-
-fn files_in_store(folder: &Folder) -> usize {
-    if folder.beside(OURS).exists() { in_store(folder).len() } else { 0 }
-}
-
-fn kept_or_none(folder: &Folder) -> usize {
-    if folder.beside(OURS).exists() { kept(folder, ".json").len() } else { 0 }
 }
 
 fn until(what: &str, done: impl Fn() -> bool) {

@@ -10,18 +10,16 @@ use http::Uri;
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::many;
 use crate::access::{Pattern, Rights};
-use crate::toml_file::setting::{Setting as _, count, positive};
+use crate::toml_file::setting::{Setting as _, positive};
 
 /// The shortest [`Http::keep_alive`]: comments more often than this are a load of their own.
 const BRISK: Duration = Duration::from_millis(100);
 
-/// The most connections or sessions: a memory's worth, not a wish.
-const MANY: usize = 1_000_000;
-
 /// What an operator can set for MCP over HTTP.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct Http {
     /// The address to listen on; absent serves standard input and output.
     #[serde(deserialize_with = "address")]
@@ -59,7 +57,7 @@ pub struct Http {
 
 /// A bearer token, of which only the hash is known.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(deny_unknown_fields)]
 pub struct Token {
     /// Whose it is, for the log.
     pub name: String,
@@ -71,7 +69,7 @@ pub struct Token {
 
 /// What makes the server a protected resource (RFC 9728).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(deny_unknown_fields)]
 pub struct OAuth {
     /// The address that clients know this server's `/mcp` by.
     pub resource: String,
@@ -215,10 +213,6 @@ impl Visitor<'_> for Address {
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SocketAddr, E> {
         text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
     }
-}
-
-fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    count(deserializer, 1, MANY)
 }
 
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

@@ -9,7 +9,7 @@ use crate::toml_file::setting::{any, positive};
 
 /// When a plugin rests, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct BreakerRules {
     /// Crashes in a row after which it rests; 0 never lets it.
     #[serde(deserialize_with = "any")]

@@ -127,36 +127,7 @@ fn take(rate: Option<&Rate>) {
     }
 }
 
-/// Whether no limit is above its ceiling; a limit that is added must be named here.
+/// Whether no limit is above its ceiling.
 fn within(limits: &Limits, ceiling: &Limits) -> bool {
-    let Limits {
-        fuel,
-        timeout,
-        memory,
-        table_elements,
-        instances,
-        memories,
-        transfer,
-        handles,
-        random,
-        output,
-        output_items,
-        stdio,
-        log,
-        concurrency,
-    } = limits;
-    *fuel <= ceiling.fuel
-        && *timeout <= ceiling.timeout
-        && *memory <= ceiling.memory
-        && *table_elements <= ceiling.table_elements
-        && *instances <= ceiling.instances
-        && *memories <= ceiling.memories
-        && *transfer <= ceiling.transfer
-        && *handles <= ceiling.handles
-        && *random <= ceiling.random
-        && *output <= ceiling.output
-        && *output_items <= ceiling.output_items
-        && *stdio <= ceiling.stdio
-        && *log <= ceiling.log
-        && *concurrency <= ceiling.concurrency
+    limits.amounts().into_iter().zip(ceiling.amounts()).all(|((_, limit), (_, most))| limit <= most)
 }

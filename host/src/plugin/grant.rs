@@ -25,7 +25,7 @@ const PREFIX: usize = 64;
 
 /// A parsed `<plugin>.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct Grant {
     /// Tools are offered as `PREFIX.NAME`.
     #[serde(deserialize_with = "prefix")]
@@ -46,7 +46,7 @@ pub struct Grant {
 
 /// What is different for one tool: `[tools.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct ToolGrant {
     /// The keys of its budget that differ.
     pub limits: ToolLimits,
@@ -102,7 +102,7 @@ pub struct Hints {
 /// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others
 /// bound belongs to the plugin as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct ToolLimits {
     /// See [`LimitsPatch::fuel`].
     #[serde(deserialize_with = "positive")]
@@ -124,7 +124,7 @@ impl ToolLimits {
 
 /// What a plugin may reach beyond its own memory. Empty denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub struct Permissions {
     /// Names of the server's environment variables that are passed through.
     #[serde(deserialize_with = "variables")]
@@ -135,7 +135,7 @@ pub struct Permissions {
 
 /// A value that a plugin must not tell: `[secrets.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(deny_unknown_fields)]
 pub struct Secret {
     /// The variable of the server that holds it.
     #[serde(deserialize_with = "variable")]
@@ -144,7 +144,7 @@ pub struct Secret {
 
 /// A folder of the host that a plugin sees under a path of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(deny_unknown_fields)]
 pub struct Mount {
     /// The folder on the host; a relative path starts at the plugin folder.
     pub host: PathBuf,
