@@ -4,7 +4,7 @@ mod bindings {
     #![allow(unsafe_code, unreachable_pub, missing_docs, clippy::pedantic, reason = "generated")]
     #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
 
-    wit_bindgen::generate!({ path: "../../../wit", world: "plugin" });
+    wit_bindgen::generate!({ path: "../../../wit/0.1.0", world: "plugin" });
 
     export!(Bare with_types_in self);
 

@@ -7,7 +7,7 @@ mod bindings {
     #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
 
     wit_bindgen::generate!({
-        path: "../../../wit",
+        path: "../../../wit/0.1.0",
         // The standard library asks for randomness only to hash with.
         inline: "
             package toolbay:restless;
