@@ -18,6 +18,7 @@ mod server;
 mod serving;
 mod signal;
 mod soak;
+mod steps;
 mod tally;
 mod terminal;
 mod test;

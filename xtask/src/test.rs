@@ -12,6 +12,7 @@ use crate::command;
 use crate::conformance;
 use crate::languages::{self, Beginning, Plan};
 use crate::soak;
+use crate::steps::{book, deny, rustdoc};
 use crate::tally::Tally;
 use crate::terminal;
 use crate::toolchain::{self, WASM};
@@ -35,6 +36,12 @@ enum Step {
     Fmt,
     /// Clippy has nothing to say
     Clippy,
+    /// Licences, versions and origins of dependencies are allowed, and no advisory is against them
+    Deny,
+    /// The reference of every crate is made without a warning
+    Rustdoc,
+    /// The book is built, and every link leads somewhere
+    Book,
     /// The tests of every crate, plugins included
     Unit,
     /// The examples in the documentation
@@ -94,6 +101,9 @@ impl Step {
         match self {
             Self::Fmt => "fmt",
             Self::Clippy => "clippy",
+            Self::Deny => "deny",
+            Self::Rustdoc => "rustdoc",
+            Self::Book => "book",
             Self::Unit => "unit",
             Self::Doc => "doc",
             Self::It => IT,
@@ -118,6 +128,9 @@ impl Step {
         match self {
             Self::Fmt => fmt(workspace),
             Self::Clippy => clippy(workspace),
+            Self::Deny => deny::run(workspace),
+            Self::Rustdoc => rustdoc::run(workspace),
+            Self::Book => book::run(workspace),
             Self::Unit => unit(workspace, tally),
             Self::Doc => doc(workspace, tally),
             Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
