@@ -25,13 +25,14 @@ enum Toml {
 }
 
 /// The pages that have TOML on them.
-const TOML: [(&str, Toml); 6] = [
+const TOML: [(&str, Toml); 7] = [
     ("README.md", Toml::Foreign),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
+    ("plugin-sdk/README.md", Toml::Foreign),
 ];
 
 /// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate (`plugin-sdk/src/test.rs`).
