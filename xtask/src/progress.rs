@@ -46,7 +46,7 @@ impl Shown {
         // What is up to date is counted at once and is not worth a line.
         let waited = now.saturating_duration_since(self.last.unwrap_or(self.began));
         let pause = match (self.terminal, self.last) {
-            (true, None) | (false, None) => Duration::from_secs(1),
+            (_, None) => Duration::from_secs(1),
             (true, Some(_)) => Duration::ZERO,
             (false, Some(_)) => EVERY,
         };

@@ -20,7 +20,7 @@ impl Tally {
         Some(Self { passed: number(counts.next()?, "passed")?, failed: number(counts.next()?, "failed")? })
     }
 
-    /// What a report in JUnit's form counts: `<testsuites name="…" tests="3" failures="1" errors="0" …>`.
+    /// What a report in the form of `JUnit` counts: `<testsuites name="…" tests="3" failures="1" errors="0" …>`.
     pub(crate) fn of_junit(report: &str) -> Option<Self> {
         let (_, suites) = report.split_once("<testsuites ")?;
         let (attributes, _) = suites.split_once('>')?;

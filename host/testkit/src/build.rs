@@ -111,8 +111,8 @@ impl<'a> Builder<'a> {
             cargo.arg("--release");
         }
         let artifacts = self.artifacts(&mut cargo)?;
-        let executables = artifacts.iter().filter_map(|artifact| artifact.get("executable")?.as_str());
-        executables.last().map(PathBuf::from).context("cargo built no server")
+        let mut executables = artifacts.iter().filter_map(|artifact| artifact.get("executable")?.as_str());
+        executables.next_back().map(PathBuf::from).context("cargo built no server")
     }
 
     /// Builds the sample plugins into `plugins` in the target folder.

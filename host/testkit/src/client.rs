@@ -159,7 +159,7 @@ impl Client {
 
     /// All tools, page after page.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
-        message::pages(|params| Ok(message::answer(self.ask("tools/list", &params)?.what)?.context("tools/list")?))
+        message::pages(|params| message::answer(self.ask("tools/list", &params)?.what)?.context("tools/list"))
     }
 
     /// The names of all tools, page after page.

@@ -1,6 +1,10 @@
 //! A plugin folder of a test's own, with room beside it.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking; `make` is for everybody else")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "tests fail by panicking, as the type says; `make` is for everybody else"
+)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

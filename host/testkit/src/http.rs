@@ -4,7 +4,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests fail by panicking; `Listener` is for everybody else"
+    clippy::missing_panics_doc,
+    reason = "tests fail by panicking, as the types say; `Listener` is for everybody else"
 )]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
@@ -64,6 +65,7 @@ impl HttpServer {
     }
 
     /// Waits until the plugins that were there at start are loaded.
+    #[must_use]
     pub fn ready(self) -> Self {
         let begun = std::time::Instant::now();
         while self.get("/readyz", &[]).status != 200 {

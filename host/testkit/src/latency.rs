@@ -23,6 +23,11 @@ impl Latencies {
         self.0.saturating_record(microseconds(duration));
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// How many there are.
     pub fn len(&self) -> u64 {
         self.0.len()

@@ -1,5 +1,8 @@
 //! What a program writes to its log, to wait for and to show when something goes wrong.
 
+#![allow(clippy::panic, reason = "tests fail by panicking; `find` is for everybody else")]
+
+use std::fmt::Write as _;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +42,7 @@ impl Log {
                     state.text.push_str(&String::from_utf8_lossy(line));
                     state.text.push('\n');
                 }
-                Heard::Broken(error) => state.text.push_str(&format!("(the log cannot be read: {error})\n")),
+                Heard::Broken(error) => drop(writeln!(state.text, "(the log cannot be read: {error})")),
                 Heard::End => state.ended = true,
             });
         }
@@ -98,9 +101,7 @@ impl Log {
     /// If they do not come within [`DEADLINE`].
     pub fn wait_for_count(&self, words: &str, count: usize) -> String {
         let found = self.find(count, DEADLINE, |line| line.contains(words));
-        found.unwrap_or_else(|_| {
-            panic!("{words:?} did not come up {count} times in the log:\n{}", self.text());
-        })
+        found.unwrap_or_else(|error| panic!("waited for {count} times {words:?}: {error}"))
     }
 }
 

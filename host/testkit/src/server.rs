@@ -1,6 +1,11 @@
 //! A server on standard input and output as tests hold it: what does not go as expected fails the test.
 
-#![allow(clippy::panic, reason = "tests fail by panicking; `Client` is for everybody else")]
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "tests fail by panicking, as the type says; `Client` is for everybody else"
+)]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
 use std::process::ChildStdin;
@@ -64,6 +69,7 @@ impl Server {
     }
 
     /// Shakes hands.
+    #[must_use]
     pub fn initialized(mut self, revision: &str) -> Self {
         self.must(|client| client.initialize(revision));
         self

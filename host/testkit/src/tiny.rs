@@ -5,7 +5,11 @@
 //! A component is made of two core modules: `libc` has the memory, laid out by
 //! the canonical ABI of `wit/plugin.wit`, and `main` has the code.
 
-#![allow(clippy::panic, reason = "a component that cannot be made fails the test that wants it")]
+#![allow(
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a component that cannot be made fails the test that wants it"
+)]
 
 mod layout;
 

@@ -1,5 +1,7 @@
 //! The program as a command, and its output in a form that is the same on every run and every machine.
 
+#![allow(clippy::panic, reason = "tests fail by panicking; `outcome` is for everybody else")]
+
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -65,7 +65,7 @@ impl Verdict {
                 goal.reloads,
             ));
         }
-        if totals.seen.len() > 0 {
+        if !totals.seen.is_empty() {
             let seen = &totals.seen;
             self.remarks.push(format!(
                 "A change was seen after {} ms (median), {} ms (99 of 100), {} ms (the slowest), with all of this going on",

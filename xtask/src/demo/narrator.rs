@@ -25,28 +25,28 @@ impl Narrator {
         self.part += 1;
         println!("\n{}", terminal::bold(format!("{}  {title}", self.part)));
     }
+}
 
-    /// What is done now.
-    pub(super) fn does(&self, text: impl Display) {
-        for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
-            let mark = if n == 0 { terminal::dim("→") } else { terminal::dim(" ") };
-            println!("   {mark} {line}");
-        }
+/// What is done now.
+pub(super) fn does(text: impl Display) {
+    for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
+        let mark = if n == 0 { terminal::dim("→") } else { terminal::dim(" ") };
+        println!("   {mark} {line}");
     }
+}
 
-    /// What was seen to happen.
-    pub(super) fn saw(&self, text: impl Display) {
-        for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
-            let mark = if n == 0 { terminal::green("✓") } else { terminal::green(" ") };
-            println!("   {mark} {line}");
-        }
+/// What was seen to happen.
+pub(super) fn saw(text: impl Display) {
+    for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
+        let mark = if n == 0 { terminal::green("✓") } else { terminal::green(" ") };
+        println!("   {mark} {line}");
     }
+}
 
-    /// What the server wrote, as it wrote it.
-    pub(super) fn quotes(&self, text: &str) {
-        for line in wrap(text, WIDTH - 7) {
-            println!("     {} {}", terminal::dim("|"), terminal::dim(line));
-        }
+/// What the server wrote, as it wrote it.
+pub(super) fn quotes(text: &str) {
+    for line in wrap(text, WIDTH - 7) {
+        println!("     {} {}", terminal::dim("|"), terminal::dim(line));
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolbay_testkit::build::{Built, kib};
 use toolbay_testkit::{Answer, Arrived, Client, DEADLINE, Folder, LIST_CHANGED, message, revision};
 
-use super::narrator::{Narrator, ms, thousands};
+use super::narrator::{Narrator, does, ms, quotes, saw, thousands};
 
 /// What is in the folder when the server starts.
 const CAST: [&str; 4] = ["calculator", "chart", "qr", "time"];
@@ -57,33 +57,33 @@ impl Stage {
 
     fn start(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("The server starts");
-        tell.does(format!("on the folder {}, with the plugins {}", self.folder.display(), CAST.join(", ")));
+        does(format!("on the folder {}, with the plugins {}", self.folder.display(), CAST.join(", ")));
         let hello = client.initialize(revision::SESSION)?;
         let revision = hello.what.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         let took = ms(hello.at - client.started());
-        tell.saw(format!("its handshake was answered after {took} (MCP {revision}); plugins load in the background"));
+        saw(format!("its handshake was answered after {took} (MCP {revision}); plugins load in the background"));
         let mut tools = client.names()?;
         while !["evaluate", "line_chart", "qr_png", "time_now"].iter().all(|name| has(&tools, name)) {
             client.notification(LIST_CHANGED)?;
             tools = client.names()?;
         }
         let took = ms(client.started().elapsed());
-        tell.saw(format!("{} tools were ready after {took}: {}", tools.len(), tools.join(", ")));
+        saw(format!("{} tools were ready after {took}: {}", tools.len(), tools.join(", ")));
         Ok(())
     }
 
     fn drop_in(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A plugin is dropped in");
         let size = kib(fs::metadata(&self.newcomer)?.len());
-        tell.does(format!("text.wasm ({size}) is copied into the folder; nothing is restarted"));
+        does(format!("text.wasm ({size}) is copied into the folder; nothing is restarted"));
         let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
-        tell.saw(format!("the client was told {took} after the copy had ended, compiling included"));
-        slugify(client, tell)
+        saw(format!("the client was told {took} after the copy had ended, compiling included"));
+        slugify(client)
     }
 
     fn stop_a_loop(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A plugin loops for ever");
-        tell.does("hostile.wasm joins the folder, and its tool loop_forever is called");
+        does("hostile.wasm joins the folder, and its tool loop_forever is called");
         told(client, || copy(&self.villain, &self.folder), |tools| has(tools, "loop_forever"))?;
         let begun = Instant::now();
         let looping = client.begin_with_progress("loop_forever", &json!({}))?;
@@ -95,69 +95,65 @@ impl Stage {
         let end = client.finish(looping)?;
         ensure!(end.at > answer.at, "the loop ended before the other call did");
         let took = ms(answer.at - asked);
-        tell.saw(format!("while it looped, another call was answered in {took}: evaluate \"6 * 7\" is 42"));
+        saw(format!("while it looped, another call was answered in {took}: evaluate \"6 * 7\" is 42"));
         let Ok(result) = &end.what else { bail!("loop_forever ended with an error of the protocol") };
         ensure!(message::error_kind(result) == Some("fuel"), "loop_forever was not stopped by fuel: {result}");
-        tell.saw(format!(
-            "it was stopped {} after it was called, {}; the model reads:",
-            ms(end.at - begun),
-            used(result)?
-        ));
-        tell.quotes(&text(result)?);
+        saw(format!("it was stopped {} after it was called, {}; the model reads:", ms(end.at - begun), used(result)?));
+        quotes(&text(result)?);
         Ok(())
     }
 
     fn break_a_file(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A broken file takes a good one's place");
-        tell.does("text.wasm is overwritten with a page of HTML, as a failed download leaves behind");
+        does("text.wasm is overwritten with a page of HTML, as a failed download leaves behind");
         fs::write(self.folder.join("text.wasm"), "<!doctype html><title>404 Not Found</title>")?;
         let line = client.log().find(1, DEADLINE, |line| line.contains("text") && line.contains("refused"))?;
-        tell.saw("it was refused; the server's log says why:");
-        tell.quotes(&line);
-        tell.saw("the version before it goes on serving:");
-        slugify(client, tell)
+        saw("it was refused; the server's log says why:");
+        quotes(&line);
+        saw("the version before it goes on serving:");
+        slugify(client)
     }
 
     fn remove(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A plugin is removed and comes back");
-        tell.does("text.wasm is deleted");
+        does("text.wasm is deleted");
         let file = self.folder.join("text.wasm");
         let took = told(client, || Ok(fs::remove_file(&file)?), |tools| !has(tools, "slugify"))?;
-        tell.saw(format!("the client was told after {took}"));
+        saw(format!("the client was told after {took}"));
         match client.call("slugify", &json!({"text": "Hello"}))?.what {
             Err(refusal) if refusal.code == UNKNOWN_TOOL => {
-                tell.saw(format!("its tools are gone: slugify is answered with {refusal}"));
+                saw(format!("its tools are gone: slugify is answered with {refusal}"));
             }
             other => bail!("slugify was still answered: {other:?}"),
         }
-        tell.does("text.wasm is copied into the folder again");
+        does("text.wasm is copied into the folder again");
         let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
-        tell.saw(format!("the client was told after {took}: what was compiled once is kept"));
-        slugify(client, tell)
+        saw(format!("the client was told after {took}: what was compiled once is kept"));
+        slugify(client)
     }
 }
 
 fn call(client: &mut Client, tell: &mut Narrator) -> Result<()> {
     tell.part("The client calls a tool");
     let arguments = json!({"expression": "2 * (3 + sqrt(16)) ^ 2"});
-    tell.does(format!("evaluate {arguments}"));
+    does(format!("evaluate {arguments}"));
     let asked = Instant::now();
     let answer = client.call("evaluate", &arguments)?;
     let result = success(&answer)?;
     let value = result.pointer("/structuredContent/value").and_then(Value::as_f64);
     ensure!(value == Some(98.0), "the value is {value:?}");
-    tell.saw(format!("98, after {} in a new sandbox that held nothing before and is gone now", ms(answer.at - asked)));
-    tell.saw(format!("it took {}", used(result)?));
+    saw(format!("98, after {} in a new sandbox that held nothing before and is gone now", ms(answer.at - asked)));
+    saw(format!("it took {}", used(result)?));
     Ok(())
 }
 
-fn slugify(client: &mut Client, tell: &Narrator) -> Result<()> {
+fn slugify(client: &mut Client) -> Result<()> {
     let arguments = json!({"text": "Hello, Toolbay!"});
     let asked = Instant::now();
     let answer = client.call("slugify", &arguments)?;
     let slug = text(success(&answer)?)?;
     ensure!(slug == "hello-toolbay", "the slug is {slug}");
-    tell.saw(format!("slugify {arguments} is {slug}, after {}", ms(answer.at - asked)));
+    saw(format!("slugify {arguments} is {slug}, after {}", ms(answer.at - asked)));
     Ok(())
 }
 

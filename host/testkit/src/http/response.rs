@@ -71,7 +71,7 @@ impl Response {
 
     /// The message that answers the request, however it comes.
     pub fn answer(self) -> Value {
-        self.messages().pop_back().expect("an answer")
+        self.messages().pop_back().unwrap()
     }
 
     /// Every message of the response, to its end.
@@ -87,6 +87,7 @@ impl Response {
     }
 
     /// The next message of a stream; `None` at its end.
+    #[allow(clippy::should_implement_trait, reason = "what comes later can be read in other ways")]
     pub fn next(&mut self) -> Option<Value> {
         loop {
             let (kind, data) = self.event()?;
