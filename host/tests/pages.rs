@@ -2,16 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers as well")]
 
-#[path = "../testkit/src/markdown.rs"]
-mod markdown;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use toolbay::config::{Config, Flags};
 use toolbay::plugin::grant::Grant;
-
-use self::markdown::{Block, blocks};
+use toolbay_testkit::markdown::{Block, blocks};
 
 /// What the TOML on a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
