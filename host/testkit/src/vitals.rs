@@ -68,7 +68,8 @@ mod system {
 
     pub(super) fn load_average() -> Result<f64> {
         let load = procfs::LoadAverage::current().context("failed to read the load average")?;
-        Ok(f64::from(load.one))
+        // As Linux writes it, with two digits.
+        Ok((f64::from(load.one) * 100.0).round() / 100.0)
     }
 
     fn ticks(ticks: u64) -> Duration {

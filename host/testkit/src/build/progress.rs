@@ -1,9 +1,10 @@
 //! How far cargo is, by the bar that it draws.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
 
 /// How wide cargo draws its bar: wide enough for the numbers, whatever the terminal.
@@ -29,6 +30,9 @@ pub(super) fn watch(
     mut read: impl FnMut(&str) + Send,
 ) -> Result<bool> {
     cargo.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", WIDTH);
+    if std::io::stderr().is_terminal() {
+        cargo.env("CARGO_TERM_COLOR", "always");
+    }
     let piped = cargo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().context("failed to start cargo")?;
     let stdout = BufReader::new(child.stdout.take().context("no standard output")?);
@@ -58,8 +62,8 @@ pub(super) fn watch(
 
 /// Reads `Building [=====>   ] 120/310: serde, syn`.
 fn progress(line: &str) -> Option<Progress> {
-    let (_, rest) = line.split_once("Building")?;
-    let (_, counts) = rest.split_once("] ")?;
+    let line = strip_str(line).to_string();
+    let (_, counts) = line.trim_start().strip_prefix("Building")?.split_once("] ")?;
     let (done, rest) = counts.split_once('/')?;
     let total = rest.split_once(|c: char| !c.is_ascii_digit()).map_or(rest, |(total, _)| total);
     Some(Progress { done: done.parse().ok()?, total: total.parse().ok()? })
@@ -67,10 +71,9 @@ fn progress(line: &str) -> Option<Progress> {
 
 /// Whether a line says what a person who waits should see.
 fn is_news(line: &str) -> bool {
-    let bare = line.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{1b}');
-    // What erases the line is no news.
-    let bare = bare.trim_start_matches("[K").trim();
-    !bare.is_empty() && !PASSING.iter().any(|passing| bare.contains(passing))
+    let line = strip_str(line).to_string();
+    let bare = line.trim();
+    !bare.is_empty() && !PASSING.iter().any(|passing| bare.starts_with(passing))
 }
 
 #[cfg(test)]
@@ -91,8 +94,10 @@ mod tests {
     fn what_is_no_routine_is_news() {
         assert!(is_news("warning: unused variable: `a`"));
         assert!(is_news("    Blocking waiting for file lock on build directory"));
-        assert!(is_news("error: could not compile `toolbay`"));
-        for line in ["", "   ", "\u{1b}[K", "   Compiling serde v1.0.0", "    Finished `dev` profile"] {
+        assert!(is_news("\u{1b}[31merror\u{1b}[0m: could not compile `Building`"));
+        for line in
+            ["", "   ", "\u{1b}[K", "\u{1b}[32m   Compiling\u{1b}[0m serde v1.0.0", "    Finished `dev` profile"]
+        {
             assert!(!is_news(line), "{line}");
         }
     }
