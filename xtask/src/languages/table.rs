@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-
-use crate::build;
-use crate::process;
+use toolbay_testkit::build;
+use toolbay_testkit::vitals::cpu_of_children;
 
 /// How long something took.
 #[derive(Clone, Copy)]
@@ -19,9 +18,9 @@ pub(super) struct Took {
 impl Took {
     /// Measures what other programs do.
     pub(super) fn of(work: impl FnOnce() -> Result<()>) -> Result<Self> {
-        let (began, before) = (Instant::now(), process::cpu_of_children());
+        let (began, before) = (Instant::now(), cpu_of_children());
         work()?;
-        let cpu = process::cpu_of_children().zip(before).map(|(now, before)| now.saturating_sub(before));
+        let cpu = cpu_of_children().zip(before).map(|(now, before)| now.saturating_sub(before));
         Ok(Self { wall: began.elapsed(), cpu })
     }
 
