@@ -15,13 +15,13 @@
 pub mod build;
 pub mod command;
 pub mod guests;
-#[cfg(feature = "measure")]
+#[cfg(feature = "latency")]
 pub mod latency;
 pub mod markdown;
 pub mod message;
 pub mod revision;
 pub mod terminal;
-#[cfg(feature = "measure")]
+#[cfg(feature = "vitals")]
 pub mod vitals;
 #[cfg(feature = "components")]
 pub mod wit;

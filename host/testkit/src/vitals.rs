@@ -24,12 +24,6 @@ pub fn vitals(pid: u32) -> Result<Vitals> {
     system::vitals(pid)
 }
 
-/// The processor time of all processes that this one started and that have ended, and of theirs; `None` where there is
-/// no `/proc`.
-pub fn cpu_of_children() -> Option<Duration> {
-    system::cpu_of_children().ok()
-}
-
 /// How many threads wanted to run in the last minute, on average. An error where there is no `/proc`.
 pub fn load_average() -> Result<f64> {
     system::load_average()
@@ -41,7 +35,7 @@ mod system {
 
     use anyhow::{Context, Result};
     use procfs::Current as _;
-    use procfs::process::{Process, Stat};
+    use procfs::process::Process;
 
     use super::Vitals;
 
@@ -61,11 +55,6 @@ mod system {
         read().with_context(|| format!("failed to read what process {pid} holds"))
     }
 
-    pub(super) fn cpu_of_children() -> Result<Duration> {
-        let Stat { cutime, cstime, .. } = Process::myself()?.stat()?;
-        Ok(ticks((cutime + cstime).try_into()?))
-    }
-
     pub(super) fn load_average() -> Result<f64> {
         let load = procfs::LoadAverage::current().context("failed to read the load average")?;
         // As Linux writes it, with two digits.
@@ -79,18 +68,12 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use std::time::Duration;
-
     use anyhow::{Result, bail};
 
     use super::Vitals;
 
     pub(super) fn vitals(_: u32) -> Result<Vitals> {
         bail!("what a process holds is read from /proc, which Linux has")
-    }
-
-    pub(super) fn cpu_of_children() -> Result<Duration> {
-        bail!("processor time is read from /proc, which Linux has")
     }
 
     pub(super) fn load_average() -> Result<f64> {
@@ -109,13 +92,5 @@ mod tests {
         assert!(vitals.threads > 0 && vitals.descriptors > 2);
         assert!(load_average().unwrap() >= 0.0);
         assert!(super::vitals(u32::MAX).is_err());
-    }
-
-    #[test]
-    fn time_of_children_counts_when_they_have_ended() {
-        let before = cpu_of_children().unwrap();
-        let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
-        assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
-        assert!(cpu_of_children().unwrap() > before);
     }
 }
