@@ -101,7 +101,7 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
     assert_eq!(server.failure("fail", json!({})), ("none".into(), "the work could not be done".into()));
     assert_eq!(server.failure("refuse", json!({})), ("invalid-arguments".into(), "that makes no sense".into()));
     let (kind, text) = server.failure("exit", json!({}));
-    assert_eq!((kind.as_str(), text.as_str()), ("trap", "The tool crashed: it exited with code 1."));
+    assert_eq!((kind.as_str(), text.as_str()), ("trap", "The tool crashed: exited with code 1."));
     assert_eq!(server.failure("exit_with_words", json!({})), ("none".into(), "no such city".into()));
     let (kind, text) = server.failure("panic", json!({}));
     assert_eq!(kind, "trap");

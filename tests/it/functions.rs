@@ -161,7 +161,7 @@ fn a_command_that_fails_says_what_it_wrote() {
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["fails", "fine", "quiet"]);
     assert_eq!(server.failure("fails", json!({"a": 1})), ("none".into(), r#"{"a":1}"#.into()));
-    assert_eq!(server.failure("quiet", json!({})), ("none".into(), "it ended with code 1".into()));
+    assert_eq!(server.failure("quiet", json!({})), ("none".into(), "The command exited with code 1.".into()));
     assert_eq!(server.text("fine", json!({})), "{}");
 }
 

@@ -85,7 +85,10 @@ fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     let mut server = Server::configured(&folder, "[describe]\nfuel = 5_000_000");
     let line = server.log.wait_for("refused");
-    assert!(line.contains("refused: did not list its tools: it used up its fuel of 5,000,000 instructions"), "{line}");
+    assert!(
+        line.contains("refused: did not list its tools: it used all of its fuel, 5,000,000 instructions"),
+        "{line}"
+    );
     server.wait_until_listed(&["b"]);
 }
 

@@ -157,7 +157,7 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
     let mut server = Server::start(&folder);
     let (kind, text) = server.failure("sleep_hour", json!({}));
     assert_eq!(kind, "deadline");
-    assert_eq!(text, "The tool did not finish within 50ms (limits.timeout raises it).");
+    assert_eq!(text, "The tool did not finish within 50ms (to allow more, raise limits.timeout).");
     assert_eq!(server.text("count", json!({})), "1");
 }
 
@@ -175,7 +175,7 @@ fn all_memories_of_a_component_count_together() {
     let (kind, text) = server.failure("b", json!({}));
     assert_eq!(
         (kind.as_str(), text.as_str()),
-        ("memory", "The tool needed more memory than its 3.4 MiB (limits.memory raises it).")
+        ("memory", "The tool needed more than 3.4 MiB of memory (to allow more, raise limits.memory).")
     );
 }
 
@@ -192,7 +192,10 @@ fn log_lines_past_the_limit_are_dropped() {
     let log = server.log.text();
     let lines = |plugin: &str| log.lines().filter(|line| line.contains(plugin) && line.contains("xxx")).count();
     assert_eq!((lines("plugin=\"tight\""), lines("plugin=\"roomy\"")), (5, 100));
-    assert!(log.contains("log limit reached; later lines of this call are dropped (limits.log)"), "{log}");
+    assert!(
+        log.contains("The tool logged more than 4.0 KiB; further lines are dropped (to allow more, raise limits.log)."),
+        "{log}"
+    );
 }
 
 #[test]
@@ -210,7 +213,10 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     let (kind, text) = server.failure("one.count", json!({}));
     assert_eq!(
         (kind.as_str(), text.as_str()),
-        ("busy", "The tool's plugin is busy with 1 calls (limits.concurrency raises it). Try again in 100 ms.")
+        (
+            "busy",
+            "The tool's plugin is already running 1 call (to allow more, raise limits.concurrency). Retry after 100 ms."
+        )
     );
     assert_eq!(server.text("two.count", json!({})), "1");
     folder.open_gate();

@@ -15,7 +15,12 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
     let result = server.call("one", json!({}));
     let (kind, text) = failure(&result);
     assert_eq!(kind, "rate");
-    assert!(text.starts_with("More than 3 calls in 1h of this tool (rate_limit raises it). Try again in "), "{text}");
+    assert!(
+        text.starts_with(
+            "This tool exceeded its rate limit of 3 calls per 1h (to allow more, raise rate_limit). Retry after "
+        ),
+        "{text}"
+    );
     let retry = result["_meta"]["dev.toolbay/retry-after-ms"].as_u64().unwrap();
     assert!((1..=1_200_000).contains(&retry), "a third of the hour: {retry} ms");
     assert_eq!(server.text("two", json!({})), "fine");
@@ -37,7 +42,12 @@ fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
     server.text("two", json!({}));
     let (kind, text) = server.failure("one", json!({}));
     assert_eq!(kind, "rate");
-    assert!(text.starts_with("More than 2 calls in 1h (client_rate_limit raises it)."), "{text}");
+    assert!(
+        text.starts_with(
+            "This client exceeded its rate limit of 2 calls per 1h (to allow more, raise client_rate_limit)."
+        ),
+        "{text}"
+    );
     // Only calls count.
     server.wait_until_listed(&["one", "two"]);
 }
@@ -51,7 +61,10 @@ fn over_http_there_are_rates_where_nothing_is_said() {
     let refused = (0..10_000).map(|_| server.result("tools/call", call.clone())).find(|r| r.get("isError").is_some());
     let (kind, text) = failure(&refused.unwrap());
     assert_eq!(kind, "rate");
-    assert!(text.starts_with("More than 120 calls in 1m of this tool (rate_limit raises it)."), "{text}");
+    assert!(
+        text.starts_with("This tool exceeded its rate limit of 120 calls per 1m (to allow more, raise rate_limit)."),
+        "{text}"
+    );
     drop(server);
     let server = HttpServer::configured(&folder, "[rate_limit]\ncalls = 1000\nper = \"1m\"");
     for n in 0..600 {
@@ -73,7 +86,10 @@ fn a_plugin_that_crashes_call_after_call_rests() {
     }
     let (kind, text) = server.failure("count", json!({}));
     assert_eq!(kind, "disabled");
-    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Try again in "), "{text}");
+    assert!(
+        text.starts_with("The tool's plugin is disabled for a short time because it crashed repeatedly. Retry after "),
+        "{text}"
+    );
     assert_eq!(server.text("good", json!({})), "fine");
     // A new version begins anew.
     folder.put("bad.wasm", crate::support::hostile_version(7));

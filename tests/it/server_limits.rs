@@ -19,8 +19,11 @@ fn two() -> Folder {
 #[test]
 fn a_full_server_is_busy_and_says_when_to_try_again() {
     let cases = [
-        ("calls = 1", "The server is busy with 1 calls (server.calls raises it)."),
-        ("client_calls = 1", "The server is busy with 1 calls of this client (server.client_calls raises it)."),
+        ("calls = 1", "The server is already running 1 call (to allow more, raise server.calls)."),
+        (
+            "client_calls = 1",
+            "The server is already running 1 call from this client (to allow more, raise server.client_calls).",
+        ),
     ];
     for (key, why) in cases {
         let folder = two();
@@ -31,7 +34,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         assert_eq!(
             result,
             json!({
-                "content": [{"type": "text", "text": format!("{why} Try again in 250 ms.")}],
+                "content": [{"type": "text", "text": format!("{why} Retry after 250 ms.")}],
                 "isError": true,
                 "_meta": {"dev.toolbay/error": "busy", "dev.toolbay/retry-after-ms": 250}
             }),
@@ -55,7 +58,10 @@ fn the_queue_of_a_client_is_bounded() {
     // One runs and two wait: the fourth is refused at once, not in a minute.
     let (kind, text) = server.failure("one.count", json!({}));
     assert_eq!(kind, "busy");
-    assert!(text.starts_with("2 calls of this client are waiting already (server.queue raises it). Try "), "{text}");
+    assert!(
+        text.starts_with("2 calls from this client are already waiting (to allow more, raise server.queue). Retry "),
+        "{text}"
+    );
     folder.open_gate();
     for id in ids {
         assert!(server.finish(id).get("isError").is_none());
@@ -86,7 +92,7 @@ fn the_stack_of_guests_can_be_set() {
     assert_eq!(kind, "stack");
     assert_eq!(
         text,
-        "The tool recursed deeper than its stack of 64.0 KiB allows (server.stack raises it for all plugins)."
+        "The tool overflowed its stack of 64.0 KiB (to allow more, raise server.stack, which applies to all plugins)."
     );
     assert_eq!(server.text("count", json!({})), "1");
     drop(server);
@@ -106,7 +112,7 @@ fn a_ceiling_wins_over_a_grant_and_says_so() {
     );
     server.log.wait_for("hostile.toml: limits.timeout = 1h is above the server's ceiling; 10m applies");
     let (_, text) = server.failure("burn", json!({"n": 1_000_000}));
-    assert_eq!(text, "The tool used up its fuel of 1,000,000 instructions (limits.fuel raises it).");
+    assert_eq!(text, "The tool used all of its fuel, 1,000,000 instructions (to allow more, raise limits.fuel).");
     drop(server);
     let outcome = Toolbay::new(&folder).args(["list"]).run();
     assert!(outcome.stdout.contains("    ! hostile.toml: limits.fuel = 5000000 is above"), "{outcome}");
@@ -120,11 +126,11 @@ fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
     server.log.wait_for("limits.memory = 32.0 MiB is above the server's ceiling; 16.0 MiB applies");
     assert_eq!(
         server.failure("allocate", json!({"n": 20})),
-        ("memory".into(), "The tool needed more memory than its 16.0 MiB (limits.memory raises it).".into())
+        ("memory".into(), "The tool needed more than 16.0 MiB of memory (to allow more, raise limits.memory).".into())
     );
     // And what the server says of limits is every plugin's default.
     let (_, text) = server.failure("loop_forever", json!({}));
-    assert_eq!(text, "The tool used up its fuel of 100,000,000 instructions (limits.fuel raises it).");
+    assert_eq!(text, "The tool used all of its fuel, 100,000,000 instructions (to allow more, raise limits.fuel).");
 }
 
 #[test]
@@ -188,7 +194,10 @@ fn a_component_may_not_be_larger_than_the_server_says() {
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     let mut server = Server::configured(&folder, "[server]\ncomponent = \"4KiB\"");
     let line = server.log.wait_for("refused");
-    assert!(line.contains("refused: the file is larger than 4.0 KiB (server.component raises it)"), "{line}");
+    assert!(
+        line.contains("refused: the file is larger than 4.0 KiB (to allow more, raise server.component)"),
+        "{line}"
+    );
     server.wait_until_listed(&["b"]);
     drop(server);
     let mut server = Server::configured(&folder, "[server]\ncomponent = \"8KiB\"");

@@ -58,7 +58,7 @@ fn a_line_that_is_too_long_is_answered_and_the_next_is_read() {
         let error = refusal(&mut server);
         assert_eq!(error["error"]["code"], -32600);
         assert_eq!(
-            error["error"]["message"], "the message is longer than 1.0 KiB (server.request raises it)",
+            error["error"]["message"], "the message is larger than 1.0 KiB (to allow more, raise server.request)",
             "{length} bytes"
         );
         assert_eq!(server.result("ping", json!({})), json!({}));

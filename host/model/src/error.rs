@@ -238,20 +238,20 @@ impl Limit {
     /// What happened, with the limit's value, as the beginning of a sentence about `it` and `its` result.
     fn words(self, it: &str, its: &str) -> String {
         match self {
-            Self::Fuel(n) => format!("{it} used up its fuel of {} instructions", thousands(n)),
+            Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", thousands(n)),
             Self::Deadline(time) => format!("{it} did not finish within {}", humantime::format_duration(time)),
-            Self::Memory(size) => format!("{it} needed more memory than its {}", bytes(size)),
-            Self::Stack(size) => format!("{it} recursed deeper than its stack of {} allows", bytes(size)),
+            Self::Memory(size) => format!("{it} needed more than {} of memory", bytes(size)),
+            Self::Stack(size) => format!("{it} overflowed its stack of {}", bytes(size)),
             Self::Output(size) => format!("{its} result is larger than {}", bytes(size)),
             Self::OutputItems(n) => format!("{its} result has more than {} content blocks", count(n)),
-            Self::Transfer(size) => format!("{it} passed more than {} to the host at once", bytes(size)),
-            Self::Stdio(size) => format!("{it} wrote more than {} to standard output and error", bytes(size)),
-            Self::Log(size) => format!("{it} logged more than {}; the rest is dropped", bytes(size)),
+            Self::Transfer(size) => format!("{it} passed more than {} to the host in one call", bytes(size)),
+            Self::Stdio(size) => format!("{it} wrote more than {} to standard output and standard error", bytes(size)),
+            Self::Log(size) => format!("{it} logged more than {}; further lines are dropped", bytes(size)),
             Self::Handles(n) => format!("{it} held more than {} host resources open", count(n)),
-            Self::Random(size) => format!("{it} asked for more than {} of randomness at once", bytes(size)),
+            Self::Random(size) => format!("{it} requested more than {} of random data at once", bytes(size)),
             Self::TableElements(n) => format!("{it} needed a table of more than {} elements", count(n)),
-            Self::Instances(n) => format!("{it} is made of more than {} core instances", count(n)),
-            Self::Memories(n) => format!("{it} has more than {} memories", count(n)),
+            Self::Instances(n) => format!("{it} has more than {} core instances", count(n)),
+            Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
         }
     }
 
@@ -260,9 +260,11 @@ impl Limit {
     pub fn message(self, tool: Option<&str>) -> String {
         let (words, key) = (self.words("The tool", "The tool's"), self.key());
         match tool {
-            Some(tool) => format!("{words} (tools.{tool}.{key} raises it)."),
-            None if matches!(self, Self::Stack(_)) => format!("{words} ({key} raises it for all plugins)."),
-            None => format!("{words} ({key} raises it)."),
+            Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
+            None if matches!(self, Self::Stack(_)) => {
+                format!("{words} (to allow more, raise {key}, which applies to all plugins).")
+            }
+            None => format!("{words} (to allow more, raise {key})."),
         }
     }
 
@@ -310,9 +312,13 @@ mod tests {
         ];
         for (limit, value, key) in limits {
             let message = limit.message(None);
-            assert!(message.contains(value) && message.contains(key), "{message}");
+            assert!(message.contains(value), "{message}");
+            assert!(message.contains(&format!(" (to allow more, raise {key}")), "{message}");
         }
         let of_a_tool = Limit::Fuel(7).message(Some("sum"));
-        assert_eq!(of_a_tool, "The tool used up its fuel of 7 instructions (tools.sum.limits.fuel raises it).");
+        assert_eq!(
+            of_a_tool,
+            "The tool used all of its fuel, 7 instructions (to allow more, raise tools.sum.limits.fuel)."
+        );
     }
 }

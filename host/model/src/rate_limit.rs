@@ -47,7 +47,7 @@ impl TryFrom<Written> for RateLimit {
     fn try_from(Written { calls, per }: Written) -> Result<Self, Self::Error> {
         let limit = NonZeroU32::new(calls).map(|calls| Self { calls, per });
         // Each call has a share of the period, which must be a nanosecond at least.
-        limit.filter(|limit| !limit.share().is_zero()).ok_or("per is too short for so many calls")
+        limit.filter(|limit| !limit.share().is_zero()).ok_or("per is too short for this many calls")
     }
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = self.calls.get();
         let noun = if calls == 1 { "call" } else { "calls" };
-        write!(f, "{calls} {noun} in {}", humantime::format_duration(self.per))
+        write!(f, "{calls} {noun} per {}", humantime::format_duration(self.per))
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
         assert!(read(1, "0s").is_err());
         assert!(read(1_000, "1ns").is_err());
         assert!(read(1, "600years").is_err());
-        assert_eq!(read(1, "30days").unwrap().to_string(), "1 call in 30days");
-        assert_eq!(read(3, "1h").unwrap().to_string(), "3 calls in 1h");
+        assert_eq!(read(1, "30days").unwrap().to_string(), "1 call per 30days");
+        assert_eq!(read(3, "1h").unwrap().to_string(), "3 calls per 1h");
     }
 }

@@ -45,6 +45,18 @@ pub enum Bound {
     Queue,
 }
 
+impl Bound {
+    /// The configuration key that sets it.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Server => "server.calls",
+            Self::Plugin => "limits.concurrency",
+            Self::Client => "server.client_calls",
+            Self::Queue => "server.queue",
+        }
+    }
+}
+
 impl Reason {
     /// The kind of error that this is.
     pub fn kind(self) -> ErrorKind {
@@ -60,24 +72,24 @@ impl Reason {
         match self {
             Self::Busy { bound, most } => {
                 let calls = if most == 1 { "1 call".to_owned() } else { format!("{} calls", thousands(most as u64)) };
-                match bound {
-                    Bound::Server => format!("The server is busy with {calls} (server.calls raises it)."),
-                    Bound::Plugin => {
-                        format!("The tool's plugin is busy with {calls} (limits.concurrency raises it).")
-                    }
-                    Bound::Client => {
-                        format!("The server is busy with {calls} of this client (server.client_calls raises it).")
-                    }
-                    Bound::Queue => {
-                        format!("{calls} of this client are waiting already (server.queue raises it).")
-                    }
-                }
+                let what = match bound {
+                    Bound::Server => format!("The server is already running {calls}"),
+                    Bound::Plugin => format!("The tool's plugin is already running {calls}"),
+                    Bound::Client => format!("The server is already running {calls} from this client"),
+                    Bound::Queue if most == 1 => format!("{calls} from this client is already waiting"),
+                    Bound::Queue => format!("{calls} from this client are already waiting"),
+                };
+                format!("{what} (to allow more, raise {}).", bound.key())
             }
             Self::ClientRate(limit) => {
-                format!("More than {limit} (client_rate_limit raises it).")
+                format!("This client exceeded its rate limit of {limit} (to allow more, raise client_rate_limit).")
             }
-            Self::ToolRate(limit) => format!("More than {limit} of this tool (rate_limit raises it)."),
-            Self::Disabled => "The tool's plugin crashed too many times in a row and is disabled for now.".to_owned(),
+            Self::ToolRate(limit) => {
+                format!("This tool exceeded its rate limit of {limit} (to allow more, raise rate_limit).")
+            }
+            Self::Disabled => {
+                "The tool's plugin is disabled for a short time because it crashed repeatedly.".to_owned()
+            }
         }
     }
 }

@@ -42,7 +42,8 @@ pub(crate) async fn call(
     let (stdout, stderr, _) = store.data().stdio.captured();
     if let Err(code) = done {
         let said = [stderr.trim(), stdout.trim()].into_iter().find(|text| !text.is_empty());
-        return Ok(Err(Refusal::Failed(said.map_or_else(|| format!("it ended with code {code}"), str::to_owned))));
+        let said = said.map_or_else(|| format!("The command exited with code {code}."), str::to_owned);
+        return Ok(Err(Refusal::Failed(said)));
     }
     // A JSON object is structured content as well.
     let structured = serde_json::from_str::<Map<String, Value>>(&stdout).is_ok().then(|| stdout.clone());

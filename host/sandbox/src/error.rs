@@ -41,7 +41,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     }
     // More guests than admission lets in: loading plugins hold some of the slots for calls.
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
-        return CallError::Internal(format!("no slot for a guest was free: {error}"));
+        return CallError::Internal(format!("no free slot in the instance pool: {error}"));
     }
     // wasmtime has no types for these; their words are pinned by tests with a guest each.
     let root = error.root_cause().to_string();
@@ -61,7 +61,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
         return match evidence.stderr {
             // How languages without exceptions give up: they say why, and end the process.
             Some(words) if code != 0 => CallError::Failed(words),
-            stderr => CallError::Trap { what: format!("it exited with code {code}"), stderr },
+            stderr => CallError::Trap { what: format!("exited with code {code}"), stderr },
         };
     }
     CallError::Trap { what: root, stderr: evidence.stderr }
@@ -81,25 +81,27 @@ pub(super) fn too_large(root: &str) -> Option<String> {
     let [asked, most] = [asked, most].map(thousands);
     if root.starts_with("memory has a minimum byte size") {
         return Some(format!(
-            "it needs {size} of memory to begin with, and the server's ceiling is {largest} (ceilings.memory raises it)"
+            "it starts with {size} of memory, but the server's ceiling is {largest} (to allow more, raise \
+             ceilings.memory)"
         ));
     }
     if root.contains("has a minimum element size") {
         return Some(format!(
-            "it needs a table of {asked} elements, and the server's ceiling is {most} (ceilings.table_elements raises it)"
+            "it needs a table of {asked} elements, but the server's ceiling is {most} (to allow more, raise \
+             ceilings.table_elements)"
         ));
     }
     let (what, key) = if root.contains("core module instances") {
         ("core instances", Some("ceilings.instances"))
     } else if root.contains("linear memories") || root.starts_with("defined memories count") {
-        ("memories", Some("ceilings.memories"))
+        ("linear memories", Some("ceilings.memories"))
     } else if root.contains(" tables, which exceeds") || root.starts_with("defined tables count") {
         ("tables", None)
     } else {
         return None;
     };
-    let cure = key.map(|key| format!(" ({key} raises it)")).unwrap_or_default();
-    Some(format!("it has {asked} {what}, and the server's ceiling is {most}{cure}"))
+    let cure = key.map(|key| format!(" (to allow more, raise {key})")).unwrap_or_default();
+    Some(format!("it has {asked} {what}, but the server's ceiling is {most}{cure}"))
 }
 
 fn bytes(n: ByteSize) -> String {
@@ -117,7 +119,7 @@ mod tests {
             classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))
         };
         let crash = |code, stderr: Option<&str>| CallError::Trap {
-            what: format!("it exited with code {code}"),
+            what: format!("exited with code {code}"),
             stderr: stderr.map(str::to_owned),
         };
         assert_eq!(exit(1, Some("no such city")), CallError::Failed("no such city".into()));

@@ -48,6 +48,6 @@ mod tests {
         }
         let wait = rate.take().unwrap_err();
         assert!(wait > Duration::from_mins(19) && wait <= Duration::from_mins(20), "{wait:?}");
-        assert_eq!(rate.limit().to_string(), "3 calls in 1h");
+        assert_eq!(rate.limit().to_string(), "3 calls per 1h");
     }
 }

@@ -17,32 +17,32 @@ fn has_and_does(folder: &Folder, core: &str, body: &str) {
 
 cases! {
     a_loop_in_a_call: Call, "computes for ever", |folder| does(folder, SPIN)
-        => fails("fuel", "The tool used up its fuel of 10,000,000,000 instructions (limits.fuel raises it).");
+        => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
 
     a_loop_in_list_tools: ListTools, "computes for ever when it is asked for its tools",
         |folder| put(folder, Tiny::new(&["a"]).before_list(SPIN).build())
-        => refused("did not list its tools: it used up its fuel of 1,000,000,000 instructions");
+        => refused("did not list its tools: it used all of its fuel, 1,000,000,000 instructions");
 
     a_loop_in_a_start_function: Load, "computes for ever in a start function",
         |folder| put(folder, Tiny::new(&["a"]).core(&format!("(start $s) (func $s {SPIN})")).build())
-        => refused("did not list its tools: it used up its fuel of 1,000,000,000 instructions");
+        => refused("did not list its tools: it used all of its fuel, 1,000,000,000 instructions");
 
     a_loop_with_all_fuel: Call, "computes for ever, with all the fuel that it wants",
         |folder| does(folder, SPIN)
         => grant("[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"")
-        => fails("deadline", "The tool did not finish within 300ms (limits.timeout raises it).");
+        => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
     filling_memory_in_a_loop: Call, "fills 60 MiB of memory again and again",
         |folder| has_and_does(folder, "(memory $big 960)",
             "(loop $more (memory.fill $big (i32.const 0) (i32.const 7) (i32.const 62914560)) (br $more))")
-        => fails("fuel", "The tool used up its fuel of 10,000,000,000 instructions (limits.fuel raises it).");
+        => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
 
     recursion: Call, "calls itself for ever",
         |folder| has_and_does(folder,
             "(func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             "(drop (call $r (i32.const 1)))")
-        => fails("stack", "The tool recursed deeper than its stack of 512.0 KiB allows (server.stack raises it for all \
-            plugins).");
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+            which applies to all plugins).");
 
     indirect_recursion: Call, "has two functions call each other through a table for ever",
         |folder| has_and_does(folder,
@@ -50,21 +50,19 @@ cases! {
              (func $one (type $f) (i32.mul (i32.const 3) (call_indirect (type $f) (local.get 0) (i32.const 1))))
              (func $two (type $f) (i32.mul (i32.const 5) (call_indirect (type $f) (local.get 0) (i32.const 0))))",
             "(drop (call $one (i32.const 1)))")
-        => fails("stack", "The tool recursed deeper than its stack of 512.0 KiB allows (server.stack raises it for all \
-            plugins).");
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+            which applies to all plugins).");
 
     recursion_in_list_tools: ListTools, "calls itself for ever when it is asked for its tools",
         |folder| put(folder, Tiny::new(&["a"]).core("(func $r (call $r) (call $r))").before_list("(call $r)").build())
-        => refused("did not list its tools: it recursed deeper than its stack of 512.0 KiB allows (server.stack \
-            raises it for all \
-            plugins).");
+        => refused("did not list its tools: it overflowed its stack of 512.0 KiB");
 
     a_panic: Call, "panics", |folder| put(folder, hostile()) => tool("panic", "{}")
         => fails("trap", "The tool crashed: thread '<unnamed>' (1) panicked at …:\nas asked (wasm trap: wasm \
             `unreachable` instruction executed).");
 
     an_exit: Call, "ends its process", |folder| put(folder, hostile()) => tool("exit", "{}")
-        => fails("trap", "The tool crashed: it exited with code 1.");
+        => fails("trap", "The tool crashed: exited with code 1.");
 
     an_exit_with_words: Call, "ends its process and says why",
         |folder| put(folder, hostile()) => tool("exit_with_words", "{}") => fails("none", "no such city");

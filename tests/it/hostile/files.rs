@@ -53,7 +53,7 @@ cases! {
             File::options().write(true).open(&staged).unwrap().set_len(70_000_000).unwrap();
             fs::rename(staged, folder.path("hostile.wasm")).unwrap();
         }
-        => refused("the file is larger than 64.0 MiB (server.component raises it)");
+        => refused("the file is larger than 64.0 MiB (to allow more, raise server.component)");
 
     a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
         => refused("a core WebAssembly module that exports neither `_start` nor the functions of \

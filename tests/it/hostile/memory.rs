@@ -13,7 +13,7 @@ fn has_and_does(folder: &Folder, core: &str, body: &str) {
     put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
 }
 
-const OUT_OF_MEMORY: &str = "The tool needed more memory than its 128.0 MiB (limits.memory raises it).";
+const OUT_OF_MEMORY: &str = "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
 
 cases! {
     malloc_to_the_limit: Call, "allocates, and uses, all memory that it gets",
@@ -29,7 +29,7 @@ cases! {
     growing_in_list_tools: ListTools, "grows its memory to the limit when it is asked for its tools, and crashes",
         |folder| put(folder, Tiny::new(&["a"]).core("(memory $big 1)").before_list(
             "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable").build())
-        => refused("did not list its tools: it needed more memory than its 128.0 MiB");
+        => refused("did not list its tools: it needed more than 128.0 MiB of memory");
 
     two_memories: Call, "grows two memories by 80 MiB each, and insists",
         |folder| has_and_does(folder, "(memory $one 1) (memory $two 1)",
@@ -39,13 +39,13 @@ cases! {
 
     two_memories_at_once: Load, "begins with two memories of 80 MiB",
         |folder| has(folder, "(memory 1280) (memory 1280)")
-        => refused("did not list its tools: it needed more memory than its 128.0 MiB");
+        => refused("did not list its tools: it needed more than 128.0 MiB of memory");
 
     a_memory_above_the_limit: Load, "begins with a memory of 200 MiB", |folder| has(folder, "(memory 3200)")
-        => refused("did not list its tools: it needed more memory than its 128.0 MiB");
+        => refused("did not list its tools: it needed more than 128.0 MiB of memory");
 
     a_memory_above_the_ceiling: Load, "begins with a memory of 2 GiB", |folder| has(folder, "(memory 32768)")
-        => refused("it needs 2.0 GiB of memory to begin with, and the server's ceiling is 1.0 GiB (ceilings.memory raises it)");
+        => refused("it starts with 2.0 GiB of memory, but the server's ceiling is 1.0 GiB (to allow more, raise ceilings.memory)");
 
     several_memories: Call, "has several memories, which is allowed",
         |folder| has(folder, "(memory 1) (memory 1) (memory 1)") => answers("fine");
@@ -62,20 +62,20 @@ cases! {
     insisting_on_a_table: Call, "grows a table, and insists",
         |folder| has_and_does(folder, "(table $t 1 funcref)",
             "(if (i32.eq (table.grow $t (ref.null func) (i32.const 1000000)) (i32.const -1)) (then unreachable))")
-        => fails("limit", "The tool needed a table of more than 20,000 elements (limits.table_elements raises it).");
+        => fails("limit", "The tool needed a table of more than 20,000 elements (to allow more, raise limits.table_elements).");
 
     a_huge_table: Load, "begins with a table of 10,000,000 elements",
         |folder| has(folder, "(table 10000000 funcref)")
-        => refused("it needs a table of 10,000,000 elements, and the server's ceiling is 20,000 (ceilings.table_elements raises it)");
+        => refused("it needs a table of 10,000,000 elements, but the server's ceiling is 20,000 (to allow more, raise ceilings.table_elements)");
 
     many_tables: Load, "has a hundred tables",
         |folder| has(folder, &"(table 1 funcref)".repeat(100))
-        => refused("it has 100 tables, and the server's ceiling is 16");
+        => refused("it has 100 tables, but the server's ceiling is 16");
 
     many_instances: Load, "is made of 500 core instances",
         |folder| put(folder, Tiny::new(&["a"]).imports(
             &format!("(core module $m) {}", "(core instance (instantiate $m))".repeat(500))).build())
-        => refused("it has 502 core instances, and the server's ceiling is 40 (ceilings.instances raises it)");
+        => refused("it has 502 core instances, but the server's ceiling is 40 (to allow more, raise ceilings.instances)");
 
     many_globals: Load, "has 100,000 globals", |folder| has(folder, &"(global (mut i64) (i64.const 1))".repeat(100_000))
         => refused("not a valid component: instance allocation for this module requires … bytes which exceeds the \

@@ -90,27 +90,27 @@ cases! {
 
     an_allocator_that_never_ends: Call, "computes for ever when it is given the arguments",
         |folder| allocates(folder, "(loop $again (br $again)) (i32.const 0)")
-        => fails("fuel", "The tool used up its fuel of 10,000,000,000 instructions (limits.fuel raises it).");
+        => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
 
     fifty_megabytes: Call, "returns a text of 50 MB",
         |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
             "(drop (memory.grow (i32.const 800))) {} (return (i32.const 16))", stores(&[(76, 50_000_000)]))).build())
-        => fails("output", "The tool passed more than 16.0 MiB to the host at once (limits.transfer raises it).");
+        => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
 
     a_million_blocks: Call, "returns a million blocks",
         |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
             "(drop (memory.grow (i32.const 2000))) {} (return (i32.const 16))",
             stores(&[(20, 65_536), (24, 1_000_000)]))).build())
         => grant("[limits]\nmemory = \"256MiB\"")
-        => fails("output", "The tool passed more than 16.0 MiB to the host at once (limits.transfer raises it).");
+        => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
 
     ten_thousand_blocks: Call, "returns 10,000 empty blocks", |folder| put(folder, hostile())
         => tool("many_items", r#"{"n": 10000}"#)
-        => fails("output", "The tool's result has more than 1,000 content blocks (limits.output_items raises it).");
+        => fails("output", "The tool's result has more than 1,000 content blocks (to allow more, raise limits.output_items).");
 
     two_megabytes: Call, "returns a text of 2 MB", |folder| put(folder, hostile())
         => tool("big_output", r#"{"n": 2000000}"#)
-        => fails("output", "The tool's result is larger than 1.0 MiB (limits.output raises it).");
+        => fails("output", "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output).");
 
     deep_json: Call, "returns structured content that nests 100,000 deep",
         |folder| structured(folder, &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))

@@ -30,10 +30,10 @@ fn stdout(folder: &Folder, body: &str) {
 
 /// A fifth of a second: work of the host costs fuel by the nanosecond.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
-const OUT_OF_LITTLE: &str = "The tool used up its fuel of 200,000,000 instructions (limits.fuel raises it).";
+const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
 
 const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
-const LATE: &str = "The tool did not finish within 200ms (limits.timeout raises it).";
+const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";
 
 cases! {
     the_clock_in_a_loop: HostCall, "asks for the time for ever",
@@ -46,16 +46,16 @@ cases! {
 
     a_gibibyte_of_randomness: HostCall, "asks for a GiB of randomness at once",
         |folder| random(folder, "(call $bytes (i64.const 1073741824) (i32.const 8))")
-        => fails("limit", "The tool asked for more than 64.0 KiB of randomness at once (limits.random raises it).");
+        => fails("limit", "The tool requested more than 64.0 KiB of random data at once (to allow more, raise limits.random).");
 
     randomness_without_end: HostCall, "asks for 64 KiB of randomness for ever",
         |folder| random(folder, "(loop $again (call $bytes (i64.const 65536) (i32.const 8)) (br $again))")
-        => fails("memory", "The tool needed more memory than its 128.0 MiB (limits.memory raises it).");
+        => fails("memory", "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).");
 
     standard_output_in_a_loop: HostCall, "writes to standard output for ever",
         |folder| stdout(folder, "(local $out i32) (local.set $out (call $stdout))
             (loop $again (call $write (local.get $out) (i32.const 1024) (i32.const 4096) (i32.const 8)) (br $again))")
-        => fails("output", "The tool wrote more than 8.0 MiB to standard output and error (limits.stdio raises it).");
+        => fails("output", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise limits.stdio).");
 
     empty_writes_in_a_loop: HostCall, "writes nothing to standard output for ever",
         |folder| stdout(folder, "(local $out i32) (local.set $out (call $stdout))
@@ -69,7 +69,7 @@ cases! {
 
     a_flood_on_standard_error: HostCall, "writes 100 MB to standard error", |folder| put(folder, hostile())
         => tool("flood_stderr", r#"{"n": 100000000}"#)
-        => fails("output", "The tool wrote more than 8.0 MiB to standard output and error (limits.stdio raises it).");
+        => fails("output", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise limits.stdio).");
 
     a_flood_of_log_lines: HostCall, "writes 10,000 lines of a KiB to the log", |folder| put(folder, hostile())
         => tool("log_flood", r#"{"n": 10000}"#) => answers("")
@@ -101,7 +101,7 @@ cases! {
 
     leaking_handles: HostCall, "opens handles and never closes them",
         |folder| poll(folder, "(loop $again (drop (call $subscribe (i64.const 0))) (br $again))")
-        => fails("limit", "The tool held more than 1,000 host resources open (limits.handles raises it).");
+        => fails("limit", "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).");
 
     invented_handles: HostCall, "uses a handle that it was never given",
         |folder| poll(folder, "(call $block (i32.const 77))")

@@ -280,7 +280,7 @@ fn more_values_than_there_is_room_for_are_refused() {
     let list = Shape::List(Box::new(Shape::Bool));
     assert!(from_json(&list, &json!([true, true]), "", &mut 3).is_ok());
     let why = from_json(&list, &json!([true, true]), "", &mut 2).unwrap_err();
-    assert_eq!(why, "/1: too many values at once (limits.transfer raises it)");
+    assert_eq!(why, "/1: too many values (to allow more, raise limits.transfer)");
     assert!(from_json(&Shape::Bytes, &json!("AAAA"), "", &mut 3).is_err());
 }
 

@@ -216,7 +216,7 @@ pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
 /// Takes room for `n` values.
 fn take(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
     *room =
-        room.checked_sub(n).ok_or_else(|| format!("{path}: too many values at once (limits.transfer raises it)"))?;
+        room.checked_sub(n).ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
     Ok(())
 }
 
