@@ -1,6 +1,7 @@
 //! One block of a tool's answer.
 
 use crate::bindings::toolbay::plugin::types;
+use crate::block::Block;
 use crate::{Audio, Image, Resource, ResourceLink};
 
 /// One block of a tool's answer: text, a picture, a sound, or a resource.
@@ -17,9 +18,7 @@ pub struct Content(pub(crate) types::Content);
 impl Content {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {
-        let mut content = Self::empty(types::ContentKind::Text);
-        content.0.text = Some(text.into());
-        content
+        Block::Text(text.into()).into()
     }
 
     /// A picture: its bytes, not base64, and their MIME type.
@@ -45,22 +44,6 @@ impl Content {
     /// A resource whose bytes are here. [`Resource`] can say more.
     pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Resource::bytes(uri, bytes).into()
-    }
-
-    pub(crate) fn empty(kind: types::ContentKind) -> Self {
-        Self(types::Content {
-            kind,
-            text: None,
-            data: None,
-            mime_type: None,
-            uri: None,
-            name: None,
-            title: None,
-            description: None,
-            size: None,
-            audience: Vec::new(),
-            priority: None,
-        })
     }
 
     /// Says that the block is meant for the person. A block that says nothing
@@ -90,6 +73,14 @@ impl Content {
         self
     }
 
+    /// Says when what the block shows was last changed: a date and time in ISO
+    /// 8601, such as `2026-01-12T15:00:58Z`.
+    #[must_use]
+    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
+        self.0.last_modified = Some(time.into());
+        self
+    }
+
     /// The text of a text block or of a textual resource.
     pub fn as_text(&self) -> Option<&str> {
         self.0.text.as_deref()
@@ -108,6 +99,12 @@ impl Content {
     /// The address of a resource.
     pub fn uri(&self) -> Option<&str> {
         self.0.uri.as_deref()
+    }
+}
+
+impl From<Block> for Content {
+    fn from(block: Block) -> Self {
+        Self(block.into())
     }
 }
 
@@ -140,10 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn text_has_no_other_member() {
-        let mut content = Content::text("a");
-        assert_eq!(content.as_text(), Some("a"));
-        content.0.text = None;
-        assert_eq!(content, Content::empty(types::ContentKind::Text));
+    fn a_block_says_when_it_was_last_changed() {
+        let content = Content::text("a").last_modified("2026-01-12T15:00:58Z");
+        assert_eq!(content.0.last_modified.as_deref(), Some("2026-01-12T15:00:58Z"));
     }
 }

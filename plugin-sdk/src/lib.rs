@@ -158,6 +158,7 @@
 
 #[doc(hidden)]
 pub mod bindings;
+mod block;
 mod content;
 mod context;
 mod error;

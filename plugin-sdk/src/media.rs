@@ -1,7 +1,7 @@
 //! Pictures and sounds.
 
 use crate::Content;
-use crate::bindings::toolbay::plugin::types::ContentKind;
+use crate::block::{Block, Media};
 
 /// A picture, as the answer of a tool.
 ///
@@ -20,21 +20,6 @@ pub struct Image(Media);
 /// A sound, as the answer of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audio(Media);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Media {
-    bytes: Vec<u8>,
-    mime_type: String,
-}
-
-impl Media {
-    fn into_content(self, kind: ContentKind) -> Content {
-        let mut content = Content::empty(kind);
-        content.0.data = Some(self.bytes);
-        content.0.mime_type = Some(self.mime_type);
-        content
-    }
-}
 
 impl Image {
     /// A picture of any type: its bytes, not base64, and their MIME type.
@@ -72,13 +57,13 @@ impl Audio {
 
 impl From<Image> for Content {
     fn from(image: Image) -> Self {
-        image.0.into_content(ContentKind::Image)
+        Block::Image(image.0).into()
     }
 }
 
 impl From<Audio> for Content {
     fn from(audio: Audio) -> Self {
-        audio.0.into_content(ContentKind::Audio)
+        Block::Audio(audio.0).into()
     }
 }
 
@@ -89,12 +74,12 @@ mod tests {
     #[test]
     fn bytes_and_type_arrive() {
         let image = Content::from(Image::png([1, 2]));
-        assert_eq!(image.0.kind, ContentKind::Image);
+        assert_eq!(image.0.kind, "image");
         assert_eq!(image.as_bytes(), Some(&[1, 2][..]));
         assert_eq!(image.mime_type(), Some("image/png"));
 
         let audio = Content::from(Audio::wav([3]));
-        assert_eq!(audio.0.kind, ContentKind::Audio);
+        assert_eq!(audio.0.kind, "audio");
         assert_eq!(audio.mime_type(), Some("audio/wav"));
     }
 }

@@ -1,7 +1,7 @@
 //! Things with an address: linked to, or here.
 
 use crate::Content;
-use crate::bindings::toolbay::plugin::types::ContentKind;
+use crate::block::{Block, Body, Embedded, Link};
 
 /// Something that the client can fetch.
 ///
@@ -14,88 +14,79 @@ use crate::bindings::toolbay::plugin::types::ContentKind;
 ///     .size(120_000);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct ResourceLink(Content);
+pub struct ResourceLink(Link);
 
 impl ResourceLink {
     /// A link to `uri`, by a short name such as that of the file.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        let mut content = Content::empty(ContentKind::ResourceLink);
-        content.0.uri = Some(uri.into());
-        content.0.name = Some(name.into());
-        Self(content)
+        Self(Link { uri: uri.into(), name: name.into(), title: None, description: None, mime_type: None, size: None })
     }
 
     /// Sets the name for people.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.0.0.title = Some(title.into());
+        self.0.title = Some(title.into());
         self
     }
 
     /// Says what is there.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.0.0.description = Some(description.into());
+        self.0.description = Some(description.into());
         self
     }
 
     /// Says what type it has.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.0.0.mime_type = Some(mime_type.into());
+        self.0.mime_type = Some(mime_type.into());
         self
     }
 
     /// Says how many bytes it has.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
-        self.0.0.size = Some(bytes);
+        self.0.size = Some(bytes);
         self
     }
 }
 
 /// A resource that comes with the answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resource(Content);
+pub struct Resource(Embedded);
 
 impl Resource {
     /// A resource that is text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        let mut resource = Self::empty(uri.into());
-        resource.0.0.text = Some(text.into());
-        resource
+        Self::new(uri.into(), Body::Text(text.into()))
     }
 
     /// A resource that is bytes.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        let mut resource = Self::empty(uri.into());
-        resource.0.0.data = Some(bytes.into());
-        resource
+        Self::new(uri.into(), Body::Bytes(bytes.into()))
     }
 
-    fn empty(uri: String) -> Self {
-        let mut content = Content::empty(ContentKind::EmbeddedResource);
-        content.0.uri = Some(uri);
-        Self(content)
+    fn new(uri: String, body: Body) -> Self {
+        Self(Embedded { uri, body, mime_type: None })
     }
 
     /// Says what type it has.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.0.0.mime_type = Some(mime_type.into());
+        self.0.mime_type = Some(mime_type.into());
         self
     }
 }
 
 impl From<ResourceLink> for Content {
     fn from(link: ResourceLink) -> Self {
-        link.0
+        Block::ResourceLink(link.0).into()
     }
 }
 
 impl From<Resource> for Content {
     fn from(resource: Resource) -> Self {
-        resource.0
+        Block::EmbeddedResource(resource.0).into()
     }
 }
 

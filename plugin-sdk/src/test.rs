@@ -53,4 +53,5 @@ pub fn definition<T: Tool>() -> Definition {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../../docs/src/plugin-rust.md")]
 struct Readme;

@@ -1,43 +1,57 @@
-//! What the tests share: a folder, a server on it, a command line, and components made to measure.
+//! What the tests share: the kit, with the program that cargo has built for them.
 
-mod client;
-mod command;
-mod folder;
-mod http;
-mod log;
-mod message;
-mod tiny;
-pub(crate) mod wit;
+use std::ops::Deref;
 
-use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
-use std::time::Duration;
+use serde_json::Value;
+use toolbay_testkit as kit;
 
-pub(crate) use self::client::{LIST_CHANGED, Server};
-pub(crate) use self::command::{Outcome, Toolbay};
-pub(crate) use self::folder::Folder;
-pub(crate) use self::http::{HttpServer, HttpSession, MODERN, Response, initialize, modern};
-pub(crate) use self::log::Log;
-pub(crate) use self::message::{failure, text};
-pub(crate) use self::tiny::{Tiny, Tool};
+pub(crate) use toolbay_testkit::message::{failure, text};
+pub(crate) use toolbay_testkit::revision::STATELESS as MODERN;
+pub(crate) use toolbay_testkit::{
+    DEADLINE, HttpServer, HttpSession, LIST_CHANGED, Log, Outcome, Response, Server, Tiny, Tool, Toolbay, wit,
+};
 
-/// After this long without what a test waits for, it failed. Nothing takes a tenth of it.
-pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
+/// A folder in which servers of this build work.
+#[derive(Clone)]
+pub(crate) struct Folder(kit::Folder);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(kit::Folder::new(&program()))
+    }
+
+    /// A folder with one plugin.
+    pub(crate) fn with(name: &str, component: impl AsRef<[u8]>) -> Self {
+        Self(kit::Folder::with(&program(), name, component))
+    }
+}
+
+impl Deref for Folder {
+    type Target = kit::Folder;
+
+    fn deref(&self) -> &kit::Folder {
+        &self.0
+    }
+}
+
+/// The server, with one store of compiled components for all tests.
+fn program() -> kit::Program {
+    kit::Program::new(env!("CARGO_BIN_EXE_toolbay")).with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
+}
 
 /// The guest that misbehaves on demand, see `tests/guests/hostile`.
 pub(crate) fn hostile() -> Vec<u8> {
-    built("guests", "hostile")
+    ready("hostile", kit::guests::guest("hostile").unwrap())
 }
 
 /// The tools of the official conformance suite, see `tests/guests/conformance`.
 pub(crate) fn conformance() -> Vec<u8> {
-    built("guests", "conformance")
+    ready("conformance", kit::guests::guest("conformance").unwrap())
 }
 
 /// A sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
-    built("plugins", name)
+    ready(name, kit::guests::sample(name).unwrap())
 }
 
 /// A build of the hostile guest that differs in what its tool `version` says, and in nothing else.
@@ -46,30 +60,21 @@ pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
     let mut bytes = hostile();
     let at = bytes.windows(MARKER.len()).position(|window| window == MARKER).expect("the guest has its marker");
     bytes[at..at + MARKER.len()].copy_from_slice(format!("build-marker-{number:04}").as_bytes());
-    compile_once(&format!("version-{number}"), &bytes);
-    bytes
+    ready(&format!("version-{number}"), bytes)
 }
 
-fn built(kind: &str, name: &str) -> Vec<u8> {
-    let workspace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    // An absolute CARGO_TARGET_DIR replaces the workspace here.
-    let path = workspace.join(target).join(kind).join(format!("{name}.wasm"));
-    let component = std::fs::read(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask build` first", path.display()));
-    compile_once(name, &component);
+/// A component that is compiled already when a server of this build finds it.
+fn ready(id: &str, component: Vec<u8>) -> Vec<u8> {
+    program().compile_once(id, &component).unwrap();
     component
 }
 
-/// Has a component compiled into the store that all tests share. Compiling has
-/// the lowest priority, so that beside other work it may take longer than a
-/// test, or a call at start, should wait.
-fn compile_once(name: &str, component: &[u8]) {
-    static COMPILED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
-    // Held meanwhile: who needs the same one waits for it.
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if compiled.insert(name.to_owned()) {
-        let outcome = Toolbay::new(&Folder::with(&format!("{name}.wasm"), component)).args(["list"]).run();
-        assert!(outcome.stdout.contains(&format!("{name}  ready")), "{outcome}");
-    }
+/// `initialize` as a message.
+pub(crate) fn initialize(revision: &str) -> Value {
+    kit::message::request(0, "initialize", &kit::message::hello(revision))
+}
+
+/// A request of the stateless revision as a message.
+pub(crate) fn modern(id: Value, method: &str, params: Value) -> Value {
+    kit::message::stateless(MODERN, id, method, params)
 }

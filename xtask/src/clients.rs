@@ -10,13 +10,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anstream::{eprintln, println};
+use anyhow::{Context, Result, anyhow, ensure};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
 
-use crate::build::Built;
 use crate::tally::Tally;
-use crate::terminal;
 use crate::test;
-use crate::workspace::Workspace;
+use crate::version;
 
 /// One conversation of a client: how it finds out which revision the server speaks, and by which transport.
 type Conversation = (&'static str, &'static str);
@@ -72,7 +74,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
         match installed {
             Ok(installed) => scripts.extend(installed),
             Err(error) => {
-                eprintln!("{} {error:#}", terminal::stderr().red("error:"));
+                eprintln!("{} {error:#}", terminal::red("error:"));
                 tally.failed += 1;
                 failures.push(format!("the {language} clients could not be installed"));
             }
@@ -82,7 +84,7 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
         for conversation in script.conversations {
             let (mode, transport) = conversation;
             let name = format!("{}, {mode} over {transport}", script.client);
-            println!("{}", terminal::stdout().bold(format!("\n{name}")));
+            println!("{}", terminal::bold(format!("\n{name}")));
             let failed = tally.failed;
             if let Err(error) = script.run(*conversation, built, tally) {
                 // Whatever stopped it is a failure, counted by the script or not.
@@ -126,23 +128,11 @@ pub(crate) fn python_script(workspace: &Workspace, name: &str) -> Result<Command
     Ok(python)
 }
 
-/// Does `install` unless it was done for these same `inputs`.
-pub(crate) fn install_once(stamp: &Path, inputs: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    if fs::read_to_string(stamp).is_ok_and(|done| done == inputs) {
-        return Ok(());
-    }
-    install()?;
-    fs::write(stamp, inputs).with_context(|| format!("failed to write {}", stamp.display()))
-}
-
 /// Refuses a version that is too old, and says what to install.
-fn require(version: &str, least: (u32, u32), otherwise: &str) -> Result<()> {
-    let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
-    let found = match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
-        _ => bail!("{version:?} is not a version; {otherwise}"),
-    };
-    if found >= least { Ok(()) } else { bail!("version {} is too old; {otherwise}", version.trim()) }
+fn require(said: &str, least: &str, otherwise: &str) -> Result<()> {
+    let found = version::found(said).with_context(|| format!("{said:?} is not a version; {otherwise}"))?;
+    ensure!(version::is_at_least(&found, least)?, "version {found} is too old; {otherwise}");
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -154,28 +144,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_is_made_once_for_what_it_is_of() {
-        let folder = tempfile::tempdir().unwrap();
-        let stamp = folder.path().join("stamp");
-        let mut installed = 0;
-        for inputs in ["a", "a", "b"] {
-            install_once(&stamp, inputs, || {
-                installed += 1;
-                Ok(())
-            })
-            .unwrap();
-        }
-        assert_eq!(installed, 2);
-        assert!(install_once(&stamp, "c", || bail!("no")).is_err());
-        install_once(&stamp, "b", || bail!("it was installed")).unwrap();
-    }
-
-    #[test]
-    fn versions_are_compared_as_numbers() {
-        assert!(require("3.10.2\n", (3, 10), "").is_ok());
-        assert!(require("v20.0.0", (20, 0), "").is_ok());
-        let error = require("3.9.18", (3, 10), "install Python 3.10 or newer").unwrap_err();
+    fn a_version_that_is_too_old_is_refused() {
+        assert!(require("3.10.2\n", "3.10", "").is_ok());
+        assert!(require("v20.0.0", "20", "").is_ok());
+        let error = require("3.9.18", "3.10", "install Python 3.10 or newer").unwrap_err();
         assert_eq!(error.to_string(), "version 3.9.18 is too old; install Python 3.10 or newer");
-        assert!(require("many", (3, 10), "").is_err());
+        assert!(require("many", "3.10", "").is_err());
     }
 }

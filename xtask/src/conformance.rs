@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+use toolbay_testkit::Listener;
+use toolbay_testkit::build::Built;
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
 
-use crate::build::{self, Built};
-use crate::clients::install_once;
-use crate::command;
-use crate::serving::{self, Server};
+use crate::build;
+use crate::serving;
 use crate::tally::Tally;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// The plugin that has the suite's tools.
 const PLUGIN: &str = "conformance.wasm";
@@ -73,10 +75,10 @@ pub(crate) fn check(workspace: &Workspace, built: &Built, tally: &mut Tally) -> 
         // A server for each, so that none finds what the one before left.
         let server = serve(built, root.path())?;
         let name = format!("{} {}", run.line, run.args.join(" "));
-        println!("{}", terminal::stdout().bold(format!("\nThe conformance suite, {name}")));
+        println!("{}", terminal::bold(format!("\nThe conformance suite, {name}")));
         let list = root.path().join("expected-failures.yaml");
         fs::write(&list, run.expected(&expected))?;
-        let passed = run.start(&installed, &server.url, &list, root.path())?;
+        let passed = run.start(&installed, &server.url(), &list, root.path())?;
         if passed {
             tally.passed += 1;
         } else {
@@ -95,7 +97,7 @@ fn install(source: &Path, to: &Path) -> Result<()> {
         fs::write(to.join(name), &text)?;
         inputs += &text;
     }
-    install_once(&to.join("node_modules/.toolbay-stamp"), &inputs, || {
+    once(&to.join("node_modules/.toolbay-stamp"), &inputs, || {
         println!("Installing the official conformance suite");
         let mut npm = Command::new("npm");
         npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund"]).current_dir(to);
@@ -132,7 +134,7 @@ impl Run {
 }
 
 /// The server with the suite's tools, on a folder of its own.
-fn serve(built: &Built, root: &Path) -> Result<Server> {
+fn serve(built: &Built, root: &Path) -> Result<Listener> {
     let (plugins, spare) = (root.join("plugins"), root.join("spare"));
     for folder in [&plugins, &spare] {
         drop(fs::remove_dir_all(folder));
@@ -146,7 +148,7 @@ fn serve(built: &Built, root: &Path) -> Result<Server> {
     for folder in [&plugins, &spare] {
         serving::compile(&built.server, folder, root)?;
     }
-    Server::start(&built.server, &plugins, root)
+    serving::start(&built.server, &plugins, root)
 }
 
 #[cfg(test)]

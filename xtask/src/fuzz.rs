@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-
-use crate::command;
-use crate::terminal;
-use crate::workspace::Workspace;
+use toolbay_testkit::command;
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
 
 /// What to run, and for how long.
 #[derive(Args)]
@@ -17,7 +16,7 @@ pub(crate) struct Options {
     /// The target; without one, all of them in turn
     target: Option<Target>,
     /// How long each runs, such as 90s or 15m
-    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = humantime::parse_duration)]
     time: Duration,
 }
 
@@ -89,12 +88,11 @@ impl Target {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     ensure_tools()?;
     let targets = options.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
-    let style = terminal::stdout();
     for target in targets {
-        println!("{}", style.bold(format!("\n==> {}", target.name())));
+        println!("{}", terminal::bold(format!("\n==> {}", target.name())));
         let begun = Instant::now();
         target.run(workspace, options.time).context("fuzz/README.md says what to do with a finding")?;
-        println!("{}", style.bold(format!("<== {}: no finding in {} s", target.name(), begun.elapsed().as_secs())));
+        println!("{}", terminal::bold(format!("<== {}: no finding in {} s", target.name(), begun.elapsed().as_secs())));
     }
     Ok(())
 }
@@ -105,33 +103,4 @@ fn ensure_tools() -> Result<()> {
     command::output(Command::new("cargo-fuzz").args(["fuzz", "--version"]))
         .context("fuzzing needs cargo-fuzz and a C++ compiler: cargo install cargo-fuzz --locked")?;
     Ok(())
-}
-
-/// Reads `90s`, `15m`, `2h`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a duration such as 90s, 15m or 2h");
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let seconds = match unit {
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        _ => None,
-    };
-    let seconds = seconds.and_then(|unit: u64| number.checked_mul(unit)).ok_or_else(wrong)?;
-    Ok(Duration::from_secs(seconds))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("15m"), Ok(Duration::from_mins(15)));
-        for wrong in ["", "m", "15", "1d", "-1s", "1é"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
 }

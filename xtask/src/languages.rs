@@ -9,15 +9,15 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
 
 use self::project::{Machine, Project};
 use self::table::{Row, Took};
-use crate::build;
 use crate::clients;
 use crate::tally::Tally;
-use crate::terminal;
 use crate::test;
-use crate::workspace::Workspace;
 
 /// Which languages.
 #[derive(Args)]
@@ -34,11 +34,11 @@ pub(crate) struct Options {
 
 /// What to do.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan<'a> {
-    pub(crate) languages: &'a [Language],
+struct Plan<'a> {
+    languages: &'a [Language],
     /// Whether what is missing for one of them is an error.
-    pub(crate) asked: bool,
-    pub(crate) beginning: Beginning,
+    asked: bool,
+    beginning: Beginning,
 }
 
 /// A language that plugins are written in.
@@ -62,16 +62,12 @@ pub(crate) enum Language {
     Zig,
 }
 
-/// Those that every run of the tests builds.
-pub(crate) const TESTED: [Language; 5] =
-    [Language::Rust, Language::Javascript, Language::Python, Language::C, Language::Go];
-
 /// What setting up a project installs in it. It is large, and the same for all of a language's projects.
 const INSTALLED: [&str; 2] = [".venv", "node_modules"];
 
 /// What of an earlier run is used again. Downloads always are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beginning {
+enum Beginning {
     /// Nothing else: what is measured is what an author sees the first time.
     Cold,
     /// What is installed and compiled: the same is tested, and sooner.
@@ -107,7 +103,7 @@ enum Made {
 
 /// `cargo xtask languages`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
-    let server = build::server(workspace, build::Profile::Dev)?;
+    let server = Builder::new(workspace).server(Profile::Dev)?;
     let asked = options.all || !options.languages.is_empty();
     let languages: &[Language] =
         if options.languages.is_empty() { Language::value_variants() } else { &options.languages };
@@ -118,13 +114,19 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     result.map(|()| ExitCode::SUCCESS)
 }
 
+/// The step of the tests: every language.
+pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> Result<()> {
+    let plan = Plan { languages: Language::value_variants(), asked: true, beginning: Beginning::Warm };
+    check(workspace, server, plan, tally)
+}
+
 /// Builds and calls the plugins of these languages. One that fails leaves the others to be tried.
-pub(crate) fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally: &mut Tally) -> Result<()> {
+fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally: &mut Tally) -> Result<()> {
     let shop = Shop::open(workspace, server, plan.beginning)?;
     let (mut rows, mut offered, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for language in plan.languages {
         let name = language.name();
-        println!("{}", terminal::stdout().bold(format!("\n{name}")));
+        println!("{}", terminal::bold(format!("\n{name}")));
         match shop.make(*language) {
             Ok(Made::Plugins(made)) => {
                 rows.extend(made);
@@ -132,17 +134,17 @@ pub(crate) fn check(workspace: &Workspace, server: &Path, plan: Plan<'_>, tally:
             }
             Ok(Made::Missing(what)) if !plan.asked => println!("left out: {what}"),
             Ok(Made::Missing(what)) => {
-                eprintln!("{} {what}", terminal::stderr().red("error:"));
+                eprintln!("{} {what}", terminal::red("error:"));
                 failed.push(name);
             }
             Err(error) => {
-                eprintln!("{} {error:#}", terminal::stderr().red("error:"));
+                eprintln!("{} {error:#}", terminal::red("error:"));
                 failed.push(name);
             }
         }
     }
     if !offered.is_empty() {
-        println!("{}", terminal::stdout().bold("\nThe official Python client"));
+        println!("{}", terminal::bold("\nThe official Python client"));
         let called = shop.call(&offered, &mut rows, tally);
         println!("\n{}", table::of(&rows));
         called?;

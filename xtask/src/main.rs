@@ -2,33 +2,26 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
-mod bench;
 mod build;
-mod client;
 mod clients;
-mod command;
 mod conformance;
-mod connection;
 mod demo;
 mod fuzz;
 mod languages;
-mod latency;
-mod process;
-mod server;
+mod nextest;
+mod program;
+mod progress;
 mod serving;
-mod signal;
-mod soak;
 mod tally;
-mod terminal;
 mod test;
 mod toolchain;
-mod workspace;
+mod version;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use crate::workspace::Workspace;
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
 
 /// Builds, tests and shows Toolbay. Every command sets up what it needs by itself.
 #[derive(Parser)]
@@ -51,10 +44,11 @@ enum Command {
     /// Watch the real server do what it promises, with measured times
     Demo,
     /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows
-    Soak(soak::Options),
+    #[command(disable_help_flag = true)]
+    Soak(program::Args),
     /// Measure the real server from outside
-    #[command(subcommand)]
-    Bench(bench::Bench),
+    #[command(disable_help_flag = true)]
+    Bench(program::Args),
     /// Feed the host what strangers might send, under a sanitizer (see fuzz/README.md)
     Fuzz(fuzz::Options),
 }
@@ -67,12 +61,12 @@ fn main() -> ExitCode {
         Command::Languages(options) => languages::run(&workspace, &options),
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
-        Command::Bench(bench) => bench::run(&workspace, &bench).map(|()| ExitCode::SUCCESS),
-        Command::Soak(options) => soak::run(&workspace, &options),
+        Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),
+        Command::Bench(args) => program::run(&workspace, "toolbay-bench", &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {
-        eprintln!("{} {error:#}", terminal::stderr().red("error:"));
+        eprintln!("{} {error:#}", terminal::red("error:"));
         ExitCode::FAILURE
     })
 }

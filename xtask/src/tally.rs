@@ -20,6 +20,18 @@ impl Tally {
         Some(Self { passed: number(counts.next()?, "passed")?, failed: number(counts.next()?, "failed")? })
     }
 
+    /// What a report in the form of `JUnit` counts: `<testsuites name="…" tests="3" failures="1" errors="0" …>`.
+    pub(crate) fn of_junit(report: &str) -> Option<Self> {
+        let (_, suites) = report.split_once("<testsuites ")?;
+        let (attributes, _) = suites.split_once('>')?;
+        let count = |name: &str| -> Option<u64> {
+            let (_, value) = attributes.split_once(&format!("{name}=\""))?;
+            value.split_once('"')?.0.parse().ok()
+        };
+        let failed = count("failures")? + count("errors")?;
+        Some(Self { passed: count("tests")?.checked_sub(failed)?, failed })
+    }
+
     /// What a line of ours counts: `3 passed, 0 failed`.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let (passed, failed) = line.split_once(", ")?;
@@ -57,6 +69,15 @@ mod tests {
         for line in ["", "running 3 tests", "test a ... ok", "test result: odd", " test result: ok. 1 passed; 0 failed"]
         {
             assert_eq!(Tally::of_harness(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn reports_are_read() {
+        let report = "<?xml version=\"1.0\"?>\n<testsuites name=\"nextest-run\" tests=\"7\" failures=\"2\" errors=\"1\" time=\"0.5\">\n";
+        assert_eq!(Tally::of_junit(report), Some(Tally { passed: 4, failed: 3 }));
+        for report in ["", "<testsuites tests=\"x\">", "<testsuites tests=\"1\" failures=\"2\" errors=\"0\">"] {
+            assert_eq!(Tally::of_junit(report), None, "{report}");
         }
     }
 

@@ -1,54 +1,51 @@
 //! `cargo xtask test`: every test and check, and how many there were.
 
+mod book;
+mod clippy;
+mod deny;
+mod doc;
+mod features;
+mod fmt;
+mod it;
+mod rustdoc;
+mod soak;
+mod steps;
+mod tools;
+mod unit;
+
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use anstream::println;
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::workspace::{Package, Workspace};
+use toolbay_testkit::{command, terminal};
 
-use crate::build::{self, Built};
-use crate::clients;
-use crate::command;
-use crate::conformance;
-use crate::languages::{self, Beginning, Plan};
-use crate::soak;
+use self::steps::{STEPS, Step};
+use crate::build;
 use crate::tally::Tally;
-use crate::terminal;
-use crate::toolchain::{self, WASM};
-use crate::workspace::{HOST, IT, Workspace};
 
 /// Which steps to take.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Take this step alone; may be repeated
-    #[arg(long, value_name = "STEP")]
-    only: Vec<Step>,
+    #[arg(long, value_name = "STEP", value_parser = step())]
+    only: Vec<String>,
     /// Leave this step out; may be repeated
-    #[arg(long, value_name = "STEP")]
-    skip: Vec<Step>,
+    #[arg(long, value_name = "STEP", value_parser = step())]
+    skip: Vec<String>,
 }
 
-/// One part of the tests, in the order in which they run.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Step {
-    /// The code is formatted
-    Fmt,
-    /// Clippy has nothing to say
-    Clippy,
-    /// The tests of every crate, plugins included
-    Unit,
-    /// The examples in the documentation
-    Doc,
-    /// The server as a whole, with sample and hostile plugins
-    It,
-    /// The official clients against the real server
-    Clients,
-    /// Plugins in Rust, JavaScript, Python, C and Go, built from their templates and called
-    Languages,
-    /// The official conformance suite against the real server
-    Conformance,
-    /// A soak of some seconds; only when named
-    Soak,
+/// What a step works with.
+pub(crate) struct Context<'a> {
+    workspace: &'a Workspace,
+    /// The server and the plugins, for a step that needs them.
+    built: Option<&'a Built>,
+    /// What the step has counted.
+    tally: &'a mut Tally,
 }
 
 /// How a step ended.
@@ -61,143 +58,69 @@ struct Ended {
 
 /// `cargo xtask test`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
-    let steps: Vec<Step> = Step::value_variants().iter().copied().filter(|step| options.wants(*step)).collect();
+    let steps: Vec<&Step> = STEPS.iter().filter(|step| options.wants(step)).collect();
     if steps.is_empty() {
         bail!("no step is left to take");
     }
     let mut ended = Vec::new();
     let mut built = None;
-    if steps.iter().any(|step| step.needs_build()) {
+    if steps.iter().any(|step| step.needs_build) {
         ended.push(take("build", |_| {
             built = Some(build::build(workspace)?);
             Ok(())
         }));
     }
     for step in steps {
-        if step.needs_build() && built.is_none() {
+        if step.needs_build && built.is_none() {
             continue;
         }
-        ended.push(take(step.name(), |tally| step.run(workspace, built.as_ref(), tally)));
+        let built = built.as_ref();
+        ended.push(take(step.name, |tally| (step.run)(&mut Context { workspace, built, tally })));
     }
     Ok(conclude(&ended))
 }
 
+/// The name of a step.
+fn step() -> impl clap::builder::TypedValueParser<Value = String> {
+    let names = STEPS.iter().map(|step| PossibleValue::new(step.name).help(step.about));
+    PossibleValuesParser::new(names).map(|name| name)
+}
+
 impl Options {
-    fn wants(&self, step: Step) -> bool {
-        let asked = if self.only.is_empty() { step.is_usual() } else { self.only.contains(&step) };
-        asked && !self.skip.contains(&step)
+    fn wants(&self, step: &Step) -> bool {
+        let named = |steps: &[String]| steps.iter().any(|name| name == step.name);
+        let asked = if self.only.is_empty() { step.is_usual } else { named(&self.only) };
+        asked && !named(&self.skip)
     }
 }
 
-impl Step {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Fmt => "fmt",
-            Self::Clippy => "clippy",
-            Self::Unit => "unit",
-            Self::Doc => "doc",
-            Self::It => IT,
-            Self::Clients => "clients",
-            Self::Languages => "languages",
-            Self::Conformance => "conformance",
-            Self::Soak => "soak",
-        }
+impl<'a> Context<'a> {
+    /// What was built. Only a step that says so in the table may ask.
+    fn built(&self) -> Result<&'a Built> {
+        self.built.context("this step does not say that it needs the build")
     }
 
-    /// Whether the step is taken when none is named. The other takes long.
-    fn is_usual(self) -> bool {
-        !matches!(self, Self::Soak)
-    }
-
-    /// Whether the step uses the server or the plugins as they are built.
-    fn needs_build(self) -> bool {
-        matches!(self, Self::It | Self::Clients | Self::Languages | Self::Conformance | Self::Soak)
-    }
-
-    fn run(self, workspace: &Workspace, built: Option<&Built>, tally: &mut Tally) -> Result<()> {
-        match self {
-            Self::Fmt => fmt(workspace),
-            Self::Clippy => clippy(workspace),
-            Self::Unit => unit(workspace, tally),
-            Self::Doc => doc(workspace, tally),
-            Self::It => cargo_test(workspace, tally, &["--package", HOST, "--test", IT]),
-            Self::Clients => clients::run(workspace, is_built(built)?, tally),
-            Self::Languages => {
-                let plan = Plan { languages: &languages::TESTED, asked: true, beginning: Beginning::Warm };
-                languages::check(workspace, &is_built(built)?.server, plan, tally)
-            }
-            Self::Conformance => conformance::check(workspace, is_built(built)?, tally),
-            Self::Soak => {
-                soak::rehearse(is_built(built)?)?;
-                tally.passed += 1;
-                Ok(())
-            }
-        }
+    /// Runs cargo, and counts with what the test harness says.
+    fn cargo_test(&mut self, args: &[&str]) -> Result<()> {
+        let mut cargo = command::cargo(&self.workspace.root);
+        cargo.args(["test", "--no-fail-fast"]).args(args);
+        count(&mut cargo, self.tally, |line| {
+            println!("{line}");
+            Tally::of_harness(line)
+        })
     }
 }
 
-fn is_built(built: Option<&Built>) -> Result<&Built> {
-    built.context("nothing is built")
+/// Selects every crate that is built for this machine. One selection for all of cargo's commands: with another one,
+/// cargo would give shared dependencies other features, and compile Wasmtime once more for that.
+fn natives(workspace: &Workspace) -> Vec<&str> {
+    let guests = workspace.guests().flat_map(|guest| ["--exclude", guest.name.as_str()]);
+    std::iter::once("--workspace").chain(guests).collect()
 }
 
-fn fmt(workspace: &Workspace) -> Result<()> {
-    toolchain::ensure_component(workspace, "rustfmt", "cargo-fmt")?;
-    command::run(command::cargo(&workspace.root).args(["fmt", "--all", "--check"]))
-}
-
-fn clippy(workspace: &Workspace) -> Result<()> {
-    toolchain::ensure_component(workspace, "clippy", "cargo-clippy")?;
-    toolchain::ensure_target(workspace)?;
-    let lint = |packages: &[&str], more: &[&str]| {
-        let mut cargo = command::cargo(&workspace.root);
-        cargo.arg("clippy").args(packages).args(more);
-        command::run(cargo.args(["--", "-D", "warnings"]))
-    };
-    // All three, whatever the first says.
-    let host = lint(&["--package", HOST], &["--all-targets"]);
-    let companions = lint(&companions(workspace), &["--all-targets"]);
-    let guests = packages(workspace.guests().map(|guest| guest.name.as_str()));
-    let guests = if guests.is_empty() { Ok(()) } else { lint(&guests, &["--target", WASM]) };
-    host.and(companions).and(guests)
-}
-
-fn unit(workspace: &Workspace, tally: &mut Tally) -> Result<()> {
-    let host = cargo_test(workspace, tally, &["--package", HOST, "--lib", "--bins"]);
-    let mut args = companions(workspace);
-    args.extend(["--lib", "--bins"]);
-    for test in workspace.companions().flat_map(|package| &package.tests) {
-        args.extend(["--test", test]);
-    }
-    let companions = cargo_test(workspace, tally, &args);
-    host.and(companions)
-}
-
-fn doc(workspace: &Workspace, tally: &mut Tally) -> Result<()> {
-    let host = cargo_test(workspace, tally, &["--package", HOST, "--doc"]);
-    let mut args = companions(workspace);
-    args.push("--doc");
-    let companions = cargo_test(workspace, tally, &args);
-    host.and(companions)
-}
-
-/// Selects every native crate but the host. Always apart from it: in one call,
-/// cargo would give shared dependencies the features that both want, and
-/// compile Wasmtime once more for that.
-fn companions(workspace: &Workspace) -> Vec<&str> {
-    packages(workspace.companions().map(|package| package.name.as_str()))
-}
-
-fn packages<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    names.flat_map(|name| ["--package", name]).collect()
-}
-
-fn cargo_test(workspace: &Workspace, tally: &mut Tally, args: &[&str]) -> Result<()> {
-    let mut cargo = command::cargo(&workspace.root);
-    cargo.args(["test", "--no-fail-fast"]).args(args);
-    count(&mut cargo, tally, |line| {
-        println!("{line}");
-        Tally::of_harness(line)
-    })
+/// Selects these crates.
+fn packages<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<&'a str> {
+    packages.flat_map(|package| ["--package", package.name.as_str()]).collect()
 }
 
 /// Runs a program that tests, and counts with what `read` makes of its lines.
@@ -219,8 +142,7 @@ pub(crate) fn count(
 
 /// Takes one step, under a heading.
 fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> Ended {
-    let style = terminal::stdout();
-    println!("{}", style.bold(format!("\n==> {name}")));
+    println!("{}", terminal::bold(format!("\n==> {name}")));
     let mut tally = Tally::default();
     let begun = Instant::now();
     let error = work(&mut tally).err();
@@ -229,7 +151,7 @@ fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> Ended {
         tally.failed = 1;
     }
     let ended = Ended { name: name.to_owned(), tally, took: begun.elapsed(), error };
-    println!("{}", style.bold(format!("<== {}", ended.line())));
+    println!("{}", terminal::bold(format!("<== {}", ended.line())));
     ended
 }
 
@@ -246,12 +168,15 @@ impl Ended {
 
 /// Says how it all ended.
 fn conclude(ended: &[Ended]) -> ExitCode {
-    let style = terminal::stdout();
     println!();
     let mut total = Tally::default();
     for step in ended {
         total += step.tally;
-        println!("{}", if step.error.is_some() { style.red(step.line()) } else { step.line() });
+        if step.error.is_some() {
+            println!("{}", terminal::red(step.line()));
+        } else {
+            println!("{}", step.line());
+        }
     }
     println!("\n{total}");
     if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -261,14 +186,16 @@ fn conclude(ended: &[Ended]) -> ExitCode {
 mod tests {
     use super::*;
 
+    fn named(name: &str) -> &'static Step {
+        STEPS.iter().find(|step| step.name == name).unwrap()
+    }
+
     #[test]
     fn steps_are_chosen() {
-        let options = Options { only: vec![], skip: vec![Step::Clients] };
-        assert!(options.wants(Step::Fmt));
-        assert!(!options.wants(Step::Clients));
-        let options = Options { only: vec![Step::Unit], skip: vec![] };
-        assert!(options.wants(Step::Unit));
-        assert!(!options.wants(Step::Fmt));
+        let options = Options { only: vec![], skip: vec!["clients".to_owned()] };
+        assert!(options.wants(named("fmt")) && !options.wants(named("clients")) && !options.wants(named("soak")));
+        let options = Options { only: vec!["unit".to_owned(), "soak".to_owned()], skip: vec![] };
+        assert!(options.wants(named("unit")) && options.wants(named("soak")) && !options.wants(named("fmt")));
     }
 
     #[test]

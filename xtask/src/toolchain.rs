@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use anstream::println;
 use anyhow::{Context, Result};
-
-use crate::command;
-use crate::workspace::Workspace;
-
-/// What plugins are compiled for.
-pub(crate) const WASM: &str = "wasm32-wasip2";
+use toolbay_testkit::build::WASM;
+use toolbay_testkit::command;
+use toolbay_testkit::workspace::Workspace;
 
 /// Installs the plugins' target where it is missing.
 pub(crate) fn ensure_target(workspace: &Workspace) -> Result<()> {

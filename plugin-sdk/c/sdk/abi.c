@@ -26,6 +26,16 @@ typedef struct {
 } option_byte; /* option<bool>, option<theme> */
 
 typedef struct {
+    uint8_t some;
+    uint64_t value;
+} option_u64;
+
+typedef struct {
+    uint8_t some;
+    double value;
+} option_double;
+
+typedef struct {
     toolbay_string src;
     option_string mime_type;
     list sizes; /* of toolbay_string */
@@ -44,13 +54,12 @@ typedef struct {
 } tool_definition;
 
 typedef struct {
-    uint8_t kind;
+    toolbay_string kind;
     option_string text, data, mime_type, uri, name, title, description;
-    uint8_t has_size;
-    uint64_t size;
+    option_u64 size;
     list audience; /* of bytes */
-    uint8_t has_priority;
-    double priority;
+    option_double priority;
+    option_string last_modified, members;
 } content;
 
 typedef struct {
@@ -74,8 +83,9 @@ typedef struct {
 _Static_assert(sizeof(icon) == 32, "icon");
 _Static_assert(sizeof(tool_definition) == 84, "tool-definition");
 _Static_assert(offsetof(tool_definition, icons) == 64, "tool-definition.icons");
-_Static_assert(sizeof(content) == 128, "content");
-_Static_assert(offsetof(content, audience) == 104, "content.audience");
+_Static_assert(sizeof(content) == 160, "content");
+_Static_assert(offsetof(content, audience) == 112, "content.audience");
+_Static_assert(offsetof(content, last_modified) == 136, "content.last-modified");
 _Static_assert(sizeof(answer) == 36, "result<output, failure>");
 
 /* --------------------------------------------------------------- exports */
@@ -144,7 +154,7 @@ static tool_definition lower_tool(const toolbay_tool *tool) {
     };
 }
 
-EXPORT("toolbay:plugin/tools@0.1.0#list-tools")
+EXPORT("toolbay:plugin/tools@0.2.0#list-tools")
 const list *toolbay_list_tools(void) {
     size_t count;
     const toolbay_tool *tools = toolbay_plugin(&count);
@@ -165,7 +175,7 @@ static list lower_audience(unsigned audience) {
 
 static content lower_block(const block *block) {
     return (content){
-        .kind = (uint8_t)block->kind,
+        .kind = toolbay_str(toolbay_block_names(block->kind).contract),
         .text = option(block->text),
         .data = bytes(block->data),
         .mime_type = option(block->mime_type),
@@ -173,11 +183,10 @@ static content lower_block(const block *block) {
         .name = option(block->name),
         .title = option(block->title),
         .description = option(block->description),
-        .has_size = block->size != NULL,
-        .size = block->size ? *block->size : 0,
+        .size = {block->size != NULL, block->size ? *block->size : 0},
         .audience = lower_audience(block->audience),
-        .has_priority = block->priority >= 0,
-        .priority = block->priority,
+        .priority = {block->priority >= 0, block->priority},
+        .last_modified = option(block->last_modified),
     };
 }
 
@@ -197,7 +206,7 @@ static answer lower(const toolbay_result *result) {
     };
 }
 
-EXPORT("toolbay:plugin/tools@0.1.0#call-tool")
+EXPORT("toolbay:plugin/tools@0.2.0#call-tool")
 const answer *toolbay_call_tool(const char *name, size_t name_size, const char *arguments, size_t arguments_size) {
     static answer answer;
     answer = lower(toolbay_run((toolbay_string){name, name_size}, (toolbay_string){arguments, arguments_size}));
@@ -206,7 +215,7 @@ const answer *toolbay_call_tool(const char *name, size_t name_size, const char *
 
 /* --------------------------------------------------------------- imports */
 
-#define HOST(name) __attribute__((import_module("toolbay:plugin/host@0.1.0"), import_name(name)))
+#define HOST(name) __attribute__((import_module("toolbay:plugin/host@0.2.0"), import_name(name)))
 
 HOST("log") void host_log(int32_t level, const char *message, size_t size);
 HOST("progress")

@@ -6,16 +6,22 @@
 
 #include "toolbay.h"
 
-/* In the order of the contract's `content-kind`. */
-typedef enum { BLOCK_TEXT, BLOCK_IMAGE, BLOCK_AUDIO, BLOCK_LINK, BLOCK_RESOURCE } block_kind;
+/* What a kind of block is called. */
+typedef struct {
+    const char *contract; /* in the contract */
+    const char *mcp;      /* in MCP, and so in tests */
+} block_names;
+
+block_names toolbay_block_names(toolbay_block_kind kind);
 
 /* One block of a result. A string without `data` is absent. */
 typedef struct {
-    block_kind kind;
+    toolbay_block_kind kind;
     toolbay_string text, data, mime_type, uri, name, title, description;
     const uint64_t *size;
     unsigned audience;
     double priority; /* negative is absent */
+    toolbay_string last_modified;
 } block;
 
 typedef enum { OUTCOME_OUTPUT, OUTCOME_INVALID, OUTCOME_FAILED } outcome;

@@ -34,7 +34,7 @@ toolbay_result *toolbay_failed(const char *format, ...) {
 }
 
 /* Adds a block that has a kind and no more. */
-static block *add(toolbay_result *result, block_kind kind) {
+static block *add(toolbay_result *result, toolbay_block_kind kind) {
     if (result->count == result->capacity) {
         result->capacity = result->capacity ? 2 * result->capacity : 4;
         result->blocks = toolbay_reallocate(result->blocks, result->capacity * sizeof *result->blocks);
@@ -48,18 +48,18 @@ toolbay_result *toolbay_text(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     toolbay_result *result = toolbay_output();
-    add(result, BLOCK_TEXT)->text = toolbay_format_list(format, arguments);
+    add(result, TOOLBAY_BLOCK_TEXT)->text = toolbay_format_list(format, arguments);
     va_end(arguments);
     return result;
 }
 
 toolbay_result *toolbay_add_text(toolbay_result *result, toolbay_string text) {
-    add(result, BLOCK_TEXT)->text = toolbay_copy(text.data, text.size);
+    add(result, TOOLBAY_BLOCK_TEXT)->text = toolbay_copy(text.data, text.size);
     return result;
 }
 
 static toolbay_result *add_media(
-    toolbay_result *result, block_kind kind, const void *bytes, size_t size, const char *mime_type) {
+    toolbay_result *result, toolbay_block_kind kind, const void *bytes, size_t size, const char *mime_type) {
     block *media = add(result, kind);
     media->data = toolbay_copy(bytes, size);
     media->mime_type = toolbay_copy_or_absent(mime_type);
@@ -67,15 +67,15 @@ static toolbay_result *add_media(
 }
 
 toolbay_result *toolbay_add_image(toolbay_result *result, const void *bytes, size_t size, const char *mime_type) {
-    return add_media(result, BLOCK_IMAGE, bytes, size, mime_type);
+    return add_media(result, TOOLBAY_BLOCK_IMAGE, bytes, size, mime_type);
 }
 
 toolbay_result *toolbay_add_audio(toolbay_result *result, const void *bytes, size_t size, const char *mime_type) {
-    return add_media(result, BLOCK_AUDIO, bytes, size, mime_type);
+    return add_media(result, TOOLBAY_BLOCK_AUDIO, bytes, size, mime_type);
 }
 
 toolbay_result *toolbay_add_link(toolbay_result *result, toolbay_link link) {
-    block *added = add(result, BLOCK_LINK);
+    block *added = add(result, TOOLBAY_BLOCK_LINK);
     added->uri = toolbay_copy_or_absent(link.uri);
     added->name = toolbay_copy_or_absent(link.name);
     added->title = toolbay_copy_or_absent(link.title);
@@ -91,7 +91,7 @@ toolbay_result *toolbay_add_link(toolbay_result *result, toolbay_link link) {
 
 toolbay_result *toolbay_add_text_resource(
     toolbay_result *result, const char *uri, toolbay_string text, const char *mime_type) {
-    block *resource = add(result, BLOCK_RESOURCE);
+    block *resource = add(result, TOOLBAY_BLOCK_RESOURCE);
     resource->uri = toolbay_copy_or_absent(uri);
     resource->text = toolbay_copy(text.data, text.size);
     resource->mime_type = toolbay_copy_or_absent(mime_type);
@@ -100,7 +100,7 @@ toolbay_result *toolbay_add_text_resource(
 
 toolbay_result *toolbay_add_binary_resource(
     toolbay_result *result, const char *uri, const void *bytes, size_t size, const char *mime_type) {
-    add_media(result, BLOCK_RESOURCE, bytes, size, mime_type);
+    add_media(result, TOOLBAY_BLOCK_RESOURCE, bytes, size, mime_type);
     result->blocks[result->count - 1].uri = toolbay_copy_or_absent(uri);
     return result;
 }
@@ -132,5 +132,10 @@ toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, doub
         last->audience = audience;
         last->priority = priority;
     }
+    return result;
+}
+
+toolbay_result *toolbay_set_last_modified(toolbay_result *result, const char *time) {
+    if (result->count) result->blocks[result->count - 1].last_modified = toolbay_copy_or_absent(time);
     return result;
 }

@@ -99,7 +99,7 @@ static const char *all_text(const toolbay_result *result) {
     toolbay_string text = {NULL, 0};
     for (size_t i = 0; i < result->count; i++) {
         const block *block = &result->blocks[i];
-        if (block->kind != BLOCK_TEXT) continue;
+        if (block->kind != TOOLBAY_BLOCK_TEXT) continue;
         text = text.data ? toolbay_format("%s\n%s", text.data, block->text.data) : block->text;
     }
     return text.data ? text.data : "";
@@ -119,16 +119,16 @@ toolbay_answer toolbay_test_call(const char *tool, const char *arguments) {
 }
 
 toolbay_block toolbay_test_block(toolbay_answer answer, size_t index) {
-    static const char *const kinds[] = {"text", "image", "audio", "resource_link", "resource"};
     if (index >= answer.count) toolbay_panic("block %zu of %zu", index, answer.count);
     const block *block = &answer.result->blocks[index];
     return (toolbay_block){
-        .kind = kinds[block->kind],
+        .kind = toolbay_block_names(block->kind).mcp,
         .text = block->text,
         .data = block->data,
         .mime_type = block->mime_type.data,
         .uri = block->uri.data,
         .name = block->name.data,
+        .last_modified = block->last_modified.data,
     };
 }
 

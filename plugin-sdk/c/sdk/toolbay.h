@@ -289,6 +289,16 @@ typedef struct {
     const uint64_t *size;    /* in bytes; or NULL */
 } toolbay_link;
 
+/* The kinds of block. Each has its names in blocks.c, and a type in the SDK for
+ * C++: without them a new kind does not compile. */
+typedef enum {
+    TOOLBAY_BLOCK_TEXT,
+    TOOLBAY_BLOCK_IMAGE,
+    TOOLBAY_BLOCK_AUDIO,
+    TOOLBAY_BLOCK_LINK,
+    TOOLBAY_BLOCK_RESOURCE
+} toolbay_block_kind;
+
 /* Each adds one block to a result and returns the result. */
 toolbay_result *toolbay_add_text(toolbay_result *result, toolbay_string text);
 toolbay_result *toolbay_add_image(toolbay_result *result, const void *bytes, size_t size, const char *mime_type);
@@ -312,6 +322,10 @@ enum { TOOLBAY_FOR_USER = 1, TOOLBAY_FOR_ASSISTANT = 2 };
 /* Says who the last block is for (TOOLBAY_FOR_..., added up; 0 is everyone) and
  * how much it matters, from 0 (optional) to 1 (required); negative says nothing. */
 toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, double priority);
+
+/* Says when what the last block shows was last changed, in ISO 8601:
+ * "2026-01-12T15:00:58Z". */
+toolbay_result *toolbay_set_last_modified(toolbay_result *result, const char *time);
 
 /* Ends the call at once, from however deep, as a crash with this message. */
 void toolbay_panic(const char *format, ...) TOOLBAY_PRINTF(1, 2) __attribute__((noreturn));

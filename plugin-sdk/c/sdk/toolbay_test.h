@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     const char *kind; /* "text", "image", "audio", "resource_link" or "resource" */
     toolbay_string text, data;
-    const char *mime_type, *uri, *name; /* or NULL */
+    const char *mime_type, *uri, *name, *last_modified; /* or NULL */
 } toolbay_block;
 
 /* Runs a tool with a JSON object. The schema is not checked: the host does that. */

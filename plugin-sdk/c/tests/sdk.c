@@ -70,6 +70,7 @@ static toolbay_result *everything(const void *) {
     const uint64_t size = 7;
     toolbay_result *result = toolbay_text("text %d", 1);
     toolbay_annotate(result, TOOLBAY_FOR_USER, 0.5);
+    toolbay_set_last_modified(result, "2026-01-12T15:00:58Z");
     toolbay_add_image(result, "png", 3, "image/png");
     toolbay_add_audio(result, "wav", 3, "audio/wav");
     toolbay_add_link(result, (toolbay_link){.uri = "https://example.com/a", .name = "a", .size = &size});
@@ -190,6 +191,8 @@ static void every_block_is_kept(void) {
     for (size_t i = 0; i < answer.count; i++) equal(toolbay_test_block(answer, i).kind, kinds[i]);
     equal(answer.text, "text 1\ntext 2");
     equal(answer.structured, "[1]");
+    equal(toolbay_test_block(answer, 0).last_modified, "2026-01-12T15:00:58Z");
+    assert(!toolbay_test_block(answer, 1).last_modified);
     equal(toolbay_test_block(answer, 1).mime_type, "image/png");
     equal(toolbay_test_block(answer, 3).uri, "https://example.com/a");
     equal(toolbay_test_block(answer, 4).text.data, "a note");

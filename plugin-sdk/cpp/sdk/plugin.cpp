@@ -4,6 +4,24 @@
 
 namespace {
 
+// A kind without a case is an error, whatever the project asks of its compiler.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+
+// Every kind of block has types here, and `output::add` takes them.
+[[maybe_unused]] constexpr void every_kind_has_a_type(toolbay_block_kind kind) {
+    using namespace toolbay;
+    switch (kind) {
+    case TOOLBAY_BLOCK_TEXT: static_assert(detail::block<std::string>); break;
+    case TOOLBAY_BLOCK_IMAGE: static_assert(detail::block<image>); break;
+    case TOOLBAY_BLOCK_AUDIO: static_assert(detail::block<audio>); break;
+    case TOOLBAY_BLOCK_LINK: static_assert(detail::block<link>); break;
+    case TOOLBAY_BLOCK_RESOURCE: static_assert(detail::block<text_resource> && detail::block<binary_resource>); break;
+    }
+}
+
+#pragma GCC diagnostic pop
+
 toolbay_hint hint(std::optional<bool> said) {
     if (!said) return TOOLBAY_UNSAID;
     return *said ? TOOLBAY_YES : TOOLBAY_NO;

@@ -148,6 +148,12 @@ class output {
         return std::move(*this);
     }
 
+    // Says when what the last block shows was last changed, in ISO 8601.
+    output &&last_modified(const std::string &time) && {
+        toolbay_set_last_modified(result_, time.c_str());
+        return std::move(*this);
+    }
+
     // Sets the structured content.
     template <typename T>
     output &&structured(const T &value) && {
@@ -174,6 +180,14 @@ class output {
 
     toolbay_result *result_;
 };
+
+namespace detail {
+
+// What a block can be made of.
+template <typename T>
+concept block = requires(const T &value) { output().add(value); };
+
+} // namespace detail
 
 // ------------------------------------------------------------------ the host
 
@@ -291,7 +305,7 @@ class handler {
     static constexpr bool is_expected<std::expected<T, failure>> = true;
 
     template <typename T>
-    static constexpr bool is_structured = detail::object<T> && !requires(T value) { output().add(value); };
+    static constexpr bool is_structured = detail::object<T> && !detail::block<T>;
 
     template <typename T>
     static std::string output_schema_of() {

@@ -18,7 +18,7 @@ namespace toolbay::test {
 // One block of a result; a member that its kind does not have is empty.
 struct block {
     std::string kind; // "text", "image", "audio", "resource_link" or "resource"
-    std::string text, data, mime_type, uri, name;
+    std::string text, data, mime_type, uri, name, last_modified;
 };
 
 // What a call came to.
@@ -39,7 +39,8 @@ inline answer call(const std::string &tool, const std::string &arguments = "{}")
     for (std::size_t i = 0; i < called.count; i++) {
         const toolbay_block block = toolbay_test_block(called, i);
         answer.blocks.push_back({block.kind, detail::text(block.text), detail::text(block.data),
-                                 text(block.mime_type), text(block.uri), text(block.name)});
+                                 text(block.mime_type), text(block.uri), text(block.name),
+                                 text(block.last_modified)});
     }
     return answer;
 }

@@ -48,6 +48,7 @@ toolbay::output everything() {
     return toolbay::output()
         .add("text 1")
         .annotate(toolbay::audience::user, 0.5)
+        .last_modified("2026-01-12T15:00:58Z")
         .add(toolbay::image{{1, 2, 3}})
         .add(toolbay::audio{{4}, "audio/wav"})
         .add(toolbay::link{.uri = "https://example.com/a", .name = "a", .size = 7})
@@ -171,6 +172,7 @@ void every_block_is_kept() {
     equal(kinds, "text image audio resource_link resource resource ");
     equal(answer.text, "text 1");
     equal(*answer.structured, "[1]");
+    equal(answer.blocks[0].last_modified, "2026-01-12T15:00:58Z");
     equal(answer.blocks[1].data, "\1\2\3");
     equal(answer.blocks[3].uri, "https://example.com/a");
     assert(answer.blocks[5].data.size() == 2);

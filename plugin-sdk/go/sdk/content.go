@@ -1,5 +1,7 @@
 package toolbay
 
+import "fmt"
+
 // Content is one block of a result. Make one with [Text], [Image], [Audio],
 // [Link], [TextResource] or [BinaryResource], and say more by its fields:
 //
@@ -30,19 +32,65 @@ type Content struct {
 	// Priority is how much the block matters, from 0.0 (optional) to 1.0
 	// (required), if it is said.
 	Priority *float64
+	// LastModified is when what the block shows was last changed, in ISO 8601:
+	// "2026-01-12T15:00:58Z".
+	LastModified string
 }
 
 // Kind is what a content block is.
 type Kind uint8
 
-// What a content block is.
+// What a content block is. A new kind goes above kindCount, and needs a line in
+// kinds.
 const (
 	TextKind Kind = iota
 	ImageKind
 	AudioKind
 	LinkKind
 	ResourceKind
+	kindCount
 )
+
+// body is what a block of some kind has even when it is empty.
+type body uint8
+
+const (
+	bodyText body = iota
+	bodyData
+	bodyTextOrData
+	noBody
+)
+
+// kinds has a line for each kind: its name in the contract, and its body.
+var kinds = [...]struct {
+	name string
+	body body
+}{
+	TextKind:     {"text", bodyText},
+	ImageKind:    {"image", bodyData},
+	AudioKind:    {"audio", bodyData},
+	LinkKind:     {"resource-link", noBody},
+	ResourceKind: {"embedded-resource", bodyTextOrData},
+}
+
+// A kind without a line in kinds does not compile.
+const _ = uint(len(kinds) - int(kindCount))
+
+// String is the kind's name in the contract.
+func (k Kind) String() string {
+	if k < kindCount {
+		return kinds[k].name
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// body is nothing if there is no such kind.
+func (k Kind) body() body {
+	if k < kindCount {
+		return kinds[k].body
+	}
+	return noBody
+}
 
 // Audience is who a content block is meant for.
 type Audience uint8

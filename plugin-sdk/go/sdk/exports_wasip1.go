@@ -8,7 +8,7 @@ import "unsafe"
 // eager: the host asks for the schemas once, when it loads the file.
 const eager = false
 
-//go:wasmexport toolbay:plugin/tools@0.1.0#list-tools
+//go:wasmexport toolbay:plugin/tools@0.2.0#list-tools
 func listTools() unsafe.Pointer {
 	beReady()
 	allowCollection()
@@ -18,7 +18,7 @@ func listTools() unsafe.Pointer {
 	})
 }
 
-//go:wasmexport toolbay:plugin/tools@0.1.0#call-tool
+//go:wasmexport toolbay:plugin/tools@0.2.0#call-tool
 func callTool(name unsafe.Pointer, nameLen uint32, arguments unsafe.Pointer, argumentsLen uint32) unsafe.Pointer {
 	tool, text := textAt(name, nameLen), textAt(arguments, argumentsLen)
 	received = nil
@@ -33,8 +33,8 @@ func callTool(name unsafe.Pointer, nameLen uint32, arguments unsafe.Pointer, arg
 
 // The host calls these when it has copied the answer.
 
-//go:wasmexport cabi_post_toolbay:plugin/tools@0.1.0#list-tools
+//go:wasmexport cabi_post_toolbay:plugin/tools@0.2.0#list-tools
 func listToolsDone(unsafe.Pointer) { lent = nil }
 
-//go:wasmexport cabi_post_toolbay:plugin/tools@0.1.0#call-tool
+//go:wasmexport cabi_post_toolbay:plugin/tools@0.2.0#call-tool
 func callToolDone(unsafe.Pointer) { lent = nil }

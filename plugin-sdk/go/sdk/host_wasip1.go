@@ -10,16 +10,16 @@ import (
 // What a plugin may ask of the host: the interface host of wit/plugin.wit in
 // the canonical ABI.
 
-//go:wasmimport toolbay:plugin/host@0.1.0 log
+//go:wasmimport toolbay:plugin/host@0.2.0 log
 func hostLog(level uint32, message string)
 
-//go:wasmimport toolbay:plugin/host@0.1.0 progress
+//go:wasmimport toolbay:plugin/host@0.2.0 progress
 func hostProgress(done float64, hasTotal bool, total float64, hasMessage bool, message string)
 
-//go:wasmimport toolbay:plugin/host@0.1.0 cancelled
+//go:wasmimport toolbay:plugin/host@0.2.0 cancelled
 func hostCancelled() bool
 
-//go:wasmimport toolbay:plugin/host@0.1.0 config-all
+//go:wasmimport toolbay:plugin/host@0.2.0 config-all
 func hostConfigAll(values unsafe.Pointer)
 
 // toolbayHost answers one call.

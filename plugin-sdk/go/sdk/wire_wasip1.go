@@ -53,22 +53,38 @@ type wireIcon struct {
 	theme    uint8
 }
 
-type wireContent struct {
-	_           structs.HostLayout
-	kind        uint8
-	text        wireOption
-	data        wireOption
-	mimeType    wireOption
-	uri         wireOption
-	name        wireOption
-	title       wireOption
-	description wireOption
-	hasSize     uint8
-	size        uint64
-	audience    wireList
-	hasPriority uint8
-	priority    float64
+// wireNumber is an option of a number, which is aligned as the number is.
+type wireNumber[N uint64 | float64] struct {
+	_     structs.HostLayout
+	some  uint8
+	value N
 }
+
+type wireContent struct {
+	_            structs.HostLayout
+	kind         wireList
+	text         wireOption
+	data         wireOption
+	mimeType     wireOption
+	uri          wireOption
+	name         wireOption
+	title        wireOption
+	description  wireOption
+	size         wireNumber[uint64]
+	audience     wireList
+	priority     wireNumber[float64]
+	lastModified wireOption
+	members      wireOption
+}
+
+// A layout that is not the contract's does not compile.
+var (
+	_ = [1]struct{}{}[unsafe.Sizeof(wireDefinition{})-84]
+	_ = [1]struct{}{}[unsafe.Offsetof(wireContent{}.audience)-112]
+	_ = [1]struct{}{}[unsafe.Offsetof(wireContent{}.lastModified)-136]
+	_ = [1]struct{}{}[unsafe.Sizeof(wireContent{})-160]
+	_ = [1]struct{}{}[unsafe.Sizeof(wireOutput{})-36]
+)
 
 type wireOutput struct {
 	_          structs.HostLayout
@@ -193,27 +209,32 @@ func (l *loan) content(blocks []Content) wireList {
 	wired := make([]wireContent, 0, len(blocks))
 	for _, block := range blocks {
 		wire := wireContent{
-			kind:        uint8(block.Kind),
-			text:        l.said(block.Text),
-			mimeType:    l.said(block.MIMEType),
-			uri:         l.said(block.URI),
-			name:        l.said(block.Name),
-			title:       l.said(block.Title),
-			description: l.said(block.Description),
-			hasSize:     bit(block.Size > 0),
-			size:        block.Size,
-			audience:    listOf(l, block.Audience),
+			kind:         l.text(block.Kind.String()),
+			text:         l.said(block.Text),
+			mimeType:     l.said(block.MIMEType),
+			uri:          l.said(block.URI),
+			name:         l.said(block.Name),
+			title:        l.said(block.Title),
+			description:  l.said(block.Description),
+			size:         wireNumber[uint64]{some: bit(block.Size > 0), value: block.Size},
+			audience:     listOf(l, block.Audience),
+			lastModified: l.said(block.LastModified),
 		}
-		// What a block must have, it has even when it is empty.
-		isData := block.Kind == ImageKind || block.Kind == AudioKind
-		if isData || block.Data != nil {
+		body := block.Kind.body()
+		if body == bodyTextOrData {
+			body = bodyData
+			if block.Data == nil {
+				body = bodyText
+			}
+		}
+		if body == bodyData || block.Data != nil {
 			wire.data = wireOption{some: 1, value: listOf(l, block.Data)}
 		}
-		if block.Kind == TextKind || block.Kind == ResourceKind && block.Data == nil {
+		if body == bodyText {
 			wire.text = wireOption{some: 1, value: l.text(block.Text)}
 		}
 		if block.Priority != nil {
-			wire.hasPriority, wire.priority = 1, *block.Priority
+			wire.priority = wireNumber[float64]{some: 1, value: *block.Priority}
 		}
 		wired = append(wired, wire)
 	}

@@ -103,6 +103,18 @@ func TestResults(t *testing.T) {
 	same(t, string(reply.Structured)+fmt.Sprint(err), `{"name":"n"}<nil>`)
 }
 
+func TestKinds(t *testing.T) {
+	blocks := []toolbay.Content{
+		toolbay.Text("a"), toolbay.Image(nil, "image/png"), toolbay.Audio(nil, "audio/wav"), toolbay.Link("a:", "a"),
+		toolbay.TextResource("a:", "b", ""),
+	}
+	same(t, fmt.Sprint(blocks[0].Kind, blocks[1].Kind, blocks[2].Kind), "text image audio")
+	same(t, fmt.Sprint(blocks[3].Kind, blocks[4].Kind), "resource-link embedded-resource")
+	same(t, fmt.Sprint(toolbay.BinaryResource("a:", nil, "").Kind), "embedded-resource")
+	// Another kind needs a block above.
+	same(t, fmt.Sprint(toolbay.Kind(len(blocks))), "kind 5")
+}
+
 func TestResultsThatCannotBe(t *testing.T) {
 	_, err := answer[*named](nil)
 	contains(t, fmt.Sprint(err), "the tool returned nil")

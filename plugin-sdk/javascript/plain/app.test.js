@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { texts } from './app.js';
+import { texts } from './src/app.js';
 
 test('greets', () => {
   assert.equal(texts.greet('Ada'), 'Hello, Ada.');

@@ -1,7 +1,7 @@
 // The component's own end: what the host calls, and what JavaScript expects to
 // find around it. The build puts this module before the author's.
 
-import host from 'toolbay:plugin/host@0.1.0';
+import host from 'toolbay:plugin/host@0.2.0';
 import random from 'wasi:random/random@0.2.0';
 import { failure, inspect, InvalidArguments } from './failure.js';
 import { consoleOf, Host } from './host.js';

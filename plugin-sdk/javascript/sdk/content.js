@@ -1,29 +1,41 @@
 // The blocks of a result, and how they cross to the host.
 
 /**
- * What a member of a block must be. The runtime ends the whole instance over a
- * value of another type; here the author still gets a message.
+ * The kinds of block, and the members of each; `?` marks those that may be left
+ * out. A new kind begins with a line here. The tests then fail until there is
+ * also a function that makes it (below, and in index.js), and until `Kinds` in
+ * index.d.ts has it.
  */
-const MEMBERS = {
-  text: 'string',
-  mimeType: 'string',
-  uri: 'string',
-  name: 'string',
-  title: 'string',
-  description: 'string',
-  size: 'number',
-  priority: 'number',
+export const KINDS = {
+  text: { text: 'string' },
+  image: { data: 'bytes', mimeType: 'string' },
+  audio: { data: 'bytes', mimeType: 'string' },
+  'resource-link': {
+    uri: 'string',
+    name: 'string',
+    title: 'string?',
+    description: 'string?',
+    mimeType: 'string?',
+    size: 'number?',
+  },
+  'embedded-resource': { uri: 'string', text: 'string?', data: 'bytes?', mimeType: 'string?' },
 };
 
-/** One block, shaped as the contract's record `content`. */
+/** What a block of any kind may have besides. */
+const OPTIONS = { priority: 'number?', lastModified: 'string?' };
+
+/**
+ * One block, shaped as the contract's record `content`. The runtime ends the
+ * whole instance over a member of another type; here the author still gets a
+ * message.
+ */
 export class Content {
-  constructor(kind, members, { audience = [], priority } = {}) {
+  constructor(kind, members, { audience = [], priority, lastModified } = {}) {
     this.kind = kind;
-    for (const [key, value] of Object.entries({ ...members, priority })) {
-      if (value === undefined) continue;
-      const type = MEMBERS[key];
-      if (type && typeof value !== type) throw new TypeError(`\`${key}\` of a block is a ${type}, not ${typeof value}`);
-      this[key] = type === 'string' ? value.toWellFormed() : value;
+    const given = { ...members, priority, lastModified };
+    for (const [key, type] of Object.entries({ ...KINDS[kind], ...OPTIONS })) {
+      const value = member(key, type, given[key]);
+      if (value !== undefined) this[key] = value;
     }
     this.audience = [audience].flat();
     for (const who of this.audience) {
@@ -31,6 +43,15 @@ export class Content {
       throw new TypeError(`\`audience\` is 'user' or 'assistant', not ${who}`);
     }
   }
+}
+
+/** `value` as it crosses, if it is of the type that the member has. */
+function member(key, type, value) {
+  if (value === undefined && type.endsWith('?')) return undefined;
+  const expected = type.replace('?', '');
+  if (expected === 'bytes') return bytes(value);
+  if (typeof value !== expected) throw new TypeError(`\`${key}\` of a block is a ${expected}, not ${typeof value}`);
+  return expected === 'string' ? value.toWellFormed() : value;
 }
 
 /** What `reply` makes: an answer of several parts. */
@@ -44,9 +65,9 @@ export class Reply {
 
 export const text = (value, options) => new Content('text', { text: value }, options);
 
-export const image = (data, mimeType, options) => new Content('image', { data: bytes(data), mimeType }, options);
+export const image = (data, mimeType, options) => new Content('image', { data, mimeType }, options);
 
-export const audio = (data, mimeType, options) => new Content('audio', { data: bytes(data), mimeType }, options);
+export const audio = (data, mimeType, options) => new Content('audio', { data, mimeType }, options);
 
 export function resourceLink(uri, name, options = {}) {
   const { title, description, mimeType, size } = options;

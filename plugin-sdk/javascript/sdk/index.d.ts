@@ -87,12 +87,14 @@ export declare const t: {
   json<T = unknown>(schema: Record<string, unknown>): Schema<T>;
 };
 
-/** Whom a block is for, and how much it matters. */
+/** Whom a block is for, how much it matters, and how old it is. */
 export interface BlockOptions {
   /** Everyone, if left out. */
   audience?: 'user' | 'assistant' | ('user' | 'assistant')[];
   /** From 0 (optional) to 1 (required). */
   priority?: number;
+  /** When what the block shows was last changed, in ISO 8601: `2026-01-12T15:00:58Z`. */
+  lastModified?: string;
 }
 
 export interface ResourceOptions extends BlockOptions {
@@ -107,34 +109,59 @@ export interface LinkOptions extends ResourceOptions {
   size?: number;
 }
 
-/** One block of a result. */
-export declare class Content {
-  private constructor();
-  readonly kind: 'text' | 'image' | 'audio' | 'resource-link' | 'embedded-resource';
-  readonly text?: string;
-  readonly data?: Uint8Array;
-  readonly mimeType?: string;
-  readonly uri?: string;
-  readonly name?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly size?: number;
-  readonly audience: ('user' | 'assistant')[];
-  readonly priority?: number;
+/** The kinds of block, and the members of each. */
+interface Kinds {
+  text: { readonly text: string };
+  image: { readonly data: Uint8Array; readonly mimeType: string };
+  audio: { readonly data: Uint8Array; readonly mimeType: string };
+  'resource-link': {
+    readonly uri: string;
+    readonly name: string;
+    readonly title?: string;
+    readonly description?: string;
+    readonly mimeType?: string;
+    readonly size?: number;
+  };
+  'embedded-resource': {
+    readonly uri: string;
+    readonly text?: string;
+    readonly data?: Uint8Array;
+    readonly mimeType?: string;
+  };
 }
+
+/** Every member that some kind has. */
+type Member = { [K in keyof Kinds]: keyof Kinds[K] }[keyof Kinds];
+
+declare const made: unique symbol;
+
+/** A block of one kind. The members of other kinds are there to be asked for, and undefined. */
+type Block<K extends keyof Kinds> = Flat<
+  {
+    /** Only the functions below make blocks. */
+    readonly [made]: true;
+    readonly kind: K;
+    readonly audience: ('user' | 'assistant')[];
+    readonly priority?: number;
+    readonly lastModified?: string;
+  } & Kinds[K] & { readonly [M in Exclude<Member, keyof Kinds[K]>]?: undefined }
+>;
+
+/** One block of a result. Its `kind` says which members it has. */
+export type Content = { [K in keyof Kinds]: Block<K> }[keyof Kinds];
 
 type Bytes = ArrayBuffer | ArrayBufferView;
 
 /** A text with options; a plain string does otherwise. */
-export declare function text(value: string, options?: BlockOptions): Content;
+export declare function text(value: string, options?: BlockOptions): Block<'text'>;
 /** A picture: its bytes, not base64, and such as `image/png`. */
-export declare function image(data: Bytes, mimeType: string, options?: BlockOptions): Content;
+export declare function image(data: Bytes, mimeType: string, options?: BlockOptions): Block<'image'>;
 /** A sound: its bytes, not base64, and such as `audio/wav`. */
-export declare function audio(data: Bytes, mimeType: string, options?: BlockOptions): Content;
+export declare function audio(data: Bytes, mimeType: string, options?: BlockOptions): Block<'audio'>;
 /** Something whose bytes, or text, are here. */
-export declare function resource(uri: string, body: string | Bytes, options?: ResourceOptions): Content;
+export declare function resource(uri: string, body: string | Bytes, options?: ResourceOptions): Block<'embedded-resource'>;
 /** Something that the client can fetch. */
-export declare function resourceLink(uri: string, name: string, options?: LinkOptions): Content;
+export declare function resourceLink(uri: string, name: string, options?: LinkOptions): Block<'resource-link'>;
 
 /** An answer of several parts. Made by {@link reply}. */
 export declare class Reply<T> {

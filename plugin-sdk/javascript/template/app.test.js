@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { call } from 'toolbay/testing';
-import { count, greet } from './app.js';
+import { count, greet } from './src/app.js';
 
 test('greets', async () => {
   assert.equal((await call(greet, { name: 'Ada' })).text, 'Hello, Ada.');

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { KINDS } from '../sdk/content.js';
 import { call } from '../sdk/testing.js';
 import { audio, image, reply, resource, resourceLink, t, text, tool } from '../sdk/index.js';
 
@@ -13,9 +15,44 @@ test('a tool answers with nothing, a text, blocks or an object', async () => {
   assert.deepEqual((await answered({ a: [1] })).structured, { a: [1] });
 });
 
+/** A block of each kind, with every member that it may have. */
+const BLOCKS = {
+  text: [text('a')],
+  image: [image(Uint8Array.of(1), 'image/png')],
+  audio: [audio(Uint8Array.of(1), 'audio/wav')],
+  'resource-link': [
+    resourceLink('memo:a', 'a', { title: 'A', description: 'The a.', mimeType: 'text/plain', size: 1 }),
+  ],
+  'embedded-resource': [
+    resource('memo:a', 'b', { mimeType: 'text/plain' }),
+    resource('memo:a', Uint8Array.of(1), { mimeType: 'text/plain' }),
+  ],
+};
+
+test('every kind has a function that makes it, and that takes every member of the kind', () => {
+  assert.deepEqual(Object.keys(BLOCKS), Object.keys(KINDS));
+  for (const [kind, blocks] of Object.entries(BLOCKS)) {
+    for (const block of blocks) assert.equal(block.kind, kind);
+    const members = new Set(['kind', 'audience', ...Object.keys(KINDS[kind])]);
+    assert.deepEqual(new Set(blocks.flatMap(Object.keys)), members);
+  }
+});
+
+test('the types have every kind, with the same members', async () => {
+  const types = await readFile(new URL('../sdk/index.d.ts', import.meta.url), 'utf8');
+  const [, body] = /^interface Kinds \{\n(.*?)^\}/ms.exec(types);
+  const declared = {};
+  for (const [, kind, members] of body.matchAll(/^  '?([\w-]+)'?: \{(.*?)\};$/gms)) {
+    const named = [...members.matchAll(/readonly (\w+)(\??): (\w+)/g)];
+    const type = { Uint8Array: 'bytes' };
+    declared[kind] = Object.fromEntries(named.map(([, key, may, of]) => [key, (type[of] ?? of) + may]));
+  }
+  assert.deepEqual(declared, KINDS);
+});
+
 test('every kind of block crosses with the members of its kind', async () => {
   const { content } = await answered([
-    text('a', { audience: 'assistant', priority: 1 }),
+    text('a', { audience: 'assistant', priority: 1, lastModified: '2026-01-12T15:00:58Z' }),
     image(Uint8Array.of(0, 1, 2, 3).subarray(1, 3), 'image/png'),
     audio(Uint8Array.of(4).buffer, 'audio/wav'),
     resource('memo:a', 'b', { mimeType: 'text/plain' }),
@@ -25,7 +62,14 @@ test('every kind of block crosses with the members of its kind', async () => {
   assert.deepEqual(
     content.map((block) => ({ ...block, data: block.data && [...block.data] })),
     [
-      { kind: 'text', text: 'a', audience: ['assistant'], priority: 1, data: undefined },
+      {
+        kind: 'text',
+        text: 'a',
+        priority: 1,
+        lastModified: '2026-01-12T15:00:58Z',
+        audience: ['assistant'],
+        data: undefined,
+      },
       { kind: 'image', data: [1, 2], mimeType: 'image/png', audience: [] },
       { kind: 'audio', data: [4], mimeType: 'audio/wav', audience: [] },
       { kind: 'embedded-resource', uri: 'memo:a', text: 'b', mimeType: 'text/plain', audience: [], data: undefined },
@@ -73,5 +117,8 @@ test('a block of wrong parts is refused where it is made', () => {
   assert.throws(() => text(5), /`text` of a block is a string, not number/);
   assert.throws(() => text('a', { audience: 'model' }), /'user' or 'assistant'/);
   assert.throws(() => image('iVBOR', 'image/png'), /Uint8Array/);
+  assert.throws(() => image(Uint8Array.of(1)), /`mimeType` of a block is a string, not undefined/);
+  assert.throws(() => resource('memo:a'), /Uint8Array/);
+  assert.throws(() => text('a', { lastModified: new Date() }), /`lastModified` of a block is a string, not object/);
   assert.throws(() => resourceLink('a:b', 'c', { size: 1.5 }), /a number of bytes, not 1.5/);
 });

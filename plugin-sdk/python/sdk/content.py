@@ -17,6 +17,8 @@ class Content:
     audience: Audience | Sequence[Audience] = field(default=(), kw_only=True)
     #: How much it matters, from 0.0 (optional) to 1.0 (required).
     priority: float | None = field(default=None, kw_only=True)
+    #: When what it shows was last changed, in ISO 8601: `2026-01-12T15:00:58Z`.
+    last_modified: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not set(audience_of(self)) <= set(get_args(Audience)):

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Union
 
 from . import shapes
+from .block import Block, known
 from .content import Content, Output, Text
 from .encode import encode
 from .errors import DefinitionError
@@ -63,7 +64,7 @@ def _promised(hint: Any, reader: Reader, where: str) -> Shape | None:
 class Answer:
     """A result as it crosses to the host: structured content and `_meta` are JSON."""
 
-    content: list[Content]
+    content: list[Block]
     structured: str | None
     meta: str | None
 
@@ -76,7 +77,7 @@ def answer(value: Any) -> Answer:
         output = Output()
         _add(output, value)
     return Answer(
-        [Text(block) if isinstance(block, str) else block for block in output.content],
+        [Text(block) if isinstance(block, str) else known(block) for block in output.content],
         None if output.structured is None else encode(output.structured),
         encode(output.meta) if output.meta else None,
     )

@@ -10,7 +10,8 @@ from typing import Any, overload
 
 from wit_world.imports import host, types
 
-from .content import Audio, Content, Image, Resource, ResourceLink, Text, audience_of
+from .block import Block, fields
+from .content import audience_of
 from .definition import Icon, Tool
 from .encode import encode
 from .host import Level, Nothing, current
@@ -63,45 +64,22 @@ def output(answer: Answer) -> types.Output:
     return types.Output([_block(block) for block in answer.content], text(answer.structured), text(answer.meta))
 
 
-def _block(block: Content) -> types.Content:
-    if isinstance(block, Text):
-        made = _empty(types.ContentKind.TEXT, block)
-        made.text = text(block.text)
-    elif isinstance(block, (Image, Audio)):
-        made = _empty(types.ContentKind.IMAGE if isinstance(block, Image) else types.ContentKind.AUDIO, block)
-        made.data = bytes(block.data)
-        made.mime_type = text(block.mime_type)
-    elif isinstance(block, ResourceLink):
-        made = _empty(types.ContentKind.RESOURCE_LINK, block)
-        made.uri, made.name, made.size = text(block.uri), text(block.name), block.size
-        made.title, made.description = text(block.title), text(block.description)
-        made.mime_type = text(block.mime_type)
-    elif isinstance(block, Resource):
-        made = _empty(types.ContentKind.EMBEDDED_RESOURCE, block)
-        made.uri, made.mime_type = text(block.uri), text(block.mime_type)
-        if isinstance(block.contents, str):
-            made.text = text(block.contents)
-        else:
-            made.data = bytes(block.contents)
-    else:
-        raise TypeError(f"a block of content is a `Text`, `Image` or the like, not a `{type(block).__name__}`")
-    return made
-
-
-def _empty(kind: types.ContentKind, block: Content) -> types.Content:
-    """A block with what all kinds have."""
+def _block(block: Block) -> types.Content:
+    found = fields(block)
     return types.Content(
-        kind=kind,
-        text=None,
-        data=None,
-        mime_type=None,
-        uri=None,
-        name=None,
-        title=None,
-        description=None,
-        size=None,
+        kind=found.kind,
+        text=text(found.text),
+        data=found.data,
+        mime_type=text(found.mime_type),
+        uri=text(found.uri),
+        name=text(found.name),
+        title=text(found.title),
+        description=text(found.description),
+        size=found.size,
         audience=[types.Audience[who.upper()] for who in audience_of(block)],
         priority=None if block.priority is None else float(block.priority),
+        last_modified=text(block.last_modified),
+        members=None,
     )
 
 

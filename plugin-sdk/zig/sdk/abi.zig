@@ -62,7 +62,7 @@ pub const ToolDefinition = extern struct {
 };
 
 pub const Content = extern struct {
-    kind: enum(u8) { text, image, audio, resource_link, embedded_resource },
+    kind: String,
     text: Option(String),
     data: Option(String),
     mime_type: Option(String),
@@ -73,6 +73,8 @@ pub const Content = extern struct {
     size: Option(u64),
     audience: List(u8),
     priority: Option(f64),
+    last_modified: Option(String),
+    members: Option(String),
 };
 
 pub const Output = extern struct {
@@ -101,8 +103,9 @@ comptime {
         std.debug.assert(@sizeOf(Icon) == 32);
         std.debug.assert(@sizeOf(ToolDefinition) == 84);
         std.debug.assert(@offsetOf(ToolDefinition, "icons") == 64);
-        std.debug.assert(@sizeOf(Content) == 128);
-        std.debug.assert(@offsetOf(Content, "audience") == 104);
+        std.debug.assert(@sizeOf(Content) == 160);
+        std.debug.assert(@offsetOf(Content, "audience") == 112);
+        std.debug.assert(@offsetOf(Content, "last_modified") == 136);
         std.debug.assert(@sizeOf(Answer) == 36);
     }
 }
@@ -158,18 +161,21 @@ pub fn answer(arena: Allocator, from: toolbay.Output) Allocator.Error!Answer {
 }
 
 fn content(arena: Allocator, from: toolbay.Content) Allocator.Error!Content {
-    const kind: @FieldType(Content, "kind") = switch (from) {
-        .text => .text,
-        .image => .image,
-        .audio => .audio,
-        .link => .resource_link,
-        .text_resource, .binary_resource => .embedded_resource,
+    const kind = switch (from) {
+        .text => "text",
+        .image => "image",
+        .audio => "audio",
+        .link => "resource-link",
+        .text_resource, .binary_resource => "embedded-resource",
     };
     switch (from) {
         inline else => |block| {
+            inline for (comptime std.meta.fieldNames(@TypeOf(block))) |name| {
+                if (!@hasField(Content, name)) @compileError("the contract has no field for `" ++ name ++ "` of " ++ @typeName(@TypeOf(block)));
+            }
             const audience: []const u8 = @ptrCast(block.audience);
             return .{
-                .kind = kind,
+                .kind = .of(kind),
                 .text = try optional(arena, get(block, "text")),
                 .data = .of(if (get(block, "data")) |data| String.of(data) else null),
                 .mime_type = try optional(arena, get(block, "mime_type")),
@@ -180,6 +186,8 @@ fn content(arena: Allocator, from: toolbay.Content) Allocator.Error!Content {
                 .size = .of(if (@hasField(@TypeOf(block), "size")) block.size else null),
                 .audience = .of(audience),
                 .priority = .of(block.priority),
+                .last_modified = try optional(arena, block.last_modified),
+                .members = .of(null),
             };
         },
     }

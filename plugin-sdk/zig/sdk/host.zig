@@ -12,11 +12,11 @@ pub const real = builtin.cpu.arch.isWasm();
 const stand_in = toolbay.testing.host;
 
 const imports = struct {
-    extern "toolbay:plugin/host@0.1.0" fn log(level: i32, message: [*]const u8, len: usize) void;
-    extern "toolbay:plugin/host@0.1.0" fn progress(done: f64, has_total: bool, total: f64, has_message: bool, message: [*]const u8, len: usize) void;
-    extern "toolbay:plugin/host@0.1.0" fn cancelled() bool;
-    extern "toolbay:plugin/host@0.1.0" fn config(key: [*]const u8, len: usize, value: *abi.Option(abi.List(u8))) void;
-    extern "toolbay:plugin/host@0.1.0" fn @"config-all"(settings: *abi.List([2]abi.List(u8))) void;
+    extern "toolbay:plugin/host@0.2.0" fn log(level: i32, message: [*]const u8, len: usize) void;
+    extern "toolbay:plugin/host@0.2.0" fn progress(done: f64, has_total: bool, total: f64, has_message: bool, message: [*]const u8, len: usize) void;
+    extern "toolbay:plugin/host@0.2.0" fn cancelled() bool;
+    extern "toolbay:plugin/host@0.2.0" fn config(key: [*]const u8, len: usize, value: *abi.Option(abi.List(u8))) void;
+    extern "toolbay:plugin/host@0.2.0" fn @"config-all"(settings: *abi.List([2]abi.List(u8))) void;
 };
 
 /// Where the host's strings go, and all that a call needs.

@@ -14,8 +14,8 @@ const arena = toolbay.memory;
 
 comptime {
     @export(&reallocate, .{ .name = "cabi_realloc" });
-    @export(&listTools, .{ .name = "toolbay:plugin/tools@0.1.0#list-tools" });
-    @export(&callTool, .{ .name = "toolbay:plugin/tools@0.1.0#call-tool" });
+    @export(&listTools, .{ .name = "toolbay:plugin/tools@0.2.0#list-tools" });
+    @export(&callTool, .{ .name = "toolbay:plugin/tools@0.2.0#call-tool" });
 }
 
 /// Memory that the host writes strings into.

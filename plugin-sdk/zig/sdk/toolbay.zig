@@ -136,6 +136,8 @@ pub const Text = struct {
     audience: []const Audience = &.{},
     /// How much it matters, from 0 to 1.
     priority: ?f64 = null,
+    /// When what it shows was last changed, in ISO 8601: `2026-01-12T15:00:58Z`.
+    last_modified: ?[]const u8 = null,
 };
 
 pub const Image = struct {
@@ -143,6 +145,7 @@ pub const Image = struct {
     mime_type: []const u8 = "image/png",
     audience: []const Audience = &.{},
     priority: ?f64 = null,
+    last_modified: ?[]const u8 = null,
 };
 
 pub const Audio = struct {
@@ -150,6 +153,7 @@ pub const Audio = struct {
     mime_type: []const u8 = "audio/wav",
     audience: []const Audience = &.{},
     priority: ?f64 = null,
+    last_modified: ?[]const u8 = null,
 };
 
 /// Something that the client can fetch.
@@ -162,6 +166,7 @@ pub const Link = struct {
     size: ?u64 = null,
     audience: []const Audience = &.{},
     priority: ?f64 = null,
+    last_modified: ?[]const u8 = null,
 };
 
 /// Something whose text is here.
@@ -171,6 +176,7 @@ pub const TextResource = struct {
     mime_type: ?[]const u8 = null,
     audience: []const Audience = &.{},
     priority: ?f64 = null,
+    last_modified: ?[]const u8 = null,
 };
 
 /// Something whose bytes are here.
@@ -180,9 +186,10 @@ pub const BinaryResource = struct {
     mime_type: ?[]const u8 = null,
     audience: []const Audience = &.{},
     priority: ?f64 = null,
+    last_modified: ?[]const u8 = null,
 };
 
-/// One block of a result.
+/// One block of a result. A new kind begins here; the compiler then asks `abi.zig` for its name and its fields.
 pub const Content = union(enum) {
     text: Text,
     image: Image,

@@ -3,7 +3,7 @@ const std = @import("std");
 pub fn build(b: *std.Build) void {
     const toolbay = b.createModule(.{ .root_source_file = b.path("toolbay/toolbay.zig") });
     const plugin: std.Build.Module.CreateOptions = .{
-        .root_source_file = b.path("{{ident}}.zig"),
+        .root_source_file = b.path("src/{{ident}}.zig"),
         .imports = &.{.{ .name = "toolbay", .module = toolbay }},
     };
 

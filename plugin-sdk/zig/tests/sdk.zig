@@ -51,7 +51,7 @@ fn giveBack(args: All) All {
 
 fn everything(context: *toolbay.Call) !toolbay.Output {
     const content = try context.arena.dupe(toolbay.Content, &.{
-        .{ .text = .{ .text = "text 1", .audience = &.{.user}, .priority = 0.5 } },
+        .{ .text = .{ .text = "text 1", .audience = &.{.user}, .priority = 0.5, .last_modified = "2026-01-12T15:00:58Z" } },
         .{ .image = .{ .data = "png" } },
         .{ .audio = .{ .data = "wav" } },
         .{ .link = .{ .uri = "https://example.com/a", .name = "a", .size = 7 } },
@@ -171,6 +171,24 @@ test "every block is kept" {
     const tuple = (try call(&tools, "both", .{})).output;
     try std.testing.expectEqual(2, tuple.content.len);
     try equal("{\"latitude\":1,\"label\":null}", tuple.structured.?);
+}
+
+test "every block crosses as the contract has it" {
+    const output = (try call(&tools, "everything", .{})).output;
+    const crossed = (try toolbay.abi.answer(std.heap.page_allocator, output)).value.output.content.slice();
+    const kinds = [_][]const u8{ "text", "image", "audio", "resource-link", "embedded-resource", "embedded-resource" };
+    // Another kind needs a block in `everything`.
+    try std.testing.expectEqual(@typeInfo(toolbay.Content).@"union".field_names.len, kinds.len);
+    for (kinds, crossed) |kind, content| try equal(kind, content.kind.slice());
+
+    try equal("text 1", crossed[0].text.value.slice());
+    try equal("2026-01-12T15:00:58Z", crossed[0].last_modified.value.slice());
+    try std.testing.expectEqual(0.5, crossed[0].priority.value);
+    try std.testing.expect(!crossed[0].data.some and !crossed[1].last_modified.some);
+    try equal("png", crossed[1].data.value.slice());
+    try equal("image/png", crossed[1].mime_type.value.slice());
+    try std.testing.expectEqual(7, crossed[3].size.value);
+    try equal("a note", crossed[4].text.value.slice());
 }
 
 test "the host answers" {

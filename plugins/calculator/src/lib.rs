@@ -9,6 +9,15 @@ use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct Summands {
+    /// The first number.
+    a: f64,
+    /// The second number.
+    b: f64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Numbers {
     /// The numbers, such as `[1, 2.5, -3]`.
     #[schemars(length(min = 1, max = 100_000))]
@@ -21,11 +30,24 @@ struct Sum {
     sum: f64,
 }
 
-/// Adds numbers.
+#[derive(Serialize, JsonSchema)]
+struct Total {
+    /// The total.
+    total: f64,
+}
+
+/// Adds two numbers. For more of them, use `calculate_total`.
 #[tool(title = "Sum", read_only, idempotent, open_world = false)]
-fn calculate_sum(args: Numbers) -> Result<Json<Sum>> {
-    let sum = finite(statistics::sum(&args.numbers))?;
+fn calculate_sum(args: Summands) -> Result<Json<Sum>> {
+    let sum = finite(args.a + args.b)?;
     Ok(Json(Sum { sum }))
+}
+
+/// Adds up a list of numbers, with a correction for rounding.
+#[tool(title = "Total", read_only, idempotent, open_world = false)]
+fn calculate_total(args: Numbers) -> Result<Json<Total>> {
+    let total = finite(statistics::sum(&args.numbers))?;
+    Ok(Json(Total { total }))
 }
 
 /// Describes numbers: how many there are, their sum, mean, median, smallest,
@@ -78,7 +100,7 @@ fn finite(value: f64) -> Result<f64> {
     Ok(value)
 }
 
-export!(calculate_sum, calculate_statistics, evaluate);
+export!(calculate_sum, calculate_total, calculate_statistics, evaluate);
 
 #[cfg(test)]
 mod tests {
@@ -86,15 +108,21 @@ mod tests {
     use toolbay_plugin::{serde_json::json, test};
 
     #[test]
-    fn adds() {
-        let Json(sum) = calculate_sum(Numbers { numbers: vec![1.0, 2.5] }).unwrap();
-        assert_eq!(sum.sum.to_string(), "3.5");
+    fn adds_two_numbers() {
+        let output = test::call::<calculate_sum>(json!({"a": 1, "b": 2.5}), &Context::test()).unwrap();
+        assert_eq!(output.json(), Some(json!({"sum": 3.5})));
+    }
+
+    #[test]
+    fn adds_up_a_list() {
+        let output = test::call::<calculate_total>(json!({"numbers": [0.1, 0.2, 0.3]}), &Context::test()).unwrap();
+        assert_eq!(output.json(), Some(json!({"total": 0.6})));
     }
 
     #[test]
     fn an_overflow_is_an_error() {
-        let numbers = vec![f64::MAX, f64::MAX];
-        assert!(calculate_sum(Numbers { numbers }).is_err());
+        assert!(calculate_sum(Summands { a: f64::MAX, b: f64::MAX }).is_err());
+        assert!(calculate_total(Numbers { numbers: vec![f64::MAX, f64::MAX] }).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 // error that does not come is an error.
 
 import { audio, image, InvalidArguments, reply, resource, resourceLink, t, text, tool } from 'toolbay';
-import type { Given, Infer } from 'toolbay';
+import type { Content, Given, Infer } from 'toolbay';
 import { call } from 'toolbay/testing';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -72,6 +72,29 @@ tool({ name: 'b', handler: () => 5 });
 tool({ name: 'b', input: { x: 'string' }, handler: () => 'one' });
 // @ts-expect-error: `desc` is no option
 tool({ name: 'b', desc: 'B.', handler: () => 'one' });
+
+// Every kind of block has a case: a forgotten one reaches `never`.
+const shown = (block: Content): string => {
+  switch (block.kind) {
+    case 'text':
+      return block.text;
+    case 'image':
+    case 'audio':
+      return `${block.mimeType}: ${block.data.length}`;
+    case 'resource-link':
+      return block.title ?? block.name;
+    case 'embedded-resource':
+      return block.text ?? block.uri;
+    default:
+      return block satisfies never;
+  }
+};
+// And every kind has a function that makes it.
+type Made = ReturnType<typeof text | typeof image | typeof audio | typeof resource | typeof resourceLink>;
+same<Made, Content>(true);
+shown(text('a', { lastModified: '2026-01-12T15:00:58Z' }));
+// @ts-expect-error: made by hand
+shown({ kind: 'text', text: 'a', audience: [] });
 
 const outcome = await call(all, { name: 'a', at: null, sizes: {}, raw: { a: 1 } });
 outcome.structured?.sum.toFixed();

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::command;
+use toolbay_testkit::terminal;
 
-use crate::build::Built;
-use crate::command;
-use crate::serving::{self, Server};
+use crate::serving;
 use crate::tally::Tally;
-use crate::terminal;
 
 /// What it asks, and a part of what it then shows.
 const QUESTIONS: [(&[&str], &str); 3] = [
@@ -30,7 +30,7 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     let cache = root.path().join("cache");
     // It lists once, right after the start: so that all tools are there by then, however slow the machine is.
     serving::compile(&built.server, &plugins, root.path())?;
-    let server = Server::start(&built.server, &plugins, root.path())?;
+    let server = serving::start(&built.server, &plugins, root.path())?;
     // It starts a program by its name alone.
     let program_over_stdio = root.path().join("serve");
     let [cache, server_program, folder] = [&cache, &built.server, &plugins].map(|path| path.display());
@@ -38,18 +38,19 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
     fs::write(&program_over_stdio, line)?;
     fs::set_permissions(&program_over_stdio, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     let program_over_stdio = program_over_stdio.display().to_string();
-    let sse = server.url.replace("/mcp", "/sse");
+    let url = server.url();
+    let sse = format!("http://{}/sse", server.address);
     let mut failed = 0;
     for (era, transport, target) in [
         ("legacy", "stdio", &program_over_stdio),
         ("modern", "stdio", &program_over_stdio),
         ("auto", "stdio", &program_over_stdio),
-        ("legacy", "http", &server.url),
-        ("modern", "http", &server.url),
-        ("auto", "http", &server.url),
+        ("legacy", "http", &url),
+        ("modern", "http", &url),
+        ("auto", "http", &url),
         ("legacy", "sse", &sse),
     ] {
-        println!("{}", terminal::stdout().bold(format!("\nThe inspector, {era} over {transport}")));
+        println!("{}", terminal::bold(format!("\nThe inspector, {era} over {transport}")));
         for (question, shown) in QUESTIONS {
             let mut inspector = Command::new(&program);
             inspector.arg("--cli").arg(target).args(["--transport", transport, "--protocol-era", era]);

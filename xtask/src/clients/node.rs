@@ -4,9 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
 
-use super::{BOTH_ERAS, Folders, SESSIONS, Script, install_once, read, require};
-use crate::command;
+use super::{BOTH_ERAS, Folders, SESSIONS, Script, read, require};
 
 /// What to do about a Node that is missing or old.
 const ADVICE: &str = "install Node.js 20 or newer, with npm";
@@ -21,14 +22,14 @@ const SCRIPTS: [&str; 5] = ["client.mjs", "client_v1.mjs", "serving.mjs", "png.m
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     let version = command::output(Command::new("node").arg("--version"))
         .with_context(|| format!("the TypeScript clients need node; {ADVICE}"))?;
-    require(&version, (20, 0), ADVICE).context("node")?;
+    require(&version, "20", ADVICE).context("node")?;
     let installed = folders.installed.join("node");
     fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
     for name in MANIFESTS.iter().chain(&SCRIPTS) {
         fs::copy(folders.source.join(name), installed.join(name)).with_context(|| format!("failed to copy {name}"))?;
     }
     let inputs = MANIFESTS.map(|name| read(&folders.source.join(name))).into_iter().collect::<Result<String>>()?;
-    install_once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
+    once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
         println!("Installing the official TypeScript clients");
         let mut npm = Command::new("npm");
         npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&installed);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
 
-use super::{EVERYTHING, Folders, Script, install_once, read, require};
-use crate::command;
+use super::{EVERYTHING, Folders, Script, read, require};
 
 /// What to do about a Python that is missing or old.
 const ADVICE: &str = "install Python 3.10 or newer so that `python3` runs it";
@@ -28,11 +29,11 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
 pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
         .with_context(|| format!("the Python clients need python3; {ADVICE}"))?;
-    require(&version, (3, 10), ADVICE).context("python3")?;
+    require(&version, "3.10", ADVICE).context("python3")?;
     let requirements = folders.source.join("requirements.txt");
     let environment = folders.installed.join("python");
     let python = environment.join("bin/python");
-    install_once(&environment.join("stamp"), &format!("{version}{}", read(&requirements)?), || {
+    once(&environment.join("stamp"), &format!("{version}{}", read(&requirements)?), || {
         println!("Installing the official Python client and fastmcp");
         command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .context("failed to make a virtual environment; on Debian and Ubuntu it needs the package python3-venv")?;

@@ -1,9 +1,9 @@
 //! The official Rust client, in a project of its own: its dependencies are not the server's.
 
 use anyhow::{Context, Result};
+use toolbay_testkit::command;
 
 use super::{Conversation, Folders, Script};
-use crate::command;
 
 /// Sessions of every revision, which this client can be told to begin, and the era without.
 const EACH_REVISION: &[Conversation] = &[

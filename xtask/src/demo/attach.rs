@@ -1,8 +1,7 @@
 //! How to attach clients to the server that the demo has built.
 
 use serde_json::json;
-
-use crate::build::Built;
+use toolbay_testkit::build::Built;
 
 /// Text to paste, with the paths as they are here.
 pub(super) fn instructions(built: &Built) -> String {

@@ -3,50 +3,50 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use crate::terminal::{self, Style};
+use anstream::println;
+use toolbay_testkit::terminal;
 
 /// How wide a line may be before it is broken.
 const WIDTH: usize = 96;
 
-/// Keeps the count and the style.
+/// Keeps the count.
 pub(super) struct Narrator {
-    style: Style,
     part: usize,
 }
 
 impl Narrator {
     /// One that has said nothing yet.
     pub(super) fn new() -> Self {
-        Self { style: terminal::stdout(), part: 0 }
+        Self { part: 0 }
     }
 
     /// Begins the next part.
     pub(super) fn part(&mut self, title: &str) {
         self.part += 1;
-        println!("\n{}", self.style.bold(format!("{}  {title}", self.part)));
+        println!("\n{}", terminal::bold(format!("{}  {title}", self.part)));
     }
+}
 
-    /// What is done now.
-    pub(super) fn does(&self, text: impl Display) {
-        for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
-            let mark = if n == 0 { self.style.dim("→") } else { " ".to_owned() };
-            println!("   {mark} {line}");
-        }
+/// What is done now.
+pub(super) fn does(text: impl Display) {
+    for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
+        let mark = if n == 0 { terminal::dim("→") } else { terminal::dim(" ") };
+        println!("   {mark} {line}");
     }
+}
 
-    /// What was seen to happen.
-    pub(super) fn saw(&self, text: impl Display) {
-        for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
-            let mark = if n == 0 { self.style.green("✓") } else { " ".to_owned() };
-            println!("   {mark} {line}");
-        }
+/// What was seen to happen.
+pub(super) fn saw(text: impl Display) {
+    for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
+        let mark = if n == 0 { terminal::green("✓") } else { terminal::green(" ") };
+        println!("   {mark} {line}");
     }
+}
 
-    /// What the server wrote, as it wrote it.
-    pub(super) fn quotes(&self, text: &str) {
-        for line in wrap(text, WIDTH - 7) {
-            println!("     {} {}", self.style.dim("|"), self.style.dim(line));
-        }
+/// What the server wrote, as it wrote it.
+pub(super) fn quotes(text: &str) {
+    for line in wrap(text, WIDTH - 7) {
+        println!("     {} {}", terminal::dim("|"), terminal::dim(line));
     }
 }
 

@@ -6,23 +6,19 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
+use toolbay_testkit::build::{Built, kib};
+use toolbay_testkit::{Answer, Arrived, Client, DEADLINE, Folder, LIST_CHANGED, message, revision};
 
-use super::narrator::{Narrator, ms, thousands};
-use crate::build::{Built, kib};
-use crate::client::{Answer, Arrived, Client};
-use crate::server::PLUGINS;
+use super::narrator::{Narrator, does, ms, quotes, saw, thousands};
 
 /// What is in the folder when the server starts.
 const CAST: [&str; 4] = ["calculator", "chart", "qr", "time"];
 
-/// What the server sends when its tools change.
-const CHANGED: &str = "notifications/tools/list_changed";
+/// The guest that misbehaves.
+pub(super) const VILLAIN: &str = "hostile";
 
 /// What results say of the call's cost.
 const USAGE: &str = "dev.toolbay/usage";
-
-/// Which limit ended a call.
-const ERROR: &str = "dev.toolbay/error";
 
 /// The code of the error for a tool that is not there.
 const UNKNOWN_TOOL: i64 = -32602;
@@ -35,14 +31,17 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes the plugin folder in `root`, and puts the first plugins into it.
-    pub(super) fn set(built: &Built, root: &Path) -> Result<Self> {
-        let folder = root.join(PLUGINS);
-        fs::create_dir(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    /// Puts the first plugins into the folder.
+    pub(super) fn set(built: &Built, folder: &Folder) -> Result<Self> {
+        let folder = folder.plugins();
         for id in CAST {
             copy(&built.plugins.join(id).with_extension("wasm"), &folder)?;
         }
-        Ok(Self { folder, newcomer: built.plugins.join("text.wasm"), villain: built.guests.join("hostile.wasm") })
+        Ok(Self {
+            folder,
+            newcomer: built.plugins.join("text.wasm"),
+            villain: built.guests.join(VILLAIN).with_extension("wasm"),
+        })
     }
 
     /// Tells the story with a server that has just been started.
@@ -58,108 +57,103 @@ impl Stage {
 
     fn start(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("The server starts");
-        tell.does(format!("on the folder {}, with the plugins {}", self.folder.display(), CAST.join(", ")));
-        let hello = client.initialize()?;
+        does(format!("on the folder {}, with the plugins {}", self.folder.display(), CAST.join(", ")));
+        let hello = client.initialize(revision::SESSION)?;
         let revision = hello.what.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-        let took = ms(hello.at - client.started);
-        tell.saw(format!("its handshake was answered after {took} (MCP {revision}); plugins load in the background"));
-        let mut tools = client.tools()?;
+        let took = ms(hello.at - client.started());
+        saw(format!("its handshake was answered after {took} (MCP {revision}); plugins load in the background"));
+        let mut tools = client.names()?;
         while !["evaluate", "line_chart", "qr_png", "time_now"].iter().all(|name| has(&tools, name)) {
-            client.notification(CHANGED)?;
-            tools = client.tools()?;
+            client.notification(LIST_CHANGED)?;
+            tools = client.names()?;
         }
-        let took = ms(client.started.elapsed());
-        tell.saw(format!("{} tools were ready after {took}: {}", tools.len(), tools.join(", ")));
+        let took = ms(client.started().elapsed());
+        saw(format!("{} tools were ready after {took}: {}", tools.len(), tools.join(", ")));
         Ok(())
     }
 
     fn drop_in(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A plugin is dropped in");
         let size = kib(fs::metadata(&self.newcomer)?.len());
-        tell.does(format!("text.wasm ({size}) is copied into the folder; nothing is restarted"));
+        does(format!("text.wasm ({size}) is copied into the folder; nothing is restarted"));
         let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
-        tell.saw(format!("the client was told {took} after the copy had ended, compiling included"));
-        slugify(client, tell)
+        saw(format!("the client was told {took} after the copy had ended, compiling included"));
+        slugify(client)
     }
 
     fn stop_a_loop(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A plugin loops for ever");
-        tell.does("hostile.wasm joins the folder, and its tool loop_forever is called");
+        does("hostile.wasm joins the folder, and its tool loop_forever is called");
         told(client, || copy(&self.villain, &self.folder), |tools| has(tools, "loop_forever"))?;
         let begun = Instant::now();
-        let looping = client.begin_call("loop_forever", &json!({}))?;
+        let looping = client.begin_with_progress("loop_forever", &json!({}))?;
         client.notification("notifications/progress").context("loop_forever did not begin")?;
         let asked = Instant::now();
         let answer = client.call("evaluate", &json!({"expression": "6 * 7"}))?;
         let value = success(&answer)?.pointer("/structuredContent/value").and_then(Value::as_f64);
         ensure!(value == Some(42.0), "6 * 7 was {value:?}");
-        let end = client.answer(looping)?;
+        let end = client.finish(looping)?;
         ensure!(end.at > answer.at, "the loop ended before the other call did");
         let took = ms(answer.at - asked);
-        tell.saw(format!("while it looped, another call was answered in {took}: evaluate \"6 * 7\" is 42"));
+        saw(format!("while it looped, another call was answered in {took}: evaluate \"6 * 7\" is 42"));
         let Ok(result) = &end.what else { bail!("loop_forever ended with an error of the protocol") };
-        let meta = result.get("_meta").context("no _meta")?;
-        ensure!(meta.get(ERROR).is_some_and(|kind| kind == "fuel"), "loop_forever was not stopped by fuel: {result}");
-        tell.saw(format!(
-            "it was stopped {} after it was called, {}; the model reads:",
-            ms(end.at - begun),
-            used(result)?
-        ));
-        tell.quotes(&text(result)?);
+        ensure!(message::error_kind(result) == Some("fuel"), "loop_forever was not stopped by fuel: {result}");
+        saw(format!("it was stopped {} after it was called, {}; the model reads:", ms(end.at - begun), used(result)?));
+        quotes(&text(result)?);
         Ok(())
     }
 
     fn break_a_file(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A broken file takes a good one's place");
-        tell.does("text.wasm is overwritten with a page of HTML, as a failed download leaves behind");
+        does("text.wasm is overwritten with a page of HTML, as a failed download leaves behind");
         fs::write(self.folder.join("text.wasm"), "<!doctype html><title>404 Not Found</title>")?;
-        let line = client.log_line(|line| line.contains("text") && line.contains("refused"))?;
-        tell.saw("it was refused; the server's log says why:");
-        tell.quotes(&line.what);
-        tell.saw("the version before it goes on serving:");
-        slugify(client, tell)
+        let line = client.log().find(1, DEADLINE, |line| line.contains("text") && line.contains("refused"))?;
+        saw("it was refused; the server's log says why:");
+        quotes(&line);
+        saw("the version before it goes on serving:");
+        slugify(client)
     }
 
     fn remove(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("A plugin is removed and comes back");
-        tell.does("text.wasm is deleted");
+        does("text.wasm is deleted");
         let file = self.folder.join("text.wasm");
         let took = told(client, || Ok(fs::remove_file(&file)?), |tools| !has(tools, "slugify"))?;
-        tell.saw(format!("the client was told after {took}"));
+        saw(format!("the client was told after {took}"));
         match client.call("slugify", &json!({"text": "Hello"}))?.what {
             Err(refusal) if refusal.code == UNKNOWN_TOOL => {
-                tell.saw(format!("its tools are gone: slugify is answered with {} {}", refusal.code, refusal.message));
+                saw(format!("its tools are gone: slugify is answered with {refusal}"));
             }
             other => bail!("slugify was still answered: {other:?}"),
         }
-        tell.does("text.wasm is copied into the folder again");
+        does("text.wasm is copied into the folder again");
         let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
-        tell.saw(format!("the client was told after {took}: what was compiled once is kept"));
-        slugify(client, tell)
+        saw(format!("the client was told after {took}: what was compiled once is kept"));
+        slugify(client)
     }
 }
 
 fn call(client: &mut Client, tell: &mut Narrator) -> Result<()> {
     tell.part("The client calls a tool");
     let arguments = json!({"expression": "2 * (3 + sqrt(16)) ^ 2"});
-    tell.does(format!("evaluate {arguments}"));
+    does(format!("evaluate {arguments}"));
     let asked = Instant::now();
     let answer = client.call("evaluate", &arguments)?;
     let result = success(&answer)?;
     let value = result.pointer("/structuredContent/value").and_then(Value::as_f64);
     ensure!(value == Some(98.0), "the value is {value:?}");
-    tell.saw(format!("98, after {} in a new sandbox that held nothing before and is gone now", ms(answer.at - asked)));
-    tell.saw(format!("it took {}", used(result)?));
+    saw(format!("98, after {} in a new sandbox that held nothing before and is gone now", ms(answer.at - asked)));
+    saw(format!("it took {}", used(result)?));
     Ok(())
 }
 
-fn slugify(client: &mut Client, tell: &Narrator) -> Result<()> {
+fn slugify(client: &mut Client) -> Result<()> {
     let arguments = json!({"text": "Hello, Toolbay!"});
     let asked = Instant::now();
     let answer = client.call("slugify", &arguments)?;
     let slug = text(success(&answer)?)?;
     ensure!(slug == "hello-toolbay", "the slug is {slug}");
-    tell.saw(format!("slugify {arguments} is {slug}, after {}", ms(answer.at - asked)));
+    saw(format!("slugify {arguments} is {slug}, after {}", ms(answer.at - asked)));
     Ok(())
 }
 
@@ -169,8 +163,8 @@ fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(
     change()?;
     let ended = Instant::now();
     loop {
-        let Arrived { at, .. } = client.notification(CHANGED)?;
-        if at >= begun && fits(&client.tools()?) {
+        let Arrived { at, .. } = client.notification(LIST_CHANGED)?;
+        if at >= begun && fits(&client.names()?) {
             return Ok(ms(at.saturating_duration_since(ended)));
         }
     }
@@ -179,9 +173,9 @@ fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(
 /// The result of a call that went well.
 fn success(answer: &Arrived<Answer>) -> Result<&Value> {
     match &answer.what {
-        Ok(result) if result.get("isError").is_some_and(|is| is == true) => bail!("the call failed: {}", text(result)?),
+        Ok(result) if message::is_error(result) => bail!("the call failed: {}", text(result)?),
         Ok(result) => Ok(result),
-        Err(refusal) => bail!("the call was refused: {} {}", refusal.code, refusal.message),
+        Err(refusal) => bail!("the call was refused: {refusal}"),
     }
 }
 

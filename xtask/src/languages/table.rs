@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-
-use crate::build;
-use crate::process;
+use nix::sys::resource::{UsageWho, getrusage};
+use toolbay_testkit::build;
 
 /// How long something took.
 #[derive(Clone, Copy)]
@@ -19,9 +18,9 @@ pub(super) struct Took {
 impl Took {
     /// Measures what other programs do.
     pub(super) fn of(work: impl FnOnce() -> Result<()>) -> Result<Self> {
-        let (began, before) = (Instant::now(), process::cpu_of_children());
+        let (began, before) = (Instant::now(), cpu_of_children());
         work()?;
-        let cpu = process::cpu_of_children().zip(before).map(|(now, before)| now.saturating_sub(before));
+        let cpu = cpu_of_children().zip(before).map(|(now, before)| now.saturating_sub(before));
         Ok(Self { wall: began.elapsed(), cpu })
     }
 
@@ -30,6 +29,15 @@ impl Took {
         let cpu = self.cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{:.1}", cpu.as_secs_f64()));
         format!("{:>5.1} | {cpu:>5}", self.wall.as_secs_f64())
     }
+}
+
+/// The processor time of all processes that this one started and that have ended, and of theirs.
+fn cpu_of_children() -> Option<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    [usage.user_time(), usage.system_time()].into_iter().try_fold(Duration::ZERO, |all, time| {
+        let (seconds, micros) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_usec()).ok()?);
+        Some(all + Duration::from_secs(seconds) + Duration::from_micros(micros))
+    })
 }
 
 /// A plugin's numbers.
@@ -85,6 +93,14 @@ pub(super) fn of(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_of_children_counts_when_they_have_ended() {
+        let before = cpu_of_children().unwrap();
+        let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
+        assert!(cpu_of_children().unwrap() > before);
+    }
 
     #[test]
     fn the_table_has_what_was_measured() {

@@ -4,7 +4,7 @@ mod bindings {
     #![allow(unsafe_code, unreachable_pub, missing_docs, clippy::pedantic, reason = "generated")]
     #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
 
-    wit_bindgen::generate!({ path: "../../../wit", world: "plugin" });
+    wit_bindgen::generate!({ path: "../../../wit/0.2.0", world: "plugin" });
 
     export!(Bare with_types_in self);
 
@@ -12,7 +12,7 @@ mod bindings {
 }
 
 use bindings::exports::toolbay::plugin::tools::{Failure, Guest, Output, ToolDefinition};
-use bindings::toolbay::plugin::types::{Content, ContentKind};
+use bindings::toolbay::plugin::types::Content;
 
 struct Bare;
 
@@ -32,7 +32,7 @@ impl Guest for Bare {
 
     fn call_tool(_name: String, arguments: String) -> Result<Output, Failure> {
         let block = Content {
-            kind: ContentKind::Text,
+            kind: "text".to_owned(),
             text: Some(arguments.to_uppercase()),
             data: None,
             mime_type: None,
@@ -43,6 +43,8 @@ impl Guest for Bare {
             size: None,
             audience: Vec::new(),
             priority: None,
+            last_modified: None,
+            members: None,
         };
         Ok(Output { content: vec![block], structured: None, meta: None })
     }

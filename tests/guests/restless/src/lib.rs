@@ -7,13 +7,13 @@ mod bindings {
     #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
 
     wit_bindgen::generate!({
-        path: "../../../wit",
+        path: "../../../wit/0.2.0",
         // The standard library asks for randomness only to hash with.
         inline: "
             package toolbay:restless;
 
             world restless {
-                include toolbay:plugin/plugin@0.1.0;
+                include toolbay:plugin/plugin@0.2.0;
                 import wasi:random/random@0.2.0;
             }
 
@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use bindings::exports::toolbay::plugin::tools::{Failure, Guest, Output, ToolDefinition};
 use bindings::toolbay::plugin::host;
-use bindings::toolbay::plugin::types::{Content, ContentKind};
+use bindings::toolbay::plugin::types::Content;
 use bindings::wasi::random::random;
 
 /// Which edition this is. Whoever makes another one changes the six digits in the file.
@@ -133,7 +133,7 @@ fn definition((name, description): (&str, &str)) -> ToolDefinition {
 
 fn text(text: String) -> Output {
     let block = Content {
-        kind: ContentKind::Text,
+        kind: "text".to_owned(),
         text: Some(text),
         data: None,
         mime_type: None,
@@ -144,6 +144,8 @@ fn text(text: String) -> Output {
         size: None,
         audience: Vec::new(),
         priority: None,
+        last_modified: None,
+        members: None,
     };
     Output { content: vec![block], structured: None, meta: None }
 }

@@ -1,0 +1,151 @@
+//! Makes a snapshot of what was loaded: a pure function, so that equal folders give equal catalogs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolbay_model::{Tool, is_tool_name};
+use toolbay_sandbox::Environment;
+
+use crate::grant::prefix_for;
+use crate::offer::Offer;
+use crate::plugin::Plugin;
+use crate::report::{Different, Granted, PluginReport, Status};
+use crate::snapshot::Snapshot;
+use crate::terms::Terms;
+
+/// A plugin file as the reloader knows it.
+#[derive(Clone, Debug, Default)]
+pub struct Candidate {
+    /// The last version that loaded.
+    pub plugin: Option<Arc<Plugin>>,
+    /// Why the file as it is now did not load.
+    pub problem: Option<String>,
+    /// Remarks about the version that serves, such as clamped limits.
+    pub remarks: Vec<String>,
+}
+
+/// Puts the tools of all entries, by plugin id, into one snapshot.
+///
+/// Where two plugins have a tool of the same name, the first by id keeps it.
+pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
+    let mut snapshot = Snapshot { complete, ..Snapshot::default() };
+    for (id, entry) in entries {
+        let mut report = PluginReport {
+            status: match (&entry.plugin, &entry.problem) {
+                (Some(_), None) => Status::Ready,
+                (Some(_), Some(_)) => Status::Stale,
+                (None, Some(_)) => Status::Refused,
+                (None, None) => Status::Loading,
+            },
+            digest: entry.plugin.as_ref().map(|plugin| plugin.component.digest.to_string()),
+            problems: entry.problem.iter().cloned().collect(),
+            tools: Vec::new(),
+            grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
+        };
+        if let Some(plugin) = &entry.plugin {
+            report.problems.extend(entry.remarks.iter().cloned());
+            add_tools(&mut snapshot.tools, plugin, &mut report);
+        }
+        snapshot.plugins.insert(id.clone(), report);
+    }
+    snapshot
+}
+
+/// The terms of a plugin as they are shown.
+fn granted(terms: &Terms) -> Granted {
+    let Environment { limits, permissions, config, secrets } = &terms.environment;
+    let tools =
+        terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
+    Granted {
+        prefix: terms.prefix.clone(),
+        limits: limits.clone(),
+        tools: tools
+            .filter(|(_, unlike)| !unlike.is_empty())
+            .map(|(name, unlike)| (name.clone(), Different(unlike)))
+            .collect(),
+        rate_limit: terms.rate_limit,
+        permissions: permissions.clone(),
+        secrets: secrets.names().cloned().collect(),
+        config: config.keys().cloned().collect(),
+    }
+}
+
+fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+    for definition in &plugin.tools {
+        let name = match &plugin.terms.prefix {
+            Some(prefix) => format!("{prefix}.{}", definition.tool.name),
+            None => definition.tool.name.clone(),
+        };
+        if !is_tool_name(&name) {
+            report.problems.push(format!("tool {name:?} is not offered: with its prefix the name is too long"));
+        } else if let Some(first) = tools.get(&name) {
+            report.problems.push(format!(
+                "tool {name:?} is not offered: plugin {:?} has one of the same name; write prefix = \"{}\" into {}.toml",
+                first.plugin.id,
+                prefix_for(&plugin.id),
+                plugin.id,
+            ));
+        } else {
+            report.tools.push(name.clone());
+            let tool = Arc::new(Tool { name: name.clone(), ..definition.tool.clone() });
+            let offer = Offer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
+            tools.insert(name, Arc::new(offer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offer::tests::{definition, plugin};
+
+    fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, Candidate) {
+        let plugin = plugin(id, prefix, tools.iter().map(|name| definition(name)).collect());
+        (id.into(), Candidate { plugin: Some(plugin), ..Candidate::default() })
+    }
+
+    fn names(snapshot: &Snapshot) -> Vec<&str> {
+        snapshot.tools.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn the_first_plugin_keeps_a_name_and_the_other_learns_the_cure() {
+        let entries = [entry("b", None, &["sum", "b"]), entry("a", None, &["sum"])].into();
+        let snapshot = assemble(&entries, true);
+        assert_eq!(names(&snapshot), ["b", "sum"]);
+        assert_eq!(snapshot.tools["sum"].plugin.id, "a");
+        assert_eq!(
+            snapshot.plugins["b"].problems,
+            ["tool \"sum\" is not offered: plugin \"a\" has one of the same name; write prefix = \"b\" into b.toml"]
+        );
+        assert_eq!(snapshot.plugins["b"].tools, ["b"]);
+    }
+
+    #[test]
+    fn the_cure_can_be_taken() {
+        let entries = [entry("a", None, &["sum"]), entry("b 2.", None, &["sum"])].into();
+        let problem = &assemble(&entries, true).plugins["b 2."].problems[0];
+        assert!(problem.ends_with("; write prefix = \"b_2\" into b 2..toml"), "{problem}");
+    }
+
+    #[test]
+    fn a_prefix_resolves_it() {
+        let entries = [entry("a", None, &["sum"]), entry("b", Some("b"), &["sum"])].into();
+        assert_eq!(names(&assemble(&entries, true)), ["b.sum", "sum"]);
+    }
+
+    #[test]
+    fn the_status_says_what_serves() {
+        let mut entries: BTreeMap<_, _> = [entry("ready", None, &["a"]), entry("stale", None, &["b"])].into();
+        entries.get_mut("stale").unwrap().problem = Some("not valid".into());
+        entries.insert("refused".into(), Candidate { problem: Some("not wasm".into()), ..Candidate::default() });
+        entries.insert("loading".into(), Candidate::default());
+        let snapshot = assemble(&entries, false);
+        let status = |id: &str| snapshot.plugins[id].status;
+        assert_eq!(
+            [status("ready"), status("stale"), status("refused"), status("loading")],
+            [Status::Ready, Status::Stale, Status::Refused, Status::Loading]
+        );
+        assert_eq!(names(&snapshot), ["a", "b"], "the stale version goes on serving");
+    }
+}

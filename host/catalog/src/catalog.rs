@@ -1,0 +1,77 @@
+//! The cell that holds the present snapshot: one writer, any number of readers.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::snapshot::Snapshot;
+
+/// The reading end of the catalog. Reading takes no lock that a reload holds for longer than a pointer's copy.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+}
+
+/// The writing end; there is one, and the reloader has it.
+#[derive(Debug)]
+pub struct Publisher {
+    snapshots: watch::Sender<Arc<Snapshot>>,
+}
+
+/// An empty catalog and its publisher.
+pub fn channel() -> (Publisher, Catalog) {
+    let (sender, receiver) = watch::channel(Arc::default());
+    (Publisher { snapshots: sender }, Catalog { snapshots: receiver })
+}
+
+impl Catalog {
+    /// What is offered now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshots.borrow())
+    }
+
+    /// Waits until a snapshot satisfies `condition`, starting with the present one.
+    ///
+    /// Returns the last snapshot if the publisher is gone before that.
+    pub async fn wait_for(&self, mut condition: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let mut snapshots = self.snapshots.clone();
+        match snapshots.wait_for(|snapshot| condition(snapshot)).await {
+            Ok(snapshot) => Arc::clone(&snapshot),
+            Err(_closed) => self.snapshot(),
+        }
+    }
+}
+
+impl Publisher {
+    /// Makes `next` what the host offers; its numbers are set here.
+    ///
+    /// Returns whether what `tools/list` returns has changed.
+    pub fn publish(&self, mut next: Snapshot) -> bool {
+        let previous = Arc::clone(&self.snapshots.borrow());
+        let changed = !previous.lists_the_same(&next);
+        next.generation = previous.generation + 1;
+        next.listing = previous.listing + u64::from(changed);
+        self.snapshots.send_replace(Arc::new(next));
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offer::tests::offer;
+
+    fn snapshot(names: &[&str]) -> Snapshot {
+        let tools = names.iter().map(|name| ((*name).to_owned(), Arc::new(offer(name)))).collect();
+        Snapshot { tools, ..Snapshot::default() }
+    }
+
+    #[test]
+    fn only_a_changed_listing_counts() {
+        let (publisher, catalog) = channel();
+        assert!(!publisher.publish(snapshot(&[])));
+        assert!(publisher.publish(snapshot(&["a"])));
+        assert!(!publisher.publish(snapshot(&["a"])), "another plugin with the same tools");
+        assert_eq!((catalog.snapshot().generation, catalog.snapshot().listing), (3, 1));
+    }
+}

@@ -1,0 +1,162 @@
+//! What a plugin says of a tool, checked: a valid name, compiled schemas, and how an operator changes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use toolbay_model::{Annotations, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
+use toolbay_schema::{PatternSize, Schema};
+
+use crate::grant::{Hints, Shown};
+use crate::header;
+
+/// What a client must be able to do to call a tool, in the `_meta` of its definition: capabilities as MCP has them.
+const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
+
+/// A definition whose name and schemas are valid; shared by all offers made from it.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The tool as clients see it, under the name that it has within the plugin.
+    pub tool: Tool,
+    /// What the arguments must fit.
+    pub input: Arc<Schema>,
+    /// What the structured content must fit.
+    pub output: Option<Arc<Schema>>,
+    /// The capabilities that a client must declare to call the tool.
+    pub needs: Map<String, Value>,
+}
+
+/// Checks what a plugin said; the result is sorted by name.
+///
+/// # Errors
+///
+/// What is wrong. One bad tool refuses the plugin, because half a plugin is a surprise.
+pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, String> {
+    let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
+    let patterns = PatternSize::of(schemas.flatten().map(String::as_str));
+    let mut tools = BTreeMap::new();
+    for definition in definitions {
+        let checked = Definition::new(definition, patterns)?;
+        if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
+            return Err(format!("offers two tools named {:?}", twice.tool.name));
+        }
+    }
+    Ok(tools.into_values().collect())
+}
+
+impl Definition {
+    fn new(definition: ToolDefinition, patterns: PatternSize) -> Result<Self, String> {
+        let name = definition.name;
+        if !is_tool_name(&name) {
+            return Err(format!("tool {name:?}: a name has 1 to {TOOL_NAME} of A-Z a-z 0-9 _ - ."));
+        }
+        let input = Schema::compile_input(&definition.input_schema, patterns)
+            .map_err(|error| format!("tool {name:?}: its input schema {}", bad_schema(&error)))?;
+        let headers =
+            header::headers(input.value()).map_err(|error| format!("tool {name:?}: its input schema: {error}"))?;
+        let output = definition
+            .output_schema
+            .map(|text| Schema::compile_with(&text, patterns))
+            .transpose()
+            .map_err(|error| format!("tool {name:?}: its output schema {}", bad_schema(&error)))?;
+        let meta = match definition.meta.as_deref().map(serde_json::from_str) {
+            None => Map::new(),
+            Some(Ok(Value::Object(members))) => members,
+            Some(_) => return Err(format!("tool {name:?}: its meta is not a JSON object")),
+        };
+        let needs = match meta.get(CLIENT_CAPABILITIES) {
+            None => Map::new(),
+            Some(Value::Object(needs)) => needs.clone(),
+            Some(_) => return Err(format!("tool {name:?}: its meta's {CLIENT_CAPABILITIES:?} is not an object")),
+        };
+        let tool = Tool {
+            name,
+            title: definition.title,
+            description: definition.description,
+            input_schema: Arc::new(input.value().clone()),
+            output_schema: output.as_ref().map(|schema| Arc::new(schema.value().clone())),
+            annotations: definition.annotations,
+            icons: definition.icons,
+            meta,
+            headers,
+        };
+        Ok(Self { tool, input: Arc::new(input), output: output.map(Arc::new), needs })
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn renamed(&self, name: String) -> Self {
+        Self { tool: Tool { name, ..self.tool.clone() }, ..self.clone() }
+    }
+
+    /// The same as an operator wants it shown.
+    #[must_use]
+    pub fn shown_as(&self, shown: &Shown) -> Self {
+        let (tool, hints) = (&self.tool, shown.annotations);
+        let annotations = if hints == Hints::default() {
+            tool.annotations
+        } else {
+            let own = tool.annotations.unwrap_or_default();
+            Some(Annotations {
+                read_only: hints.read_only.or(own.read_only),
+                destructive: hints.destructive.or(own.destructive),
+                idempotent: hints.idempotent.or(own.idempotent),
+                open_world: hints.open_world.or(own.open_world),
+            })
+        };
+        let tool = Tool {
+            title: shown.title.clone().or_else(|| tool.title.clone()),
+            description: shown.description.clone().or_else(|| tool.description.clone()),
+            annotations,
+            ..tool.clone()
+        };
+        Self { tool, ..self.clone() }
+    }
+}
+
+/// "must be …" continues a sentence; anything else is quoted after a colon.
+fn bad_schema(error: &str) -> String {
+    if error.starts_with("must ") || error.starts_with("holds ") || error.starts_with("nests ") {
+        error.to_owned()
+    } else {
+        format!("is not valid: {error}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(name: &str, input: &str) -> ToolDefinition {
+        ToolDefinition { name: name.into(), input_schema: input.into(), ..ToolDefinition::default() }
+    }
+
+    #[test]
+    fn tools_are_sorted_by_name() {
+        let object = r#"{"type":"object"}"#;
+        let tools = check(vec![definition("b", object), definition("a", object)]).unwrap();
+        assert_eq!(tools.iter().map(|definition| definition.tool.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_cannot_serve_is_refused() {
+        let object = r#"{"type":"object"}"#;
+        let cases = [
+            (vec![definition("", object)], "tool \"\": a name has 1 to 128 of A-Z a-z 0-9 _ - ."),
+            (
+                vec![definition("a\u{1b}[31m", object)],
+                "tool \"a\\u{1b}[31m\": a name has 1 to 128 of A-Z a-z 0-9 _ - .",
+            ),
+            (vec![definition("a", object), definition("a", object)], "offers two tools named \"a\""),
+            (
+                vec![definition("a", "{}")],
+                "tool \"a\": its input schema is not valid: the root must have \"type\": \"object\"",
+            ),
+            (vec![definition("a", "7")], "tool \"a\": its input schema must be a JSON object"),
+        ];
+        for (definitions, expected) in cases {
+            assert_eq!(check(definitions).unwrap_err(), expected);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What is in the plugin folder: which names are plugins, and how to tell that a file changed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use toolbay_model::text::clean;
+
+/// The files of one plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Files {
+    /// `<id>.wasm`.
+    pub component: Fingerprint,
+    /// `<id>.toml`, if there is one.
+    pub grant: Option<Fingerprint>,
+    /// `<id>.wit`, if there is one.
+    pub wit: Option<Fingerprint>,
+}
+
+/// What changes when a file does: cheap to take, and enough to know when not to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Device, inode and change time: a replaced file differs even if its
+    /// length and time of modification were made the same.
+    identity: (u64, u64, i64, i64),
+}
+
+impl Fingerprint {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let identity = {
+            use std::os::unix::fs::MetadataExt as _;
+            (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
+        };
+        #[cfg(not(unix))]
+        let identity = (0, 0, 0, 0);
+        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
+    }
+}
+
+/// What is in the folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Every plugin, by id.
+    pub plugins: BTreeMap<String, Files>,
+    /// What looks as if it was meant to be one, or to be about one, and is not: by name, and why.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// Looks at `folder`, if it is there. Symlinks are followed.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // A file in its place is no folder either.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut found = Found::default();
+    let mut grants = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let Some(id) = plugin_id(&name) else {
+            if let Some(why) = note(&name) {
+                found.note(&name.display(), &why);
+            }
+            grants.extend(stem(&name, ".toml").map(str::to_owned));
+            continue;
+        };
+        match look(&component_path(folder, id)) {
+            Ok(Some(component)) => {
+                let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Fingerprint::of(&metadata));
+                let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
+                found.plugins.insert(id.to_owned(), Files { component, grant, wit });
+            }
+            // Gone between listing and looking.
+            Ok(None) => {}
+            Err(why) => found.note(&name.display(), &why),
+        }
+    }
+    for id in grants {
+        // The server's own configuration may be in the folder.
+        if !found.plugins.contains_key(&id) && id != "toolbay" {
+            found.note(&format_args!("{id}.toml"), &format!("a grant without {id}.wasm beside it"));
+        }
+    }
+    Ok(Some(found))
+}
+
+impl Found {
+    /// What people see of names is no more than what they say.
+    fn note(&mut self, name: &dyn Display, why: &str) {
+        self.notes.insert(clean(&name.to_string()).into_owned(), clean(why).into_owned());
+    }
+}
+
+/// What is called like a component.
+fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err("a folder, not a file".to_owned()),
+        Ok(metadata) => Ok(Some(Fingerprint::of(&metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
+            Ok(target) => Err(format!("a link to {}, which is not there", target.display())),
+            Err(_) => Ok(None),
+        },
+        // As of a link to itself.
+        Err(error) => Err(format!("cannot be looked at: {}", error.kind())),
+    }
+}
+
+/// What is to be said of a file that is called neither like a component nor like a grant.
+fn note(name: &OsStr) -> Option<String> {
+    let bytes = name.as_encoded_bytes();
+    let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
+    if !ending.eq_ignore_ascii_case(b".wasm") || bytes.starts_with(b".") {
+        return None;
+    }
+    Some(if name.to_str().is_none() {
+        "no plugin, because its name is not UTF-8 text".to_owned()
+    } else {
+        "no plugin, because its name does not end in .wasm in lower case".to_owned()
+    })
+}
+
+/// The id of the plugin whose component is called `name`; `None` for every other file.
+pub(crate) fn plugin_id(name: &OsStr) -> Option<&str> {
+    stem(name, ".wasm")
+}
+
+/// The id of the plugin that a file called `name` belongs to, as its component or beside it.
+pub(crate) fn owner(name: &OsStr) -> Option<&str> {
+    plugin_id(name).or_else(|| stem(name, ".toml")).or_else(|| stem(name, ".wit"))
+}
+
+/// Files that are being written or that an editor keeps, such as `.x.wasm` and
+/// `x.wasm~`, are not plugins; the latter does not end in `.wasm` anyway.
+fn stem<'a>(name: &'a OsStr, extension: &str) -> Option<&'a str> {
+    let stem = name.to_str()?.strip_suffix(extension)?;
+    (!stem.is_empty() && !stem.starts_with('.')).then_some(stem)
+}
+
+/// Where a plugin's component is.
+pub(crate) fn component_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.wasm"))
+}
+
+/// Where a plugin's grant is, if it has one.
+pub(crate) fn grant_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.toml"))
+}
+
+/// Where the description of a plugin's functions is, if there is one.
+pub(crate) fn wit_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.wit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_names_are_plugins() {
+        let cases = [
+            ("weather.wasm", Some("weather")),
+            ("two words.wasm", Some("two words")),
+            ("a.b.wasm", Some("a.b")),
+            (".weather.wasm", None),
+            (".weather.wasm.swp", None),
+            ("weather.wasm~", None),
+            ("weather.wasm.tmp", None),
+            ("weather.wasm.part", None),
+            ("weather.toml", None),
+            (".wasm", None),
+            ("weather", None),
+        ];
+        for (name, id) in cases {
+            assert_eq!(plugin_id(OsStr::new(name)), id, "{name}");
+        }
+        assert_eq!(owner(OsStr::new("weather.toml")), Some("weather"));
+        assert_eq!(owner(OsStr::new("weather.wit")), Some("weather"));
+    }
+
+    #[test]
+    fn a_scan_follows_links_and_skips_what_is_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("plugins");
+        assert_eq!(scan(&folder).unwrap(), None);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(dir.path().join("elsewhere"), "x").unwrap();
+        std::fs::write(folder.join("a.wasm"), "x").unwrap();
+        std::fs::write(folder.join("a.toml"), "").unwrap();
+        std::fs::create_dir(folder.join("folder.wasm")).unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("../elsewhere", folder.join("link.wasm")).unwrap();
+            std::os::unix::fs::symlink("nowhere", folder.join("broken.wasm")).unwrap();
+        }
+        let Found { plugins, notes } = scan(&folder).unwrap().unwrap();
+        assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "link"]);
+        assert!(plugins["a"].grant.is_some() && plugins["link"].grant.is_none());
+        assert_eq!(notes["folder.wasm"], "a folder, not a file");
+        assert_eq!(notes["broken.wasm"], "a link to nowhere, which is not there");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_may_have_been_meant_is_noted_and_nothing_else() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["LOUD.WASM", "lonely.toml", "toolbay.toml", "readme.md", ".hidden.WASM", "a.wasm~", "wasm"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        std::fs::write(dir.path().join(OsStr::from_bytes(b"\xff.wasm")), "").unwrap();
+        std::os::unix::fs::symlink("loop.wasm", dir.path().join("loop.wasm")).unwrap();
+        let Found { plugins, notes } = scan(dir.path()).unwrap().unwrap();
+        assert!(plugins.is_empty(), "{plugins:?}");
+        let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+        insta::assert_snapshot!(notes.join("\n"), @r#"
+        LOUD.WASM: no plugin, because its name does not end in .wasm in lower case
+        lonely.toml: a grant without lonely.wasm beside it
+        loop.wasm: cannot be looked at: filesystem loop or indirection limit (e.g. symlink loop)
+        �.wasm: no plugin, because its name is not UTF-8 text
+        "#);
+    }
+
+    #[test]
+    fn a_replaced_file_has_another_fingerprint() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.wasm");
+        std::fs::write(&path, "x").unwrap();
+        let before = scan(dir.path()).unwrap();
+        std::fs::write(dir.path().join("new"), "y").unwrap();
+        std::fs::rename(dir.path().join("new"), &path).unwrap();
+        assert_ne!(scan(dir.path()).unwrap(), before);
+    }
+}

@@ -1,0 +1,441 @@
+//! The grant: what an operator gives a plugin, in `<plugin>.toml` beside `<plugin>.wasm`.
+//!
+//! It is the operator's file and never comes from inside a plugin. No file
+//! means no permissions and the server's default limits.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::path::Path;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use toml::Spanned;
+use toolbay_model::setting::positive;
+use toolbay_model::{Access, LimitsPatch, Mount, Permissions, RateLimit, is_name};
+use toolbay_sandbox::Secrets;
+use toolbay_settings::toml_file;
+
+/// How long a prefix may be: a tool's name is at most twice that.
+const PREFIX: usize = 64;
+
+/// A parsed `<plugin>.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grant {
+    /// Tools are offered as `PREFIX.NAME`.
+    #[serde(deserialize_with = "prefix")]
+    pub prefix: Option<String>,
+    /// The budget of a call, within the server's ceilings.
+    pub limits: LimitsPatch,
+    /// How often each of its tools may be called.
+    pub rate_limit: Option<RateLimit>,
+    /// What the plugin may reach.
+    pub permissions: Permissions,
+    /// Values that it must not tell, by the names that people know them by.
+    pub secrets: BTreeMap<String, Secret>,
+    /// Plain values that the plugin can read.
+    pub config: BTreeMap<String, toml::Value>,
+    /// What is different for single tools, by the name within the plugin.
+    pub tools: BTreeMap<String, ToolGrant>,
+}
+
+/// What is different for one tool: `[tools.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolGrant {
+    /// The keys of its budget that differ.
+    pub limits: ToolLimits,
+    /// See [`Shown::hidden`].
+    pub hidden: bool,
+    /// See [`Shown::title`].
+    pub title: Option<String>,
+    /// See [`Shown::description`].
+    pub description: Option<String>,
+    /// See [`Shown::annotations`].
+    pub annotations: Hints,
+}
+
+impl ToolGrant {
+    /// How it is shown.
+    pub fn shown(&self) -> Shown {
+        Shown {
+            hidden: self.hidden,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            annotations: self.annotations,
+        }
+    }
+}
+
+/// How a tool is shown instead of how its plugin would have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// It is not offered at all.
+    pub hidden: bool,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it does, for the model.
+    pub description: Option<String>,
+    /// What it does to the world: each of these instead of the plugin's word.
+    pub annotations: Hints,
+}
+
+/// What a tool does to the world, in an operator's words (MCP `ToolAnnotations`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may delete or overwrite.
+    pub destructive: Option<bool>,
+    /// The same call twice has the effect of one.
+    pub idempotent: Option<bool>,
+    /// It deals with things outside a closed set.
+    pub open_world: Option<bool>,
+}
+
+/// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others
+/// bound belongs to the plugin as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolLimits {
+    /// See [`LimitsPatch::fuel`].
+    #[serde(deserialize_with = "positive")]
+    pub fuel: Option<u64>,
+    /// See [`LimitsPatch::timeout`].
+    #[serde(deserialize_with = "positive")]
+    pub timeout: Option<Duration>,
+    /// See [`LimitsPatch::output`].
+    #[serde(deserialize_with = "positive")]
+    pub output: Option<ByteSize>,
+}
+
+impl ToolLimits {
+    /// The keys that are set.
+    pub(crate) fn keys(&self) -> Vec<&'static str> {
+        let set =
+            [("fuel", self.fuel.is_some()), ("timeout", self.timeout.is_some()), ("output", self.output.is_some())];
+        set.into_iter().filter(|(_, set)| *set).map(|(key, _)| key).collect()
+    }
+
+    /// The same keys as a patch.
+    pub fn patch(&self) -> LimitsPatch {
+        LimitsPatch { fuel: self.fuel, timeout: self.timeout, output: self.output, ..LimitsPatch::default() }
+    }
+}
+
+/// A value that a plugin must not tell: `[secrets.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secret {
+    /// The variable of the server that holds it.
+    #[serde(deserialize_with = "variable")]
+    pub environment: String,
+}
+
+impl Grant {
+    /// Parses a grant file that people know as `name`; mounts become relative to `folder`.
+    ///
+    /// # Errors
+    ///
+    /// One line that says where the mistake is and what would be right.
+    pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
+        let mut grant: Self = toml_file::parse(name, text)?;
+        for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
+            mount.place = format!("{name}:{line}");
+            mount.written = mem::take(&mut mount.host);
+            mount.host = folder.join(&mount.written);
+        }
+        Ok(grant)
+    }
+
+    /// What the operator may not have meant: `folder` is where the grant is.
+    pub fn doubts(&self, folder: &Path) -> Vec<String> {
+        let writes = |mount: &&Mount| mount.access == Access::ReadWrite && holds(&mount.host, folder);
+        let doubt = |mount: &Mount| {
+            let written = mount.written.display();
+            format!("the mount of {written} holds the plugin folder: the plugin can write grants, its own as well")
+        };
+        self.permissions.mounts.iter().filter(writes).map(doubt).collect()
+    }
+
+    /// The secrets with their values, and what the operator should know about them. `variable` reads one.
+    ///
+    /// # Errors
+    ///
+    /// Which one cannot be kept secret.
+    pub fn secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Secrets, Vec<String>), String> {
+        let (mut values, mut remarks) = (BTreeMap::new(), Vec::new());
+        for (name, secret) in &self.secrets {
+            match variable(&secret.environment) {
+                Some(value) if !value.trim().is_empty() => drop(values.insert(name.clone(), value)),
+                _ => remarks.push(format!("secrets.{name}: the variable {} is not set", secret.environment)),
+            }
+        }
+        Ok((Secrets::new(values)?, remarks))
+    }
+
+    /// `[config]` as the plugin reads it: strings as they are, other values as JSON.
+    pub fn config_values(&self) -> BTreeMap<String, String> {
+        self.config
+            .iter()
+            .map(|(key, value)| {
+                let text = match value {
+                    toml::Value::String(text) => text.clone(),
+                    toml::Value::Datetime(when) => when.to_string(),
+                    other => json(other).to_string(),
+                };
+                (key.clone(), text)
+            })
+            .collect()
+    }
+}
+
+/// Whether `folder` is in `outer`, or is it.
+fn holds(outer: &Path, folder: &Path) -> bool {
+    match (outer.canonicalize(), folder.canonicalize()) {
+        (Ok(outer), Ok(folder)) => folder.starts_with(outer),
+        // What is not there holds nothing yet; the mount fails as well.
+        _ => false,
+    }
+}
+
+/// A value as JSON. It has no dates, infinities or not-a-numbers: these are text.
+fn json(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.clone().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) if number.is_finite() => (*number).into(),
+        toml::Value::Float(number) => number.to_string().into(),
+        toml::Value::Boolean(boolean) => (*boolean).into(),
+        toml::Value::Datetime(when) => when.to_string().into(),
+        toml::Value::Array(values) => values.iter().map(json).collect(),
+        toml::Value::Table(values) => values.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
+    }
+}
+
+/// In which line each mount names its folder. Messages about a folder that is
+/// not there come later than those about the file, and say where it stands all the same.
+fn lines_of_mounts(text: &str) -> Vec<usize> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Places {
+        permissions: Mounts,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Mounts {
+        mounts: Vec<Host>,
+    }
+    #[derive(Deserialize)]
+    struct Host {
+        host: Spanned<IgnoredAny>,
+    }
+    let places: Places = toml_file::read(text).unwrap_or_default();
+    places.permissions.mounts.iter().map(|mount| toml_file::position(text, mount.host.span().start).0).collect()
+}
+
+/// A prefix that makes valid names of tools.
+fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let prefix = String::deserialize(deserializer)?;
+    if !is_name(&prefix) || prefix.len() > PREFIX {
+        let wrong = format_args!("{prefix:?} may hold only A-Z a-z 0-9 _ - . and 1 to {PREFIX} of them");
+        return Err(D::Error::custom(wrong));
+    }
+    if prefix.starts_with('.') || prefix.ends_with('.') {
+        return Err(D::Error::custom(format_args!(
+            "{prefix:?} must not begin or end with a dot; one is put between it and the tool's name"
+        )));
+    }
+    Ok(Some(prefix))
+}
+
+/// A prefix for the tools of the plugin `id`: its id, or what of it a prefix can hold.
+pub(crate) fn prefix_for(id: &str) -> String {
+    let mut prefix: String = id.chars().map(|c| if is_name(c.encode_utf8(&mut [0; 4])) { c } else { '_' }).collect();
+    prefix.truncate(PREFIX);
+    let prefix = prefix.trim_matches('.');
+    if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
+}
+
+/// The name of a variable.
+fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if is_name(&name) { Ok(name) } else { Err(D::Error::custom(format_args!("{name:?} is no variable's name"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Grant, String> {
+        Grant::parse("acme.toml", text, Path::new("/plugins"))
+    }
+
+    #[test]
+    fn a_whole_grant() {
+        let grant = parse(
+            r#"
+            prefix = "acme"
+            [limits]
+            fuel = 1_000
+            [permissions]
+            environment = ["LANG"]
+            [[permissions.mounts]]
+            host = "data"
+            guest = "/data"
+            access = "read"
+            [config]
+            units = "metric"
+            depth = 3
+            "#,
+        )
+        .unwrap();
+        assert_eq!(grant.prefix.as_deref(), Some("acme"));
+        assert_eq!(grant.limits.fuel, Some(1000));
+        let mount = &grant.permissions.mounts[0];
+        assert_eq!((mount.host.as_path(), mount.written.as_path()), (Path::new("/plugins/data"), Path::new("data")));
+        assert_eq!(mount.place, "acme.toml:8");
+        let config = grant.config_values();
+        assert_eq!(config["units"], "metric");
+        assert_eq!(config["depth"], "3");
+    }
+
+    #[test]
+    fn what_json_does_not_have_is_text() {
+        let grant = parse("[config]\nday = 1979-05-27\nlist = [1979-05-27T07:32:00Z, inf, 1.5]").unwrap();
+        let config = grant.config_values();
+        assert_eq!(config["day"], "1979-05-27");
+        assert_eq!(config["list"], r#"["1979-05-27T07:32:00Z","inf",1.5]"#);
+    }
+
+    #[test]
+    fn an_empty_file_grants_nothing() {
+        assert_eq!(parse("").unwrap(), Grant::default());
+    }
+
+    #[test]
+    fn mistakes_say_what_would_be_right() {
+        let long = format!("prefix = {:?}", "x".repeat(65));
+        let texts = [
+            "prefix = \"a b\"",
+            "prefix = \"\"",
+            "\nprefix = \".a\"",
+            "prefix = \"a.\"",
+            &long,
+            "[permission]",
+            "limits = 3",
+            "[rate_limit]\ncalls = 1\nper = \"600years\"",
+            "[[permissions.mounts]]\nhost = \"x\"\nguest = \"../x\"\naccess = \"read\"",
+            "[permissions]\nenvironment = [\"A=B\"]",
+            "[permissions]\nenvironment = [\"LANG\", \"*\"]",
+            "[permissions]\nenvironment = [\"LC_*\"]",
+            "[permissions]\nenvironment = [\"\"]",
+            "[permissions]\nenvironment = [\"A\\u0000\"]",
+            "[limits]\nconcurrency = 0",
+            "[limits]\ntimeout = \"0s\"",
+            "[tools.a.limits]\noutput = \"0B\"",
+        ];
+        let said: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        acme.toml:1:10: prefix: "a b" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:1:10: prefix: "" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:2:10: prefix: ".a" must not begin or end with a dot; one is put between it and the tool's name
+        acme.toml:1:10: prefix: "a." must not begin or end with a dot; one is put between it and the tool's name
+        acme.toml:1:10: prefix: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:1:2: unknown key `permission`; did you mean `permissions`?
+        acme.toml:1:10: limits: expected a table, not 3
+        acme.toml:3:7: rate_limit.per: expected a duration of at most 1year, not "600years"
+        acme.toml:3:9: permissions.mounts[0].guest: "../x" must be an absolute path without `..`, such as "/data"
+        acme.toml:2:15: permissions.environment: "A=B" is no variable's name
+        acme.toml:2:15: permissions.environment: "*" is no variable's name, and there are no patterns: name each variable
+        acme.toml:2:15: permissions.environment: "LC_*" is no variable's name, and there are no patterns: name each variable
+        acme.toml:2:15: permissions.environment: "" is no variable's name
+        acme.toml:2:15: permissions.environment: "A\0" is no variable's name
+        acme.toml:2:15: limits.concurrency: expected a whole number of at least 1, not 0
+        acme.toml:2:11: limits.timeout: expected a duration above 0 such as "30s", not "0s"
+        acme.toml:2:10: tools.a.limits.output: expected a size above 0 such as "64MiB", not "0B"
+        "#);
+    }
+
+    #[test]
+    fn every_mistake_names_its_place_and_its_key_in_words_for_people() {
+        let texts = [
+            "\n\n[limits]\nfuel = \"much\"",
+            "limits = 3",
+            "[permissions]\nenvironment = \"LANG\"",
+            "[permissions]\nenvironment = [\"A\", 7]",
+            "prefix = true",
+            "\n[rate_limit]\ncalls = 3",
+            "rate_limit = { calls = 3 }",
+            "\n[rate_limit]\ncalls = 3\nper = \"soon\"",
+            "\n[rate_limit]\ncalls = 0\nper = \"1m\"",
+            "\n[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"",
+            "[[permissions.mounts]]\nhost = 1\nguest = \"/a\"\naccess = \"write\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"write\"",
+            "[tools.a.limits]\nmemory = 1",
+            "[limits",
+            "prefix \"a\"",
+        ];
+        let said: Vec<String> =
+            texts.iter().map(|text| toml_file::parse::<Grant>("a.toml", text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        a.toml:4:8: limits.fuel: expected a whole number of at least 1, not "much"
+        a.toml:1:10: limits: expected a table, not 3
+        a.toml:2:15: permissions.environment: expected a list, not "LANG"
+        a.toml:2:21: permissions.environment[1]: expected text in quotes, not 7
+        a.toml:1:10: prefix: expected text in quotes, not true
+        a.toml:2:1: rate_limit: the key `per` is missing
+        a.toml:1:14: rate_limit: the key `per` is missing
+        a.toml:4:7: rate_limit.per: expected a duration above 0 such as "30s", not "soon"
+        a.toml:3:9: rate_limit.calls: expected a whole number of at least 1, not 0
+        a.toml:2:1: permissions.mounts[0]: the key `access` is missing
+        a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
+        a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
+        a.toml:2:1: unknown key `memory`; the keys are fuel, timeout, output
+        a.toml:1:8: unclosed table, expected `]`
+        a.toml:1:8: key with no value, expected `=`
+        "#);
+    }
+
+    #[test]
+    fn a_mount_to_write_that_holds_the_plugin_folder_is_doubted() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("plugins");
+        std::fs::create_dir_all(folder.join("data")).unwrap();
+        let doubts = |host: &str, access: &str| {
+            let mount = format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/p\"\naccess = {access:?}");
+            Grant::parse("acme.toml", &mount, &folder).unwrap().doubts(&folder)
+        };
+        for host in [".", "..", "data/..", "/"] {
+            let said =
+                format!("the mount of {host} holds the plugin folder: the plugin can write grants, its own as well");
+            assert_eq!(doubts(host, "read-write"), [said]);
+            assert!(doubts(host, "read").is_empty());
+        }
+        for host in ["data", "../elsewhere"] {
+            assert!(doubts(host, "read-write").is_empty());
+        }
+    }
+
+    #[test]
+    fn a_suggested_prefix_is_a_valid_one() {
+        let long = "ü".repeat(100);
+        let cases = [
+            ("acme", "acme"),
+            ("two words", "two_words"),
+            (".x.", "x"),
+            ("..", "other"),
+            ("a+b", "a_b"),
+            (&long, &"_".repeat(64)),
+        ];
+        for (id, expected) in cases {
+            let prefix = prefix_for(id);
+            assert_eq!(prefix, expected);
+            assert_eq!(parse(&format!("prefix = {prefix:?}")).unwrap().prefix, Some(prefix));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for whoever is on the way.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+use toolbay_model::{HeaderKind, ParamHeader};
+
+/// The keyword.
+const KEYWORD: &str = "x-mcp-header";
+
+/// Keywords whose value is a schema.
+const SCHEMA: [&str; 12] = [
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+];
+
+/// Keywords whose value is a list of schemas.
+const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+
+/// Keywords whose value has a schema for each name.
+const NAMED_SCHEMAS: [&str; 5] = ["patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// The headers that a schema asks for.
+///
+/// # Errors
+///
+/// The keyword stands where clients do not take it: they would leave the tool out.
+pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
+    let mut found = Vec::new();
+    walk(schema, Some(&mut Vec::new()), &mut found)?;
+    let mut names = HashSet::new();
+    match found.iter().find(|header| !names.insert(header.name.to_ascii_lowercase())) {
+        Some(twice) => Err(format!("{KEYWORD} {:?} is there twice, whatever its capitals", twice.name)),
+        None => Ok(found),
+    }
+}
+
+/// `path` leads here by properties alone, or is `None`.
+fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<ParamHeader>) -> Result<(), String> {
+    let Some(members) = schema.as_object() else { return Ok(()) };
+    if let Some(name) = members.get(KEYWORD) {
+        found.push(header(name, members, path.as_deref().map(Vec::as_slice))?);
+    }
+    for (key, value) in members {
+        let key = key.as_str();
+        if key == "properties" {
+            for (name, property) in value.as_object().into_iter().flatten() {
+                if let Some(path) = path.as_deref_mut() {
+                    path.push(name.clone());
+                    walk(property, Some(path), found)?;
+                    path.pop();
+                } else {
+                    walk(property, None, found)?;
+                }
+            }
+        } else if NAMED_SCHEMAS.contains(&key) {
+            value.as_object().into_iter().flatten().try_for_each(|(_, schema)| walk(schema, None, found))?;
+        } else if SCHEMAS.contains(&key) && value.is_array() {
+            value.as_array().into_iter().flatten().try_for_each(|schema| walk(schema, None, found))?;
+        } else if SCHEMA.contains(&key) {
+            walk(value, None, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn header(name: &Value, schema: &Map<String, Value>, path: Option<&[String]>) -> Result<ParamHeader, String> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let name = name.as_str().filter(|name| !name.is_empty() && name.bytes().all(token)).ok_or_else(|| {
+        format!("{KEYWORD} {name} is no name of a header: one or more letters, digits and !#$%&'*+-.^_`|~")
+    })?;
+    let misplaced = || format!("{KEYWORD} {name:?} must be on a property that `properties` alone leads to");
+    let path = path.filter(|path| !path.is_empty()).ok_or_else(misplaced)?;
+    let kind = match schema.get("type").and_then(Value::as_str) {
+        Some("string") => HeaderKind::String,
+        Some("integer") => HeaderKind::Integer,
+        Some("boolean") => HeaderKind::Boolean,
+        _ => return Err(format!("{KEYWORD} {name:?} must be on a property of type string, integer or boolean")),
+    };
+    Ok(ParamHeader { name: name.to_owned(), path: path.to_vec(), kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn headers_are_found_with_their_paths() {
+        let schema = json!({"type": "object", "properties": {
+            "region": {"type": "string", KEYWORD: "Region"},
+            "at": {"type": "object", "properties": {"n": {"type": "integer", KEYWORD: "N"}}},
+            // A property of that name, and data that looks like it, are none.
+            KEYWORD: {"type": "string", "enum": [{KEYWORD: "x"}], "default": {KEYWORD: "y"}},
+        }});
+        let found = headers(&schema).unwrap();
+        let paths: Vec<String> =
+            found.iter().map(|h| format!("{} {} {:?}", h.name, h.path.join("."), h.kind)).collect();
+        assert_eq!(paths, ["Region region String", "N at.n Integer"]);
+    }
+
+    #[test]
+    fn what_clients_would_leave_out_is_refused() {
+        let on = |schema: Value| headers(&json!({"type": "object", "properties": {"a": schema}})).unwrap_err();
+        let named = |name: Value| on(json!({"type": "string", KEYWORD: name}));
+        let marked = || json!({"type": "string", KEYWORD: "A"});
+        let said = [
+            named(json!("")),
+            named(json!("a b")),
+            named(json!("a\r\nb")),
+            named(json!(7)),
+            on(json!({"type": "number", KEYWORD: "A"})),
+            on(json!({"type": ["string", "null"], KEYWORD: "A"})),
+            on(json!({KEYWORD: "A"})),
+            on(json!({"type": "array", "items": marked()})),
+            on(json!({"anyOf": [{"properties": {"b": marked()}}]})),
+            on(json!({"$defs": {"b": marked()}})),
+            headers(&json!({"type": "object", KEYWORD: "A"})).unwrap_err(),
+            headers(&json!({"properties": {"a": marked(), "b": {"type": "string", KEYWORD: "a"}}})).unwrap_err(),
+        ];
+        insta::assert_snapshot!(said.join("\n"));
+    }
+}

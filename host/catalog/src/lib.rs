@@ -1,0 +1,42 @@
+//! From a folder of plugins to immutable snapshots of the tools that they offer.
+//!
+//! Data flows one way. The [`Watcher`] says that something in the folder changed, the [`Reloader`] looks what, the
+//! [`Loader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new [`Snapshot`]
+//! through the [`Catalog`]. What is published never changes: who calls a tool, how often and with what result is not
+//! known here, and neither is the protocol. Grants are files, read here and written by nobody but the operator.
+
+mod assemble;
+mod catalog;
+mod component;
+mod definition;
+mod folder;
+mod grant;
+mod header;
+mod load_error;
+mod loader;
+mod offer;
+mod plugin;
+mod read;
+mod reloader;
+mod report;
+mod rules;
+mod snapshot;
+mod terms;
+mod watcher;
+
+pub use self::assemble::{Candidate, assemble};
+pub use self::catalog::{Catalog, Publisher, channel};
+pub use self::component::Component;
+pub use self::definition::{Definition, check};
+pub use self::grant::Grant;
+pub use self::load_error::{LoadError, describe_failed};
+pub use self::loader::{Loaded, Loader};
+pub use self::offer::Offer;
+pub use self::plugin::Plugin;
+pub use self::read::read_bounded;
+pub use self::reloader::Reloader;
+pub use self::report::{Different, Granted, PluginReport, Status};
+pub use self::rules::Rules;
+pub use self::snapshot::Snapshot;
+pub use self::terms::{Terms, ToolTerms};
+pub use self::watcher::{Changes, Watcher};

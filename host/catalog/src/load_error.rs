@@ -1,0 +1,47 @@
+//! Why a file is not a plugin now.
+
+use toolbay_model::{CallError, Limit};
+
+/// Why a file is not a plugin now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// It is not there any more.
+    Gone,
+    /// It ends in the middle: most likely still being written.
+    Incomplete,
+    /// It cannot serve; the text says why, in one line.
+    Refused(String),
+    /// It cannot serve for a reason that may pass without a change of the file, such as other work on the machine.
+    Hindered(String),
+}
+
+impl LoadError {
+    /// The reason, in one line.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Gone => "it is not there any more",
+            Self::Incomplete => "the file is incomplete",
+            Self::Refused(why) | Self::Hindered(why) => why,
+        }
+    }
+}
+
+/// What to say when `list-tools` did not answer.
+pub fn describe_failed(error: &CallError) -> LoadError {
+    let why = match error {
+        // The keys that raise a call's limits do not raise this one's.
+        CallError::Limit { limit, .. } => limit.while_described(),
+        CallError::Trap { .. } => format!("it crashed: {error}"),
+        CallError::InvalidArguments(text)
+        | CallError::Failed(text)
+        | CallError::InvalidOutput(text)
+        | CallError::Internal(text) => text.clone(),
+        CallError::Cancelled => "the load was cancelled".to_owned(),
+    };
+    let why = format!("did not list its tools: {}", why.replace('\n', "; "));
+    match error {
+        // The wall clock runs faster for a guest on a busy machine; the others do not know about that.
+        CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Hindered(why),
+        _ => LoadError::Refused(why),
+    }
+}

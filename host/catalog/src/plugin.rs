@@ -1,0 +1,69 @@
+//! A loaded plugin: what it is, not what its calls do.
+
+use std::sync::Arc;
+
+use toolbay_model::{Limit, TOOL_NAME, is_name};
+use toolbay_sandbox::Environment;
+
+use crate::component::Component;
+use crate::definition::Definition;
+use crate::terms::Terms;
+
+/// A loaded plugin. Nothing in it changes; it is freed when the catalog and the last call that uses it let go.
+#[derive(Debug)]
+pub struct Plugin {
+    /// The file stem.
+    pub id: String,
+    /// The code that runs.
+    pub component: Arc<Component>,
+    /// On which terms it serves.
+    pub terms: Terms,
+    /// The tools that it offers: those of its component, changed by its terms.
+    pub tools: Vec<Arc<Definition>>,
+}
+
+impl Plugin {
+    /// Puts together what was loaded.
+    pub fn new(id: String, component: Arc<Component>, terms: Terms) -> Self {
+        let tools = offered(&id, &component, &terms);
+        Self { id, component, terms, tools }
+    }
+
+    /// What a call of the tool is given; `name` is the one within the plugin.
+    pub fn environment(&self, name: &str) -> &Environment {
+        self.terms.tools.get(name).map_or(&self.terms.environment, |tool| &tool.environment)
+    }
+
+    /// Whether the grant sets this limit for the tool `name` alone.
+    pub fn is_limit_of_tool(&self, name: &str, limit: Limit) -> bool {
+        let key = limit.key().strip_prefix("limits.");
+        self.terms.tools.get(name).is_some_and(|tool| tool.own.iter().any(|own| Some(*own) == key))
+    }
+
+    /// Whether a call of either does the same.
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        self.component.digest == other.component.digest && self.terms == other.terms
+    }
+}
+
+/// The tools of a component as a plugin on these terms offers them.
+fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Arc<Definition>> {
+    let mut tools = Vec::new();
+    for definition in &component.tools {
+        // A command has no name of its own.
+        let renamed = component.is_command().then(|| Arc::new(definition.renamed(tool_name(id))));
+        let definition = renamed.as_ref().unwrap_or(definition);
+        match terms.shown.get(&definition.tool.name) {
+            Some(shown) if shown.hidden => {}
+            Some(shown) => tools.push(Arc::new(definition.shown_as(shown))),
+            None => tools.push(Arc::clone(definition)),
+        }
+    }
+    tools
+}
+
+/// A tool's name made from a file's: a character that may not be in one becomes `_`.
+pub(crate) fn tool_name(id: &str) -> String {
+    let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
+    id.chars().map(|c| if allowed(c) { c } else { '_' }).take(TOOL_NAME).collect()
+}

@@ -1,0 +1,413 @@
+//! The one task that loads: looks what changed, loads it, and publishes new snapshots.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+use toolbay_sandbox::PrepareError;
+
+use crate::assemble::{Candidate, assemble};
+use crate::catalog::Publisher;
+use crate::folder::{self, Files, Found};
+use crate::load_error::LoadError;
+use crate::loader::{Loaded, Loader};
+use crate::snapshot::Snapshot;
+use crate::watcher::{Changes, Watcher};
+
+/// How long the folder must be quiet before a change is published: a burst of
+/// files becomes one change.
+const SETTLE: Duration = Duration::from_millis(40);
+
+/// While other plugins are still loading: how long to wait for the next one to
+/// be ready before publishing those that are.
+const LINGER: Duration = Duration::from_millis(150);
+
+/// How long a ready change waits at most, however busy the folder is.
+const HOLD: Duration = Duration::from_secs(2);
+
+/// How often the folder is looked at without an event: for file systems that
+/// send none, and for links whose targets change elsewhere.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How long an incomplete file may stay as it is before that is a problem to report.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long after a load was hindered it is tried again; then twice as long, and so on.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The longest time between two tries.
+const LAST_RETRY: Duration = Duration::from_mins(10);
+
+/// Owns everything that loading changes; nobody else writes to it.
+pub struct Reloader {
+    loader: Arc<Loader>,
+    publisher: Publisher,
+    slots: BTreeMap<String, Slot>,
+    loads: JoinSet<(String, u64, Result<Loaded, LoadError>)>,
+    tickets: u64,
+    /// What is hidden by another plugin's tool of the same name, and has been said.
+    hidden: BTreeSet<String>,
+    /// What is in the folder and no plugin, as it was last found, and what of it has been said.
+    notes: BTreeMap<String, String>,
+    noted: BTreeMap<String, String>,
+    /// The first look at the folder has been taken.
+    looked: bool,
+    /// There was no folder at the last look.
+    missing: bool,
+    /// When the oldest change that is not published yet came about.
+    changed: Option<Instant>,
+    /// When something last happened in the folder.
+    busy: Instant,
+    /// When a load last ended.
+    ready: Instant,
+}
+
+/// What is known of one plugin file.
+#[derive(Default)]
+struct Slot {
+    /// The files as they were when the last load began.
+    files: Option<Files>,
+    /// What is published of it.
+    candidate: Candidate,
+    /// The load in flight: its ticket, and how to stop it.
+    load: Option<(u64, AbortHandle)>,
+    /// When a load that was hindered is tried again.
+    retry: Option<Retry>,
+    /// Since when the file has been incomplete.
+    incomplete: Option<Instant>,
+    /// The file is gone; the entry stays until that is published, in case it comes back at once.
+    gone: bool,
+    /// Found by the first look, and not tried yet.
+    initial: bool,
+}
+
+/// When a load that was hindered is tried again.
+#[derive(Clone, Copy, Debug)]
+struct Retry {
+    at: Instant,
+    /// How long it is until then, from the try before.
+    pause: Duration,
+}
+
+impl Retry {
+    /// The first retry, or the next one after `before`.
+    fn after(before: Option<Self>) -> Self {
+        let pause = before.map_or(RETRY, |before| (before.pause * 2).min(LAST_RETRY));
+        Self { at: Instant::now() + pause, pause }
+    }
+}
+
+impl Reloader {
+    /// A reloader that has not looked yet.
+    pub fn new(loader: Loader, publisher: Publisher) -> Self {
+        let now = Instant::now();
+        Self {
+            loader: Arc::new(loader),
+            publisher,
+            slots: BTreeMap::new(),
+            loads: JoinSet::new(),
+            tickets: 0,
+            hidden: BTreeSet::new(),
+            notes: BTreeMap::new(),
+            noted: BTreeMap::new(),
+            looked: false,
+            missing: false,
+            changed: None,
+            busy: now.checked_sub(SETTLE).unwrap_or(now),
+            ready: now,
+        }
+    }
+
+    /// Loads what is there, then what changes, until `stop`.
+    pub async fn run(mut self, mut watcher: Option<Watcher>, stop: CancellationToken) {
+        self.look(&Changes::default()).await;
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        looks.reset();
+        loop {
+            self.publish_if_due();
+            let (due, retry) = (self.due(), self.retry());
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changes = next_changes(&mut watcher) => {
+                    self.busy = Instant::now();
+                    self.look(&changes).await;
+                }
+                Some(load) = self.loads.join_next() => match load {
+                    Ok((id, ticket, result)) => self.finish(&id, ticket, result),
+                    Err(error) if error.is_cancelled() => {}
+                    Err(error) => tracing::error!(%error, "a load failed unexpectedly"),
+                },
+                () = until(due) => {}
+                () = until(retry) => self.try_again(),
+                _ = looks.tick() => self.look(&Changes::default()).await,
+            }
+        }
+    }
+
+    /// Looks at the folder and begins to load what changed.
+    async fn look(&mut self, changes: &Changes) {
+        let loader = Arc::clone(&self.loader);
+        let found = match tokio::task::spawn_blocking(move || folder::scan(loader.folder())).await {
+            Ok(Ok(found)) => self.say_whether_it_is_there(found),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the plugin folder cannot be read; what was loaded goes on serving");
+                return;
+            }
+            Err(error) => {
+                tracing::error!(%error, "looking at the plugin folder failed");
+                return;
+            }
+        };
+        let Found { plugins: found, notes } = found;
+        if notes != self.notes {
+            self.notes = notes;
+            self.busy = Instant::now();
+            self.changed.get_or_insert(self.busy);
+        }
+        for (id, slot) in &mut self.slots {
+            if !found.contains_key(id) && !slot.gone {
+                slot.gone = true;
+                slot.retry = None;
+                slot.stop();
+                // Perhaps no event spoke of it: it may be back in a moment, as when a file is replaced.
+                self.busy = Instant::now();
+                self.changed.get_or_insert(self.busy);
+            }
+        }
+        let named: Vec<&str> = changes.names.iter().filter_map(|name| folder::owner(name)).collect();
+        for (id, files) in found {
+            let slot = self.slots.entry(id.clone()).or_default();
+            slot.gone = false;
+            slot.initial |= !self.looked;
+            if slot.files.as_ref() == Some(&files) && !named.contains(&id.as_str()) {
+                slot.complain_if_still_incomplete(&id);
+                continue;
+            }
+            slot.files = Some(files);
+            slot.retry = None;
+            self.begin(&id);
+        }
+        if !self.looked {
+            self.looked = true;
+            // Even an empty folder is a first snapshot: whoever waits for one learns that it is complete.
+            self.changed.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Begins to load the plugin, instead of a load of it that is in flight.
+    fn begin(&mut self, id: &str) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        slot.stop();
+        self.tickets += 1;
+        let (id, ticket, load) = (id.to_owned(), self.tickets, Arc::clone(&self.loader).load(id.to_owned()));
+        let task = self.loads.spawn(async move { (id, ticket, load.await) });
+        slot.load = Some((ticket, task));
+    }
+
+    /// When the next load is to be tried again.
+    fn retry(&self) -> Option<Instant> {
+        let waiting = self.slots.values().filter(|slot| slot.load.is_none());
+        waiting.filter_map(|slot| Some(slot.retry?.at)).min()
+    }
+
+    /// Begins the loads whose time to be tried again has come.
+    fn try_again(&mut self) {
+        let now = Instant::now();
+        let due = |slot: &Slot| slot.load.is_none() && slot.retry.is_some_and(|retry| retry.at <= now);
+        let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            self.begin(&id);
+        }
+    }
+
+    /// Logs, once, that the folder went away or came back; one that is not there is empty.
+    fn say_whether_it_is_there(&mut self, found: Option<Found>) -> Found {
+        let folder = self.loader.folder().display();
+        match (&found, self.missing) {
+            (None, false) => {
+                tracing::warn!("the plugin folder {folder} is not there any more; its tools are gone until it is back");
+            }
+            (Some(_), true) => tracing::info!("the plugin folder {folder} is back"),
+            _ => {}
+        }
+        self.missing = found.is_none();
+        found.unwrap_or_default()
+    }
+
+    /// Takes in how a load ended, unless a newer one has begun.
+    fn finish(&mut self, id: &str, ticket: u64, result: Result<Loaded, LoadError>) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        if slot.load.as_ref().is_none_or(|(current, _)| *current != ticket) {
+            return;
+        }
+        slot.load = None;
+        let initial = std::mem::take(&mut slot.initial);
+        if slot.take_in(id, result) || initial {
+            self.ready = Instant::now();
+            self.changed.get_or_insert(self.ready);
+        }
+    }
+
+    /// When the changes so far should be published; `None` if there are none.
+    fn due(&self) -> Option<Instant> {
+        let changed = self.changed?;
+        let quiet = self.busy + SETTLE;
+        let due = if self.loads.is_empty() { quiet } else { quiet.max(self.ready + LINGER) };
+        Some(due.min(changed + HOLD))
+    }
+
+    fn publish_if_due(&mut self) {
+        if self.due().is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        self.changed = None;
+        self.slots.retain(|id, slot| {
+            if slot.gone {
+                tracing::info!(plugin = id, "removed");
+            }
+            !slot.gone
+        });
+        let complete = self.slots.values().all(|slot| !slot.initial);
+        let entries: BTreeMap<String, Candidate> =
+            self.slots.iter().map(|(id, slot)| (id.clone(), slot.candidate.clone())).collect();
+        let snapshot = Snapshot { notes: self.notes.clone(), ..assemble(&entries, complete) };
+        self.say_what_is_hidden(&snapshot, &entries);
+        for (name, why) in &self.notes {
+            if self.noted.get(name) != Some(why) {
+                tracing::info!("{name} in the plugin folder: {why}");
+            }
+        }
+        self.noted.clone_from(&self.notes);
+        if self.publisher.publish(snapshot) {
+            tracing::debug!("the list of tools changed");
+        }
+    }
+
+    /// Logs, once, each tool that is not offered because of another plugin's.
+    fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, Candidate>) {
+        let mut hidden = BTreeSet::new();
+        for (id, report) in &snapshot.plugins {
+            // What is wrong with the file itself was said when it was loaded.
+            let own = |problem: &String| {
+                entries
+                    .get(id)
+                    .is_some_and(|entry| entry.problem.as_ref() == Some(problem) || entry.remarks.contains(problem))
+            };
+            for problem in report.problems.iter().filter(|problem| !own(problem)) {
+                if !self.hidden.contains(problem) {
+                    tracing::warn!(plugin = id, "{problem}");
+                }
+                hidden.insert(problem.clone());
+            }
+        }
+        self.hidden = hidden;
+    }
+}
+
+impl Slot {
+    fn stop(&mut self) {
+        if let Some((_, load)) = self.load.take() {
+            load.abort();
+        }
+    }
+
+    /// Takes in how a load ended; false if there is nothing to tell anybody.
+    fn take_in(&mut self, id: &str, result: Result<Loaded, LoadError>) -> bool {
+        match result {
+            Ok(Loaded { plugin, remarks }) => {
+                self.incomplete = None;
+                self.retry = None;
+                let same = self.candidate.plugin.as_ref().is_some_and(|old| old.same_as(&plugin));
+                if same && self.candidate.problem.is_none() {
+                    return false;
+                }
+                for remark in &remarks {
+                    tracing::warn!(plugin = id, "{remark}");
+                }
+                let component = &plugin.component;
+                tracing::info!(plugin = id, tools = component.tools.len(), digest = %component.digest, "loaded");
+                self.candidate = Candidate { plugin: Some(plugin), problem: None, remarks };
+            }
+            // The next look finds it gone, or changed.
+            Err(LoadError::Gone) => return false,
+            Err(LoadError::Incomplete) => {
+                tracing::debug!(plugin = id, "incomplete, most likely still being written");
+                self.incomplete.get_or_insert_with(Instant::now);
+                self.candidate.problem = Some(PrepareError::Incomplete.to_string());
+            }
+            Err(LoadError::Refused(why)) => {
+                self.incomplete = None;
+                self.retry = None;
+                self.complain(id, &why);
+                self.candidate.problem = Some(why);
+            }
+            Err(LoadError::Hindered(why)) => {
+                self.incomplete = None;
+                let retry = Retry::after(self.retry);
+                self.retry = Some(retry);
+                let why = format!("{why}; it is tried again");
+                if self.candidate.problem.as_ref() == Some(&why) {
+                    tracing::debug!(plugin = id, pause = ?retry.pause, "hindered again: {why}");
+                    return false;
+                }
+                self.complain(id, &why);
+                self.candidate.problem = Some(why);
+            }
+        }
+        true
+    }
+
+    /// A file that is being written is no reason to shout; one that stays as it is, is.
+    fn complain_if_still_incomplete(&mut self, id: &str) {
+        if self.incomplete.is_some_and(|since| since.elapsed() >= PATIENCE) {
+            self.incomplete = None;
+            self.complain(id, &PrepareError::Incomplete.to_string());
+        }
+    }
+
+    fn complain(&self, id: &str, why: &str) {
+        if self.candidate.plugin.is_some() {
+            tracing::warn!(plugin = id, "refused, the version before it goes on serving: {why}");
+        } else {
+            tracing::warn!(plugin = id, "refused: {why}");
+        }
+    }
+}
+
+/// The watcher's next changes; for ever nothing without one.
+async fn next_changes(watcher: &mut Option<Watcher>) -> Changes {
+    match watcher {
+        Some(watcher) => watcher.changes().await,
+        None => pending().await,
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_between_tries_grows_to_a_bound() {
+        let mut retry = None;
+        let pauses: Vec<u64> = (0..12)
+            .map(|_| {
+                let next = Retry::after(retry);
+                retry = Some(next);
+                next.pause.as_secs()
+            })
+            .collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
+    }
+}

@@ -1,0 +1,70 @@
+//! What is offered at one moment: immutable data.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use toolbay_model::Tool;
+
+use crate::offer::Offer;
+use crate::report::PluginReport;
+
+/// What the host offers at one moment.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Counts publications.
+    pub generation: u64,
+    /// Counts changes of what `tools/list` returns: a rebuilt plugin with the same tools leaves it as it is.
+    pub listing: u64,
+    /// Whether every plugin found at start has been tried.
+    pub complete: bool,
+    /// The tools by the name that clients call.
+    pub tools: BTreeMap<String, Arc<Offer>>,
+    /// Every plugin file, whether it serves or not, by plugin id.
+    pub plugins: BTreeMap<String, PluginReport>,
+    /// What else is in the folder and may have been meant to be a plugin: by name, and why it is none.
+    pub notes: BTreeMap<String, String>,
+}
+
+impl Snapshot {
+    /// Up to `limit` tools whose names come after `after` and are `visible`, and whether there are more.
+    pub fn page(&self, after: Option<&str>, limit: usize, visible: impl Fn(&str) -> bool) -> (Vec<Arc<Tool>>, bool) {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let tools = self.tools.range::<str, _>((start, Bound::Unbounded));
+        let mut tools = tools.filter(|(name, _)| visible(name)).map(|(_, offer)| Arc::clone(&offer.tool));
+        let page = tools.by_ref().take(limit).collect();
+        (page, tools.next().is_some())
+    }
+
+    /// Whether `tools/list` returns the same for both.
+    pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Offer>, &Arc<Offer>)| Arc::ptr_eq(&a.tool, &b.tool) || a.tool == b.tool;
+        self.tools.len() == other.tools.len() && self.tools.values().zip(other.tools.values()).all(same)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offer::tests::offer;
+
+    fn snapshot(names: &[&str]) -> Snapshot {
+        let tools = names.iter().map(|name| ((*name).to_owned(), Arc::new(offer(name)))).collect();
+        Snapshot { tools, ..Snapshot::default() }
+    }
+
+    #[test]
+    fn pages_go_by_name_so_that_a_reload_between_them_skips_nothing() {
+        let names = |tools: Vec<Arc<Tool>>| tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        let before = snapshot(&["b", "d", "f"]);
+        let (page, more) = before.page(None, 2, |_| true);
+        assert_eq!((names(page), more), (vec!["b".into(), "d".into()], true));
+        // The tool that the cursor names is gone, and two came.
+        let after = snapshot(&["a", "e", "f"]);
+        let (page, more) = after.page(Some("d"), 2, |_| true);
+        assert_eq!((names(page), more), (vec!["e".into(), "f".into()], false));
+        // What is not to be seen takes no room on a page.
+        let (page, more) = after.page(None, 2, |name| name != "e");
+        assert_eq!((names(page), more), (vec!["a".into(), "f".into()], false));
+    }
+}

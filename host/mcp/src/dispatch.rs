@@ -1,0 +1,179 @@
+//! Takes messages in, and has each method answer its requests.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use crate::jsonrpc::{Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request};
+use crate::method::Method;
+use crate::methods::call_tool::Calling;
+use crate::methods::{
+    Answered, call_tool, cancelled, discover, initialize, initialized, list_tools, listen, ping, set_level,
+};
+use crate::outbox::{Outbox, Outgoing};
+use crate::revision::Revision;
+use crate::rules::{Rules, unattached};
+use crate::session::Session;
+
+/// Messages in one batch. Clients that batch send a handful.
+const BATCH: usize = 100;
+
+/// Takes in what one line or body holds, and answers to `reply`. Returns when the next may be read: calls go on in the
+/// background.
+pub(crate) async fn receive(session: &Arc<Session>, incoming: Result<Incoming<'_>, Error>, reply: &Outbox) {
+    match incoming {
+        Ok(Incoming::Single(message)) => single(session, message, reply).await,
+        Ok(Incoming::Batch(messages)) => batch(session, messages, reply).await,
+        Err(error) => session.refuse(error, reply).await,
+    }
+}
+
+async fn single(session: &Arc<Session>, message: Message<'_>, reply: &Outbox) {
+    match message {
+        Message::Request(asked) => {
+            let rules = session.rules(asked.params);
+            request(session, asked, rules, reply).await;
+        }
+        Message::Notification { method, params } => notification(session, &method, params, reply),
+        Message::Response => tracing::debug!("ignored an answer to a request that was never made"),
+    }
+}
+
+/// Takes in a request that is answered by these rules.
+pub(crate) async fn request(
+    session: &Arc<Session>,
+    request: Request<'_>,
+    rules: Result<Option<Rules>, Error>,
+    reply: &Outbox,
+) {
+    let (method, rules) = match rules.and_then(|rules| Ok((method(&request, rules.as_ref())?, rules))) {
+        Ok(known) => known,
+        Err(error) => return session.refuse(error.of(&request.id), reply).await,
+    };
+    match (method, rules) {
+        (Method::CallTool, Some(rules)) => match call_tool::begin(session, &request, rules) {
+            Ok(calling) => start(session, calling, reply),
+            Err(error) => session.refuse(error, reply).await,
+        },
+        (Method::Listen, Some(rules)) => {
+            if let Err(error) = listen::open(session, &request, &rules, reply) {
+                session.refuse(error.of(&request.id), reply).await;
+            }
+        }
+        (Method::ListTools, Some(rules)) if !session.host.is_complete() => {
+            // It waits for the plugins that were there at start, and nothing else waits with it.
+            let (session, reply, id) = (Arc::clone(session), reply.clone(), request.id);
+            let params = request.params.map(ToOwned::to_owned);
+            let listing = Arc::clone(&session);
+            session.spawn(async move {
+                let request = Request { id, method: Method::ListTools.name().into(), params: params.as_deref() };
+                reply.send(answer(&listing, &request, Method::ListTools, Some(rules)).await).await;
+            });
+        }
+        (method, rules) => reply.send(answer(session, &request, method, rules).await).await,
+    }
+}
+
+/// The method that a request asks for, if it may be asked for now.
+fn method(request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error> {
+    let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method));
+    let method = Method::parse(&request.method).ok_or_else(unknown)?;
+    match rules {
+        Some(rules) if method.is_in(rules.revision) => Ok(method),
+        Some(_) => Err(unknown()),
+        None if method.is_before_session() => Ok(method),
+        None => Err(unattached()),
+    }
+}
+
+/// The answer to a request that is answered at once.
+async fn answer(session: &Session, request: &Request<'_>, method: Method, rules: Option<Rules>) -> Outgoing {
+    let revision = rules.as_ref().map(|rules| rules.revision);
+    let answered: Answered = match (method, rules) {
+        (Method::Initialize, _) => initialize::answer(session, request.params),
+        (Method::Ping, _) => ping::answer(),
+        (Method::SetLevel, _) => set_level::answer(session, request.params),
+        (Method::Discover, _) => discover::answer(session),
+        (Method::ListTools, Some(rules)) => list_tools::answer(session, request.params, rules.revision).await,
+        // These have no answer at once; `request` has them answered.
+        (Method::ListTools | Method::CallTool | Method::Listen, _) => Err(unattached()),
+    };
+    match answered {
+        Ok(result) => Session::result(&request.id, result, revision),
+        Err(error) => session.refusal(&error.of(&request.id)),
+    }
+}
+
+/// A batch: every answer in one array; notifications have none.
+async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>, reply: &Outbox) {
+    let revision = session.negotiated.borrow().revision;
+    if !revision.is_some_and(|revision| revision.features().batches) {
+        let with_batches = Revision::ALL.into_iter().filter(|revision| revision.features().batches);
+        let dates: Vec<&str> = with_batches.map(Revision::as_str).collect();
+        let what = format!("batches belong to revision {} alone", dates.join(", "));
+        return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
+    }
+    if messages.len() > BATCH {
+        let what = format!("a batch has at most {BATCH} messages, not {}", messages.len());
+        return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
+    }
+    let mut answers = Vec::new();
+    let mut calls = Vec::new();
+    for message in messages {
+        match message {
+            Ok(Message::Request(request)) => match in_batch(session, &request).await {
+                Ok(InBatch::Answer(answer)) => answers.push(answer),
+                Ok(InBatch::Call(call)) => calls.push(call),
+                Err(error) => answers.push(session.refusal(&error.of(&request.id))),
+            },
+            Ok(Message::Notification { method, params }) => notification(session, &method, params, reply),
+            Ok(Message::Response) => {}
+            Err(error) => answers.push(session.refusal(&error)),
+        }
+    }
+    let (calling, reply) = (Arc::clone(session), reply.clone());
+    session.spawn_call(async move {
+        let called = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
+        let (called, places): (Vec<_>, Vec<_>) = called.into_iter().unzip();
+        answers.extend(called.into_iter().flatten());
+        if !answers.is_empty() {
+            let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
+            reply.send(Outgoing::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat())).await;
+        }
+        drop(places);
+    });
+}
+
+/// What becomes of a request in a batch.
+enum InBatch {
+    Answer(Outgoing),
+    Call(Calling),
+}
+
+async fn in_batch(session: &Arc<Session>, request: &Request<'_>) -> Result<InBatch, Error> {
+    let rules = session.rules(request.params)?;
+    match (method(request, rules.as_ref())?, rules) {
+        (Method::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
+        (Method::CallTool, Some(rules)) => call_tool::begin(session, request, rules).map(InBatch::Call),
+        (method, rules) => Ok(InBatch::Answer(answer(session, request, method, rules).await)),
+    }
+}
+
+fn start(session: &Arc<Session>, calling: Calling, reply: &Outbox) {
+    let (calls, reply) = (Arc::clone(session), reply.clone());
+    session.spawn_call(async move {
+        // The place in the client's queue stays taken until the answer is on its way.
+        let (answer, _place) = calling.run(&calls, &reply).await;
+        if let Some(answer) = answer {
+            reply.send(answer).await;
+        }
+    });
+}
+
+fn notification(session: &Arc<Session>, method: &str, params: Option<&serde_json::value::RawValue>, reply: &Outbox) {
+    match method {
+        "notifications/initialized" => initialized::receive(session, reply),
+        "notifications/cancelled" => cancelled::receive(session, params),
+        _ => tracing::debug!(method, "ignored a notification"),
+    }
+}

@@ -1,0 +1,179 @@
+//! MCP over HTTP: one endpoint for both eras, and what belongs around it.
+//!
+//! A request passes the `guard` (Host and Origin), then the `auth` gate, then
+//! the `endpoint`, which finds or makes the session that answers it. Sessions
+//! that `initialize` began are in `sessions`; a stateless request has one for
+//! itself that ends with it. `reply` turns what a session says into a response.
+
+mod app;
+mod auth;
+mod denied;
+mod endpoint;
+mod guard;
+mod headers;
+mod listener;
+mod oauth;
+mod options;
+mod reply;
+mod sessions;
+mod sse;
+mod streams;
+
+use std::io;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::{Extension, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{Method, StatusCode};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
+use tower_http::trace::TraceLayer;
+
+use self::app::App;
+use self::auth::Gate;
+use self::guard::Guard;
+use self::listener::PeerAddress;
+pub use self::options::{OAuth, Options, Token};
+use self::reply::JSON;
+use self::sessions::Sessions;
+use self::streams::Streams;
+use crate::host::Host;
+use crate::session::Life;
+
+/// Where MCP is served.
+pub const PATH: &str = "/mcp";
+
+/// Serves clients on `listener` until `stop`, and then for the grace time at the most.
+///
+/// # Errors
+///
+/// What the configuration names cannot be read, or the listener has no address.
+pub async fn serve(
+    host: Arc<dyn Host>,
+    options: Options,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let address = listener.local_addr().context("failed to read the address that is listened on")?;
+    let life = Life { closing: stop.clone(), ..Life::default() };
+    let app = Arc::new(App {
+        gate: Gate::new(&options, &*host).map_err(anyhow::Error::msg)?,
+        guard: Guard::new(&options, address),
+        sessions: Sessions::new(options.sessions, options.session_idle),
+        streams: Streams::default(),
+        life: life.clone(),
+        host: Arc::clone(&host),
+        options,
+    });
+    let expiring = Arc::clone(&app);
+    tokio::spawn(async move { expiring.sessions.expire(expiring.life.closing.clone()).await });
+    tracing::info!("listening on http://{address}{PATH}");
+    let result = listener::serve(listener, router(&app), &app.options, &life, host.options().grace).await;
+    life.ended.cancel();
+    result.context("failed to accept connections")
+}
+
+fn router(app: &Arc<App>) -> Router {
+    let mut callable = Router::new().route(PATH, post(endpoint::post).get(endpoint::get).delete(endpoint::delete));
+    if app.options.sse {
+        callable = callable.route(sse::PATH, get(sse::open)).route(sse::MESSAGES, post(sse::post));
+    }
+    let pages = Arc::clone(app);
+    let origins =
+        AllowOrigin::predicate(move |origin, _| origin.to_str().is_ok_and(|origin| pages.guard.origin(origin)));
+    let cors = CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([endpoint::SESSION_ID, RETRY_AFTER, WWW_AUTHENTICATE]);
+    let guarded = callable
+        .layer(from_fn_with_state(Arc::clone(app), admit))
+        .route(oauth::METADATA, get(metadata))
+        .route(&format!("{}/{{*path}}", oauth::METADATA), get(metadata))
+        .layer(cors)
+        .layer(from_fn_with_state(Arc::clone(app), guard));
+    Router::new()
+        // Probes come by address; these say nothing that a page must not see.
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .merge(guarded)
+        .fallback(nothing_here)
+        .layer(CatchPanicLayer::new())
+        // Not the whole address: what is after its path may be a secret.
+        .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
+            tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
+        }))
+        .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
+        .with_state(Arc::clone(app))
+}
+
+/// Lets nobody through whom a web page sent here.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    match app.guard.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => {
+            tracing::warn!("refused a request: {why}");
+            (StatusCode::FORBIDDEN, why).into_response()
+        }
+    }
+}
+
+/// Lets callers through who may call, and notes who it is.
+async fn admit(
+    State(app): State<Arc<App>>,
+    Extension(PeerAddress(peer)): Extension<PeerAddress>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match app.gate.caller(request.headers(), peer, &*app.host) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(denied) => {
+            tracing::info!(%peer, "request rejected: {denied}");
+            app.gate.challenge(denied)
+        }
+    }
+}
+
+/// Whether the plugins that were there at start are loaded, and the end has not begun.
+async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
+    if app.life.closing.is_cancelled() {
+        (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
+    } else if app.host.is_complete() {
+        (StatusCode::OK, "ready\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
+    }
+}
+
+/// The answer to a request for a path that is not served.
+async fn nothing_here() -> (StatusCode, String) {
+    (StatusCode::NOT_FOUND, format!("nothing is served here; MCP is served at {PATH}\n"))
+}
+
+/// Which authorization servers tokens come from.
+async fn metadata(State(app): State<Arc<App>>) -> Response {
+    match app.gate.oauth() {
+        Some(oauth) => ([(CONTENT_TYPE, JSON)], oauth.metadata().to_string()).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Binds the address.
+///
+/// # Errors
+///
+/// It is in use, or not one of this machine.
+pub async fn bind(address: std::net::SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}

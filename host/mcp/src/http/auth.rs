@@ -1,0 +1,137 @@
+//! Who calls: the bearer of a token, or anybody where that is allowed.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::response::{IntoResponse as _, Response};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
+
+use super::denied::{Denied, hash};
+use super::oauth::{Verified, Verifier};
+use super::options::Options;
+use crate::access::{Caller, Rights};
+use crate::host::{Client, Host};
+
+/// How long a caller that does nothing keeps its share, and with it what its rate limit counted.
+const FORGET_AFTER: Duration = Duration::from_mins(10);
+
+/// Shares above which those of callers that do nothing are given up.
+const SHARES: usize = 1024;
+
+/// Says who calls.
+pub(super) struct Gate {
+    tokens: HashMap<[u8; 32], Arc<Caller>>,
+    oauth: Option<Verifier>,
+    open: bool,
+    shares: Mutex<HashMap<String, Share>>,
+}
+
+/// What one caller has of the server.
+struct Share {
+    client: Arc<dyn Client>,
+    used: Instant,
+}
+
+impl Gate {
+    /// By the configuration.
+    ///
+    /// # Errors
+    ///
+    /// The keys of the authorization server cannot be read.
+    pub(super) fn new(options: &Options, host: &dyn Host) -> Result<Self, String> {
+        let tokens = options.tokens.iter().map(|token| {
+            let name = format!("token:{}", token.name);
+            (token.sha256, Arc::new(Caller { name, rights: token.rights.clone(), client: host.client() }))
+        });
+        Ok(Self {
+            tokens: tokens.collect(),
+            oauth: options.oauth.clone().map(Verifier::new).transpose()?,
+            open: !options.needs_token(),
+            shares: Mutex::default(),
+        })
+    }
+
+    /// Who makes a request.
+    ///
+    /// # Errors
+    ///
+    /// Nobody who may.
+    pub(super) fn caller(&self, headers: &HeaderMap, peer: IpAddr, host: &dyn Host) -> Result<Arc<Caller>, Denied> {
+        if self.open {
+            let name = format!("ip:{peer}");
+            let client = self.share(&name, host);
+            return Ok(Arc::new(Caller { name, rights: Rights::All, client }));
+        }
+        let token = bearer(headers)?;
+        if let Some(caller) = self.tokens.get(&hash(token)) {
+            return Ok(Arc::clone(caller));
+        }
+        let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is not one of this server's"))?;
+        let Verified { subject, scopes, .. } = oauth.verify(token)?;
+        let name = format!("oauth:{subject}");
+        let client = self.share(&name, host);
+        let rights = oauth.options().rights(scopes.iter().map(String::as_str));
+        Ok(Arc::new(Caller { name, rights, client }))
+    }
+
+    /// The share of the caller with this name: the same for all that it does.
+    fn share(&self, name: &str, host: &dyn Host) -> Arc<dyn Client> {
+        let now = Instant::now();
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get_mut(name) {
+            share.used = now;
+            return Arc::clone(&share.client);
+        }
+        if shares.len() >= SHARES {
+            shares.retain(|_, share| {
+                Arc::strong_count(&share.client) > 1 || now.duration_since(share.used) < FORGET_AFTER
+            });
+        }
+        let client = host.client();
+        shares.insert(name.to_owned(), Share { client: Arc::clone(&client), used: now });
+        client
+    }
+
+    /// The authorization server's side, if there is one.
+    pub(super) fn oauth(&self) -> Option<&Verifier> {
+        self.oauth.as_ref()
+    }
+
+    /// How the peer is told that it is not let in, and what would let it in.
+    pub(super) fn challenge(&self, denied: Denied) -> Response {
+        let (status, error) = match denied {
+            Denied::Missing => (StatusCode::UNAUTHORIZED, None),
+            Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+            Denied::Scope => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
+        };
+        let text = denied.to_string();
+        let mut challenge = "Bearer realm=\"toolbay\"".to_owned();
+        if let Some(error) = error {
+            let _ = write!(challenge, ", error=\"{error}\", error_description=\"{text}\"");
+        }
+        if let Some(oauth) = &self.oauth {
+            let _ = write!(challenge, ", resource_metadata=\"{}\"", oauth.metadata_url());
+            let scopes: Vec<&str> = oauth.options().scopes.iter().map(String::as_str).collect();
+            if !scopes.is_empty() {
+                let _ = write!(challenge, ", scope=\"{}\"", scopes.join(" "));
+            }
+        }
+        (status, [(WWW_AUTHENTICATE, challenge)], text).into_response()
+    }
+}
+
+/// The token of a request. One in the address is none: addresses are logged.
+fn bearer(headers: &HeaderMap) -> Result<&str, Denied> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, none) = (values.next().ok_or(Denied::Missing)?, values.next());
+    let text = value.to_str().ok().filter(|_| none.is_none()).ok_or(Denied::Invalid("it cannot be read"))?;
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
+        _ => Err(Denied::Missing),
+    }
+}

@@ -1,0 +1,246 @@
+//! `/mcp`: which session answers a request, in either era.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, Request as HttpRequest, State};
+use axum::response::{IntoResponse as _, Response};
+use http::header::{HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use mime::Mime;
+
+use super::app::{App, body};
+use super::headers;
+use super::reply::{events, refusal, reply, single};
+use super::sessions::HttpSession;
+use crate::access::Caller;
+use crate::dispatch;
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, PARSE_ERROR, Request};
+use crate::method::Method;
+use crate::outbox::{self, Kind};
+use crate::revision::Revision;
+use crate::rules::{Rules, unattached, unsupported};
+use crate::session::{Channel, Life, Session};
+
+/// Which session a request belongs to.
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// What a POST may be answered with, as its client must know.
+const ANSWERS: [Mime; 2] = [mime::APPLICATION_JSON, mime::TEXT_EVENT_STREAM];
+
+/// Seconds after which there may be room for a session.
+const RETRY: HeaderValue = HeaderValue::from_static("5");
+
+pub(super) async fn post(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    request: HttpRequest,
+) -> Response {
+    let (parts, payload) = request.into_parts();
+    let headers = parts.headers;
+    if !headers::accepts(&headers, &ANSWERS) {
+        let what = "the Accept header must list application/json and text/event-stream";
+        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
+    }
+    if !headers::is_json(&headers) {
+        let what = "the Content-Type must be application/json";
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what));
+    }
+    let payload = match body(&app, payload).await {
+        Ok(payload) => payload,
+        Err(response) => return response,
+    };
+    match jsonrpc::decode(&payload) {
+        Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, &headers, request).await,
+        Ok(Incoming::Single(_)) if is_stateless(&headers) => StatusCode::ACCEPTED.into_response(),
+        Ok(incoming) => in_session(&app, caller, &headers, incoming).await,
+        Err(error) => refusal(StatusCode::BAD_REQUEST, &error),
+    }
+}
+
+async fn answer(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, request: Request<'_>) -> Response {
+    let stated = Rules::stated(request.params);
+    match stated {
+        Ok(None) if request.method == Method::Initialize.name() => initialize(app, caller, request).await,
+        Ok(None) if !is_stateless(headers) => {
+            in_session(app, caller, headers, Incoming::Single(Message::Request(request))).await
+        }
+        stated => stateless(app, caller, headers, request, stated).await,
+    }
+}
+
+/// Whether the headers belong to a request that stands for itself. Those of a session say so.
+fn is_stateless(headers: &HeaderMap) -> bool {
+    let version = headers.get(headers::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+    let version = version.map(Revision::parse);
+    match version {
+        None => false,
+        Some(Some(revision)) => !revision.features().sessions,
+        Some(None) => !headers.contains_key(SESSION_ID),
+    }
+}
+
+/// A request that stands for itself: its session ends with the response, however that ends.
+async fn stateless(
+    app: &Arc<App>,
+    caller: Arc<Caller>,
+    headers: &HeaderMap,
+    request: Request<'_>,
+    stated: Result<Option<Rules>, Error>,
+) -> Response {
+    let refused = |error: Error| refusal(StatusCode::BAD_REQUEST, &error.of(&request.id));
+    let repeats =
+        stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
+    if (repeats || stated.is_err())
+        && let Err(error) = headers::check(headers, &request, &*app.host, &caller)
+    {
+        return refused(error);
+    }
+    let rules = match stated {
+        Ok(Some(rules)) => Rules { trace: headers::trace(headers), ..rules },
+        Ok(None) => return refused(unattached()),
+        Err(error) => return refused(error),
+    };
+    // The client closes the stream to cancel the request.
+    let life = Life { ended: app.life.ended.child_token(), ..app.life.clone() };
+    let guard = life.ended.clone().drop_guard();
+    let not_found = rules.revision.features().http_not_found;
+    let session = Session::new(Arc::clone(&app.host), caller, Channel::PerRequest, life);
+    let (outbox, messages) = outbox::channel();
+    dispatch::request(&session, request, Ok(Some(rules)), &outbox).await;
+    drop(outbox);
+    let status = move |code| match code {
+        METHOD_NOT_FOUND if not_found => StatusCode::NOT_FOUND,
+        METHOD_NOT_FOUND | jsonrpc::INVALID_PARAMS => StatusCode::OK,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    reply(messages, app.options.keep_alive, Some(guard), status).await
+}
+
+/// A new session.
+async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -> Response {
+    if !app.sessions.has_room() {
+        let error = Error::new(INVALID_REQUEST, "there are too many sessions; try again later").of(&request.id);
+        let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
+        response.headers_mut().insert(RETRY_AFTER, RETRY);
+        return response;
+    }
+    let session = Session::new(Arc::clone(&app.host), caller, Channel::PerRequest, app.life.child());
+    let (outbox, mut messages) = outbox::channel();
+    dispatch::request(&session, request, Ok(None), &outbox).await;
+    drop(outbox);
+    let Some(answer) = messages.recv().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    let mut response = single(answer, legacy_status);
+    if session.negotiated.borrow().revision.is_none() {
+        return response;
+    }
+    let id = app.sessions.insert(session).ok().and_then(|id| HeaderValue::try_from(id).ok());
+    match id {
+        Some(id) => {
+            response.headers_mut().insert(SESSION_ID, id);
+            response
+        }
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// What belongs to a session.
+async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Response {
+    let entry = match session(app, &caller, headers, incoming.id()) {
+        Ok(entry) => entry,
+        Err(response) => return *response,
+    };
+    entry.session.set_caller(caller);
+    let asks = incoming.asks();
+    let (outbox, messages) = outbox::channel();
+    match incoming {
+        Incoming::Single(Message::Request(request)) => {
+            let rules = entry.session.rules(request.params);
+            let rules = rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers), ..rules }));
+            dispatch::request(&entry.session, request, rules, &outbox).await;
+        }
+        incoming => dispatch::receive(&entry.session, Ok(incoming), &outbox).await,
+    }
+    drop(outbox);
+    if asks {
+        return reply(messages, app.options.keep_alive, None, legacy_status).await;
+    }
+    accepted(messages).await
+}
+
+/// Notifications have no answer, unless they are refused.
+async fn accepted(mut messages: outbox::Messages) -> Response {
+    match messages.recv().await {
+        Some(refused) if refused.kind != Kind::Notification => single(refused, legacy_status),
+        _ => StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+fn legacy_status(code: i32) -> StatusCode {
+    if matches!(code, PARSE_ERROR | INVALID_REQUEST) { StatusCode::BAD_REQUEST } else { StatusCode::OK }
+}
+
+/// The session that the headers name.
+fn session(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    id: Option<&Id>,
+) -> Result<Arc<HttpSession>, Box<Response>> {
+    let about = id.cloned();
+    let of = |error: Error| Error { id: about.clone(), ..error };
+    let refused = |status, what: &str| Box::new(refusal(status, &of(Error::new(INVALID_REQUEST, what))));
+    let version = headers.get(headers::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default());
+    if let Some(version) = version
+        && Revision::parse(version).is_none_or(|revision| !revision.features().sessions)
+    {
+        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, &of(unsupported(version)))));
+    }
+    let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok());
+    let id = id.ok_or_else(|| {
+        refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id that the answer to initialize had is missing")
+    })?;
+    let gone = || refused(StatusCode::NOT_FOUND, "there is no such session; send initialize again");
+    app.sessions.get(id, &caller.name).ok_or_else(gone)
+}
+
+/// The stream of a session, for what answers no request.
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    headers: HeaderMap,
+) -> Response {
+    if is_stateless(&headers) {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    if !headers::accepts(&headers, &[mime::TEXT_EVENT_STREAM]) {
+        let what = "the Accept header must list text/event-stream";
+        return refusal(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what));
+    }
+    match session(&app, &caller, &headers, None) {
+        Ok(entry) => {
+            let (outbox, messages) = outbox::channel();
+            tokio::spawn(entry.stream(outbox));
+            events(None, messages, app.options.keep_alive, None)
+        }
+        Err(response) => *response,
+    }
+}
+
+/// The end of a session.
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    headers: HeaderMap,
+) -> Response {
+    if is_stateless(&headers) {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    match session(&app, &caller, &headers, None) {
+        Ok(_) => {
+            let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            app.sessions.remove(id, &caller.name);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(response) => *response,
+    }
+}

@@ -1,0 +1,159 @@
+//! Requests that a web page in somebody's browser could have made: the `Host` and the `Origin` are checked always.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, Uri};
+
+use super::options::Options;
+
+/// The names that every machine has for itself.
+const LOCAL: &str = "localhost";
+
+/// Which names this server answers to, and whose pages may ask.
+#[derive(Debug)]
+pub(super) struct Guard {
+    hosts: HashSet<String>,
+    origins: HashSet<String>,
+    /// Pages of this machine may ask: nobody else can reach the address.
+    local_origins: bool,
+}
+
+impl Guard {
+    /// By the configuration, listening at `address`.
+    pub(super) fn new(options: &Options, address: SocketAddr) -> Self {
+        let mut hosts: HashSet<String> = options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        if !address.ip().is_unspecified() {
+            hosts.insert(written(address.ip()));
+        }
+        let origins = options.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        Self { hosts, origins, local_origins: address.ip().is_loopback() }
+    }
+
+    /// Whether the request may go on.
+    ///
+    /// # Errors
+    ///
+    /// What to tell the peer, and how to allow it.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), String> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (host, none) = (hosts.next(), hosts.next());
+        let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
+            return Err("one Host header is needed".to_owned());
+        };
+        if !self.host(host) {
+            return Err(format!("the Host {host:?} is not served here; http.hosts allows it"));
+        }
+        for origin in headers.get_all(ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default();
+            if !self.origin(origin) {
+                return Err(format!("the Origin {origin:?} may not call; http.origins allows it"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever the port: it may be another one on the way here.
+    fn host(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        name(&text).is_some_and(|name| is_local(name) || self.hosts.contains(name)) || self.hosts.contains(&text)
+    }
+
+    /// Whether pages of this origin may call.
+    pub(super) fn origin(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        if self.origins.contains(&text) {
+            return true;
+        }
+        let Some((scheme, authority)) = text.split_once("://") else { return false };
+        self.local_origins && matches!(scheme, "http" | "https") && name(authority).is_some_and(is_local)
+    }
+}
+
+/// The host of an authority, without its port. `None` for what has a user, or is none at all.
+fn name(authority: &str) -> Option<&str> {
+    let uri = authority.parse::<Uri>().ok().filter(|_| !authority.contains('@'))?;
+    let (host, port) = authority.split_at_checked(uri.host()?.len())?;
+    let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(digits)).then_some(host)
+}
+
+fn is_local(name: &str) -> bool {
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name == LOCAL || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn written(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(hosts: &[&str], origins: &[&str], address: &str) -> Guard {
+        let [hosts, origins] = [hosts, origins].map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        Guard::new(&Options { hosts, origins, ..Options::default() }, address.parse().unwrap())
+    }
+
+    #[test]
+    fn names_of_this_machine_and_those_that_are_set_are_served() {
+        let local = guard(&[], &[], "127.0.0.1:8931");
+        for host in ["localhost", "localhost:1", "LOCALHOST:8931", "127.0.0.1:8931", "127.0.0.2", "[::1]:8931", "[::1]"]
+        {
+            assert!(local.host(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:8931",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "x@localhost",
+            "localhost@evil.example",
+            "localhost:x",
+            "[::1",
+            "192.168.0.1",
+            "0.0.0.0",
+            "local host",
+            "/",
+        ] {
+            assert!(!local.host(host), "{host}");
+        }
+        let open = guard(&["Tools.Example.com", "a.example:444"], &[], "0.0.0.0:80");
+        for host in ["tools.example.com", "tools.example.com:8080", "a.example:444", "localhost"] {
+            assert!(open.host(host), "{host}");
+        }
+        for host in ["0.0.0.0", "a.example", "a.example:443"] {
+            assert!(!open.host(host), "{host}");
+        }
+        assert!(guard(&[], &[], "192.168.0.7:80").host("192.168.0.7:80"));
+    }
+
+    #[test]
+    fn pages_of_this_machine_and_those_that_are_set_may_call() {
+        let local = guard(&[], &["https://app.example"], "127.0.0.1:8931");
+        for origin in ["http://localhost:6274", "http://127.0.0.1", "https://[::1]:1", "https://app.example"] {
+            assert!(local.origin(origin), "{origin}");
+        }
+        for origin in [
+            "",
+            "null",
+            "http://evil.example",
+            "https://app.example:444",
+            "http://app.example",
+            "file://localhost",
+            "http://localhost.evil.example",
+            "http://localhost@evil.example",
+            "localhost",
+        ] {
+            assert!(!local.origin(origin), "{origin}");
+        }
+        // Who is local to a client is not local to a server that others reach.
+        assert!(!guard("anonymous = true", "0.0.0.0:80").origin("http://localhost"));
+    }
+}

@@ -1,0 +1,170 @@
+//! What a request's headers must say, and whether they say what its body says.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName};
+use mime::Mime;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolbay_model::{HeaderKind, ParamHeader, Trace};
+
+use crate::access::Caller;
+use crate::host::Host;
+use crate::jsonrpc::{Error, Request};
+use crate::method::Method;
+
+/// The revision that a request follows.
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const PARAM: &str = "mcp-param-";
+
+/// Headers and body differ (2026-07-28, "Error Codes").
+pub(super) const HEADER_MISMATCH: i32 = -32020;
+
+/// Whether the client takes what we answer with: all of `kinds`.
+pub(super) fn accepts(headers: &HeaderMap, kinds: &[Mime]) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges: Vec<Mime> =
+        values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse().ok()).collect();
+    kinds.iter().all(|kind| {
+        ranges.iter().any(|range| {
+            (range.type_() == mime::STAR || range.type_() == kind.type_())
+                && (range.subtype() == mime::STAR || range.subtype() == kind.subtype())
+        })
+    })
+}
+
+/// Whether the body is JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.parse::<Mime>().is_ok_and(|kind| kind.essence_str() == mime::APPLICATION_JSON.essence_str())
+}
+
+/// Where the request belongs in a trace.
+pub(super) fn trace(headers: &HeaderMap) -> Option<Trace> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    Trace::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
+}
+
+#[derive(Default, Deserialize)]
+struct Named<'a> {
+    name: Option<String>,
+    /// Read only where a header repeats some of it.
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(rename = "_meta")]
+    meta: Option<Versioned>,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<Value>,
+}
+
+/// Whether the headers of a stateless request say what its body says.
+///
+/// # Errors
+///
+/// The first that does not, and what it should say.
+pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host, caller: &Caller) -> Result<(), Error> {
+    let named: Named<'_> =
+        request.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
+    let version = named.meta.as_ref().and_then(|meta| meta.version.as_ref()).and_then(Value::as_str);
+    same(headers, &PROTOCOL_VERSION, version, false)?;
+    same(headers, &METHOD, Some(&request.method), false)?;
+    if request.method != Method::CallTool.name() {
+        return Ok(());
+    }
+    same(headers, &NAME, named.name.as_deref(), true)?;
+    let tool = named.name.filter(|name| caller.may_use(name)).and_then(|name| host.tool(&name));
+    let Some(tool) = tool else { return Ok(()) };
+    if tool.headers.is_empty() {
+        return Ok(());
+    }
+    let arguments = named.arguments.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or(Value::Null);
+    tool.headers.iter().try_for_each(|header| parameter(headers, header, &arguments))
+}
+
+/// `None` in the body is told elsewhere; the header must be there and be one in any case.
+fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
+    let value =
+        one(headers, name.as_str())?.ok_or_else(|| mismatch(&format!("{} is missing", title(name.as_str()))))?;
+    let value = if encoded { decoded(name.as_str(), value)? } else { value.to_owned() };
+    match body {
+        Some(body) if body != value => Err(differs(name.as_str(), &value, body)),
+        _ => Ok(()),
+    }
+}
+
+/// One `Mcp-Param-…` against the argument that it mirrors.
+fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Result<(), Error> {
+    let name = format!("{PARAM}{}", header.name.to_ascii_lowercase());
+    let argument = header.path.iter().try_fold(arguments, |value, key| value.get(key)).filter(|value| !value.is_null());
+    let value = one(headers, &name)?;
+    let (value, argument) = match (value, argument) {
+        (None, None) => return Ok(()),
+        (Some(_), None) => {
+            return Err(mismatch(&format!("{} is there, but its argument is not", title(&name))));
+        }
+        (None, Some(_)) => return Err(mismatch(&format!("{} is missing, but its argument is there", title(&name)))),
+        (Some(value), Some(argument)) => (decoded(&name, value)?, argument),
+    };
+    let same = match (argument, header.kind) {
+        (Value::String(text), _) => *text == value,
+        (Value::Bool(yes), _) => value == yes.to_string(),
+        // 42.0 and 42 are one number, in a header and in JSON.
+        (Value::Number(number), HeaderKind::Integer) => {
+            value == number.to_string()
+                || value.parse::<f64>().is_ok_and(|value| number.as_f64().is_some_and(|n| n.total_cmp(&value).is_eq()))
+        }
+        // What does not fit the schema is told as that.
+        _ => return Ok(()),
+    };
+    if same { Ok(()) } else { Err(differs(&name, &value, &argument.to_string())) }
+}
+
+/// The value of a header that may be there once.
+fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(mismatch(&format!("{} has characters that a header must not have", title(name)))),
+        },
+        (Some(_), Some(_)) => Err(mismatch(&format!("{} is there more than once", title(name)))),
+    }
+}
+
+/// A value that may be written as `=?base64?…?=`.
+fn decoded(name: &str, value: &str) -> Result<String, Error> {
+    let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
+        return Ok(value.to_owned());
+    };
+    let text = BASE64.decode(inner).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.ok_or_else(|| mismatch(&format!("{} is not base64 of UTF-8", title(name))))
+}
+
+fn differs(name: &str, header: &str, body: &str) -> Error {
+    mismatch(&format!("{} is {header:?}, and the body says {body:?}", title(name)))
+}
+
+pub(super) fn mismatch(what: &str) -> Error {
+    Error::new(HEADER_MISMATCH, format!("Header mismatch: {what}"))
+}
+
+/// A header's name as people write it.
+fn title(name: &str) -> String {
+    let words: Vec<String> = name
+        .split('-')
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+        })
+        .collect();
+    words.join("-")
+}

@@ -1,0 +1,85 @@
+//! The transport of 2024-11-05: a stream at `/sse` that says where to post, and answers to what is posted.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::{Extension, Query, Request, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{StreamExt as _, stream};
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::app::{App, body};
+use super::streams::Open;
+use super::{reply, sessions};
+use crate::access::Caller;
+use crate::dispatch;
+use crate::jsonrpc;
+use crate::outbox;
+use crate::session::{Channel, Session};
+
+/// Where a client opens its stream.
+pub(super) const PATH: &str = "/sse";
+
+/// Where it posts.
+pub(super) const MESSAGES: &str = "/messages";
+
+/// Ends a session with its stream.
+struct End {
+    app: Arc<App>,
+    id: String,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let open = self.app.streams.open().remove(&self.id);
+        if let Some(open) = open {
+            open.session.life.ended.cancel();
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Address {
+    session: String,
+}
+
+/// Opens a stream. Connections are bounded, so that these are as well.
+pub(super) async fn open(State(app): State<Arc<App>>, Extension(caller): Extension<Arc<Caller>>) -> Response {
+    let Ok(id) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    let session = Session::new(Arc::clone(&app.host), caller, Channel::Shared, app.life.child());
+    let (outbox, messages) = outbox::channel();
+    let endpoint = Event::default().event("endpoint").data(format!("{MESSAGES}?session={id}"));
+    let stopped = app.life.closing.clone();
+    app.streams.open().insert(id.clone(), Open { session, outbox });
+    let end = End { app: Arc::clone(&app), id };
+    let messages = stream::unfold((messages, end), |(mut messages, end)| async move {
+        let message = messages.recv().await?;
+        Some((reply::event(&message), (messages, end)))
+    });
+    let events = stream::once(async { endpoint }).chain(messages).map(Ok::<_, Infallible>);
+    let events = events.take_until(stopped.cancelled_owned());
+    let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(app.options.keep_alive));
+    ([reply::NO_BUFFERING], sse).into_response()
+}
+
+/// Takes a message in; the answer goes to the stream.
+pub(super) async fn post(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Query(address): Query<Address>,
+    request: Request,
+) -> Response {
+    let open = app.streams.open().get(&address.session).cloned();
+    let Some(open) = open.filter(|open| open.session.caller().name == caller.name) else {
+        return (StatusCode::NOT_FOUND, "there is no such stream; open one at /sse").into_response();
+    };
+    let payload = match body(&app, request.into_body()).await {
+        Ok(payload) => payload,
+        Err(response) => return response,
+    };
+    open.session.set_caller(caller);
+    dispatch::receive(&open.session, jsonrpc::decode(&payload), &open.outbox).await;
+    (StatusCode::ACCEPTED, "Accepted").into_response()
+}

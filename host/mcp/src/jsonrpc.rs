@@ -1,0 +1,316 @@
+//! JSON-RPC 2.0: bytes to messages and answers to bytes. Knows nothing of MCP.
+
+use std::borrow::Cow;
+
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Number, Value};
+
+/// The id of a request: a string or a number (MCP allows no `null`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum Id {
+    /// A number.
+    Number(Number),
+    /// A string.
+    Text(String),
+}
+
+impl Id {
+    /// Reads an id. An integer of more than 64 bits is none: it would come back as another number.
+    fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        if text.starts_with('"') {
+            return serde_json::from_str(text).ok().map(Self::Text);
+        }
+        let number: Number = serde_json::from_str(text).ok()?;
+        let exact = !number.is_f64() || text.contains(['.', 'e', 'E']) || text == "-0";
+        exact.then_some(Self::Number(number))
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::read(&raw).ok_or_else(|| D::Error::custom("expected a string or a number of at most 64 bits"))
+    }
+}
+
+impl From<Id> for Value {
+    fn from(id: Id) -> Self {
+        match id {
+            Id::Number(number) => Self::Number(number),
+            Id::Text(text) => Self::String(text),
+        }
+    }
+}
+
+/// What one line or one body holds.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// One message.
+    Single(Message<'a>),
+    /// An array of them.
+    Batch(Vec<Result<Message<'a>, Error>>),
+}
+
+impl Incoming<'_> {
+    /// The id of a single request.
+    pub fn id(&self) -> Option<&Id> {
+        match self {
+            Self::Single(Message::Request(request)) => Some(&request.id),
+            _ => None,
+        }
+    }
+
+    /// Whether anything of it expects an answer, if only that it is wrong.
+    pub fn asks(&self) -> bool {
+        match self {
+            Self::Single(message) => matches!(message, Message::Request(_)),
+            Self::Batch(messages) => messages.iter().any(|message| matches!(message, Ok(Message::Request(_)) | Err(_))),
+        }
+    }
+}
+
+/// One message.
+#[derive(Debug)]
+pub enum Message<'a> {
+    /// Expects an answer.
+    Request(Request<'a>),
+    /// Expects none.
+    Notification {
+        /// What happened.
+        method: Cow<'a, str>,
+        /// The parameters, not yet read.
+        params: Option<&'a RawValue>,
+    },
+    /// An answer to a request of ours. We make none, so it is ignored.
+    Response,
+}
+
+/// A message that expects an answer.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// What the answer is marked with.
+    pub id: Id,
+    /// What is asked.
+    pub method: Cow<'a, str>,
+    /// The parameters, not yet read.
+    pub params: Option<&'a RawValue>,
+}
+
+/// An error object, with the id of the request if there was one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    /// The request's id.
+    pub id: Option<Id>,
+    /// One of the codes of this module.
+    pub code: i32,
+    /// For people and models.
+    pub message: String,
+    /// For programs.
+    pub data: Option<Box<Value>>,
+}
+
+/// The text is not JSON.
+pub const PARSE_ERROR: i32 = -32700;
+/// The JSON is not a request.
+pub const INVALID_REQUEST: i32 = -32600;
+/// There is no such method.
+pub const METHOD_NOT_FOUND: i32 = -32601;
+/// The parameters do not fit the method.
+pub const INVALID_PARAMS: i32 = -32602;
+/// A fault of ours.
+pub const INTERNAL_ERROR: i32 = -32603;
+
+impl Error {
+    /// An error without an id.
+    pub fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { id: None, code, message: message.into(), data: None }
+    }
+
+    /// The same, of the request with this id.
+    pub fn of(self, id: &Id) -> Self {
+        Self { id: Some(id.clone()), ..self }
+    }
+}
+
+/// Members of a message; unknown ones are ignored, doubled ones refused.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "present_ignored")]
+    result: bool,
+    #[serde(default, deserialize_with = "present_ignored")]
+    error: bool,
+}
+
+/// `null` is a value here: `"id": null` is a mistake to tell from no id.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn present_ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|_| true)
+}
+
+/// Reads one line or one body.
+///
+/// # Errors
+///
+/// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
+pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not UTF-8"))?;
+    let raw: &RawValue = serde_json::from_str(text)
+        .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not JSON: {error}")))?;
+    if raw.get().starts_with('[') {
+        let items: Vec<&RawValue> =
+            serde_json::from_str(raw.get()).map_err(|error| Error::new(PARSE_ERROR, error.to_string()))?;
+        if items.is_empty() {
+            return Err(Error::new(INVALID_REQUEST, "the batch is empty"));
+        }
+        return Ok(Incoming::Batch(items.into_iter().map(message).collect()));
+    }
+    message(raw).map(Incoming::Single)
+}
+
+fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
+    if !raw.get().starts_with('{') {
+        return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
+    }
+    let members: Members<'_> = serde_json::from_str(raw.get())
+        .map_err(|error| Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {error}")))?;
+    let id = match members.id {
+        None => None,
+        Some(raw) => Some(Id::read(raw).ok_or_else(|| {
+            let what = shorten(raw.get());
+            Error::new(INVALID_REQUEST, format!("id must be a string or a number of at most 64 bits, not {what}"))
+        })?),
+    };
+    let invalid = |message: &str| Error { id: id.clone(), ..Error::new(INVALID_REQUEST, message) };
+    if members.jsonrpc.as_deref() != Some("2.0") {
+        return Err(invalid("jsonrpc must be \"2.0\""));
+    }
+    match (members.method, id.clone()) {
+        (Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params: members.params })),
+        (Some(method), None) => Ok(Message::Notification { method, params: members.params }),
+        (None, _) if members.result || members.error => Ok(Message::Response),
+        (None, _) => Err(invalid("method is missing")),
+    }
+}
+
+fn shorten(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(40)).unwrap_or(text)
+}
+
+/// Writes the answer to a request.
+pub fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Answer<'a, T> {
+        jsonrpc: &'static str,
+        id: &'a Id,
+        result: &'a T,
+    }
+    encode(&Answer { jsonrpc: "2.0", id, result })
+}
+
+/// Writes an error. An error about no request in particular has `null` for an id, or none.
+pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        code: i32,
+        message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'a Value>,
+    }
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<Value>,
+        error: Body<'a>,
+    }
+    let id = error.id.clone().map(Value::from).or(null_id.then_some(Value::Null));
+    let body = Body { code: error.code, message: &error.message, data: error.data.as_deref() };
+    encode(&Answer { jsonrpc: "2.0", id, error: body })
+}
+
+/// Writes a notification.
+pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Notification<'a, T> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a T>,
+    }
+    encode(&Notification { jsonrpc: "2.0", method, params })
+}
+
+fn encode(message: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(message).unwrap_or_else(|error| {
+        // Our types have string keys and no failing `Serialize`: unreachable but for a mistake of ours.
+        tracing::error!(%error, "a message could not be encoded");
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the answer could not be encoded"}}"#.to_vec()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        match decode(text.as_bytes()) {
+            Err(refused) => String::from_utf8(error(&refused, true)).unwrap(),
+            Ok(incoming) => panic!("{text} was read as {incoming:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        let single = |text: &'static str| match decode(text.as_bytes()).unwrap() {
+            Incoming::Single(message) => message,
+            Incoming::Batch(_) => panic!("{text}"),
+        };
+        assert!(matches!(single(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request(r)
+            if r.method == "ping" && r.id == Id::Number(1.into()) && r.params.is_none()));
+        assert!(matches!(single(r#" {"jsonrpc":"2.0","method":"pi\u006eg","params":{}} "#),
+            Message::Notification { method, params: Some(_) } if method == "ping"));
+        assert!(matches!(single(r#"{"jsonrpc":"2.0","id":"a","result":null}"#), Message::Response));
+        let batch = decode(br#"[{"jsonrpc":"2.0","method":"a"},1]"#).unwrap();
+        assert!(matches!(batch, Incoming::Batch(items) if items.len() == 2 && items[1].is_err()));
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered() {
+        let cases = [
+            "{",
+            "\"text\"",
+            "[]",
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        ];
+        insta::assert_snapshot!(cases.map(|case| format!("{case}\n  {}", refusal(case))).join("\n"));
+        assert!(decode(b"\xff").is_err());
+    }
+
+    #[test]
+    fn an_error_without_a_request_has_a_null_id_or_none() {
+        let problem = Error::new(PARSE_ERROR, "no");
+        let text = |null| String::from_utf8(error(&problem, null)).unwrap();
+        assert_eq!(text(true), r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#);
+        assert_eq!(text(false), r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#);
+    }
+}

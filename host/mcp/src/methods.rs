@@ -1,0 +1,18 @@
+//! The methods, one file each: what a request asks for, and the answer. Two of the files are notifications of clients.
+
+pub(crate) mod call_tool;
+pub(crate) mod cancelled;
+pub(crate) mod discover;
+pub(crate) mod initialize;
+pub(crate) mod initialized;
+pub(crate) mod list_tools;
+pub(crate) mod listen;
+pub(crate) mod ping;
+pub(crate) mod set_level;
+
+use serde_json::{Map, Value};
+
+use crate::jsonrpc::Error;
+
+/// A result, or the error instead.
+pub(crate) type Answered = Result<Map<String, Value>, Error>;

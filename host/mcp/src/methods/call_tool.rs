@@ -1,0 +1,125 @@
+//! `tools/call`: from the request to the bytes of its answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use toolbay_model::{Answer, CallError, Failure, Rejection, Trace};
+
+use crate::host::{Call, Place};
+use crate::jsonrpc::{Error, INVALID_REQUEST, Id, Request};
+use crate::observer::PeerObserver;
+use crate::outbox::{Outbox, Outgoing};
+use crate::outcome::{self, MISSING_CAPABILITY};
+use crate::params::read;
+use crate::rules::Rules;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Params {
+    name: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+    #[serde(rename = "_meta", default)]
+    meta: Meta,
+}
+
+#[derive(Default, Deserialize)]
+struct Meta {
+    #[serde(rename = "progressToken")]
+    progress_token: Option<Id>,
+    traceparent: Option<String>,
+    tracestate: Option<String>,
+    baggage: Option<String>,
+}
+
+/// A call that is registered and may be cancelled from now on.
+pub(crate) struct Calling {
+    id: Id,
+    rules: Rules,
+    call: Call,
+    progress_token: Option<Id>,
+    place: Result<Box<dyn Place>, Rejection>,
+    cancel: CancellationToken,
+}
+
+/// Reads and registers a call.
+///
+/// # Errors
+///
+/// The request is malformed; the error has its id.
+pub(crate) fn begin(session: &Session, request: &Request<'_>, rules: Rules) -> Result<Calling, Error> {
+    read_call(session, request, rules).map_err(|error| error.of(&request.id))
+}
+
+fn read_call(session: &Session, request: &Request<'_>, rules: Rules) -> Result<Calling, Error> {
+    let params: Params = read(request.params)?;
+    let capabilities = rules.capabilities.clone();
+    let Meta { progress_token, traceparent, tracestate, baggage } = params.meta;
+    // A transport may have one as well; what the message says itself is closer.
+    let trace = traceparent.and_then(|parent| Trace::parse(&parent, tracestate, baggage)).or(rules.trace.clone());
+    let cancel = session.life.ended.child_token();
+    if !session.begin(&request.id, cancel.clone()) {
+        return Err(Error::new(INVALID_REQUEST, "a request with this id is in flight"));
+    }
+    let caller = session.caller();
+    let place = caller.client.queue(&params.name);
+    let permitted = caller.may_use(&params.name);
+    let call = Call { tool: params.name, permitted, arguments: params.arguments, capabilities, trace };
+    Ok(Calling { id: request.id.clone(), rules, call, progress_token, place, cancel })
+}
+
+impl Calling {
+    /// Runs the call; what it reports meanwhile goes to `reply`. There is no answer when the client cancelled it. The
+    /// place in the client's queue is given back with it.
+    pub(crate) async fn run(self, session: &Session, reply: &Outbox) -> (Option<Outgoing>, Option<Box<dyn Place>>) {
+        let Self { id, rules, call, progress_token, place, cancel } = self;
+        let mut retry_after = None;
+        let (answer, place) = match place {
+            Err(rejection) => (Some(Ok(failed(Failure::Rejected(rejection)))), None),
+            Ok(mut place) => {
+                let observer = PeerObserver::new(reply.clone(), &call.tool, &rules, progress_token, cancel.clone());
+                let calling = place.call(call, Arc::new(observer));
+                let answer = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => None,
+                    () = session.life.stopped.cancelled() => Some(Ok(failed(Failure::Call(CallError::Cancelled)))),
+                    // Whatever unwinds in a call fails that call, and nothing else.
+                    answer = AssertUnwindSafe(calling).catch_unwind() => {
+                        Some(answer.map_err(|panic| panic_message(&panic)))
+                    }
+                };
+                (answer, Some(place))
+            }
+        };
+        session.finish(&id);
+        let Some(answer) = answer else { return (None, place) };
+        let outcome = match answer {
+            Ok(answer) => {
+                if let Err(Failure::Rejected(rejection)) = &answer.result {
+                    retry_after = Some(rejection.retry_after);
+                }
+                outcome::outcome(answer, rules.revision, session.host.options().usage)
+            }
+            Err(panic) => Err(outcome::internal(&panic)),
+        };
+        let outgoing = match outcome {
+            Ok(result) => Outgoing { retry_after, ..Session::result(&id, result, Some(rules.revision)) },
+            Err(error) if error.code == MISSING_CAPABILITY => session.refusal(&error.of(&id)),
+            Err(error) => Outgoing::answer(session.encode_error(&error.of(&id))),
+        };
+        (Some(outgoing), place)
+    }
+}
+
+fn failed(failure: Failure) -> Answer {
+    Answer { result: Err(failure), usage: None }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("a call panicked: {}", message.unwrap_or("no message"))
+}

@@ -1,0 +1,28 @@
+//! `notifications/cancelled`: the client no longer wants the answer to a request.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::jsonrpc::Id;
+use crate::params::read;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Params {
+    #[serde(rename = "requestId")]
+    request_id: Id,
+    reason: Option<String>,
+}
+
+pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
+    match read::<Params>(params) {
+        Ok(cancelled) => {
+            // An unknown id is a request that has ended meanwhile: ignored.
+            if let Some(request) = session.finish(&cancelled.request_id) {
+                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "cancelled by the client");
+                request.cancel();
+            }
+        }
+        Err(error) => tracing::debug!(error = error.message, "ignored a malformed notifications/cancelled"),
+    }
+}

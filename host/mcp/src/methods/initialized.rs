@@ -1,0 +1,19 @@
+//! `notifications/initialized`: the client is ready to hear what it did not ask for.
+
+use std::sync::Arc;
+
+use crate::changes;
+use crate::outbox::Outbox;
+use crate::session::{Channel, Session};
+
+pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
+    let first = session.negotiated.send_if_modified(|negotiated| {
+        let first = negotiated.revision.is_some() && !negotiated.initialized;
+        negotiated.initialized = negotiated.revision.is_some();
+        first
+    });
+    if first && session.channel == Channel::Shared {
+        let (session, reply) = (Arc::clone(session), reply.clone());
+        tokio::spawn(async move { changes::tell(&session, &reply).await });
+    }
+}

@@ -1,0 +1,72 @@
+//! What a guest says while it runs, on its way to the peer.
+
+use std::num::NonZeroU32;
+
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+use toolbay_model::{LogLevel, Observer, Progress};
+
+use crate::jsonrpc::{self, Id};
+use crate::outbox::{Outbox, Outgoing};
+use crate::revision::Revision;
+use crate::rules::Rules;
+
+/// Progress a second that reaches the peer; more is for nobody to read.
+const PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
+
+/// Progress at once: short tools that report every step lose none of it.
+const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
+
+/// The peer of one call.
+pub(crate) struct PeerObserver {
+    outbox: Outbox,
+    /// The name of the tool: who logs.
+    tool: String,
+    revision: Revision,
+    /// The least severity of log lines that the peer wants, if it wants any.
+    log: Option<LogLevel>,
+    /// Where progress goes, if the peer wants any.
+    progress: Option<(Id, DefaultDirectRateLimiter)>,
+    cancel: CancellationToken,
+}
+
+impl PeerObserver {
+    pub(crate) fn new(outbox: Outbox, tool: &str, rules: &Rules, token: Option<Id>, cancel: CancellationToken) -> Self {
+        let quota = Quota::per_second(PER_SECOND).allow_burst(BURST);
+        let progress = token.map(|token| (token, RateLimiter::direct(quota)));
+        Self { outbox, tool: tool.to_owned(), revision: rules.revision, log: rules.log, progress, cancel }
+    }
+}
+
+impl Observer for PeerObserver {
+    fn log(&self, level: LogLevel, message: &str) {
+        // How much a call may log is bounded where it is logged (`limits.log`).
+        if self.log.is_some_and(|least| level >= least) {
+            let params = json!({"level": level, "logger": self.tool, "data": message});
+            self.outbox.offer(Outgoing::notification(jsonrpc::notification("notifications/message", Some(&params))));
+        }
+    }
+
+    fn progress(&self, progress: Progress) {
+        let Some((token, limiter)) = &self.progress else { return };
+        if limiter.check().is_err() {
+            return;
+        }
+        let mut params = Map::new();
+        params.insert("progressToken".into(), json!(token));
+        params.insert("progress".into(), json!(progress.progress));
+        if let Some(total) = progress.total {
+            params.insert("total".into(), json!(total));
+        }
+        if let Some(message) = progress.message.filter(|_| self.revision.features().progress_message) {
+            params.insert("message".into(), message.into());
+        }
+        let message = jsonrpc::notification("notifications/progress", Some(&Value::Object(params)));
+        self.outbox.offer(Outgoing::notification(message));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}

@@ -1,0 +1,19 @@
+//! Reading the parameters of a method.
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::jsonrpc::{Error, INVALID_PARAMS};
+
+/// Reads a method's parameters; absent ones are an empty object.
+///
+/// # Errors
+///
+/// They are not an object, or not the method's: [`INVALID_PARAMS`].
+pub(crate) fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
+    let text = params.map_or("{}", RawValue::get);
+    if !text.starts_with('{') {
+        return Err(Error::new(INVALID_PARAMS, "params must be an object"));
+    }
+    serde_json::from_str(text).map_err(|error| Error::new(INVALID_PARAMS, format!("Invalid params: {error}")))
+}

@@ -1,0 +1,206 @@
+//! The revisions of MCP that are served, and how they differ: one row each, one named flag a difference.
+
+use std::fmt;
+
+/// A dated revision of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Revision {
+    /// 2024-11-05.
+    V2024_11_05,
+    /// 2025-03-26.
+    V2025_03_26,
+    /// 2025-06-18.
+    V2025_06_18,
+    /// 2025-11-25.
+    V2025_11_25,
+    /// 2026-07-28.
+    V2026_07_28,
+}
+
+/// How a revision differs from others. Every flag changes what a client gets; `tests::every_flag_changes_behaviour`
+/// holds them to that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one difference between dated documents, and independent")]
+pub(crate) struct Features {
+    /// The date by which clients name it.
+    pub(crate) date: &'static str,
+    /// Sessions begin with `initialize`, and every message of one follows what that agreed on. Without, every request
+    /// says by itself what it follows.
+    pub(crate) sessions: bool,
+    /// The methods `ping` and `logging/setLevel`.
+    pub(crate) session_methods: bool,
+    /// The method `server/discover`.
+    pub(crate) discover: bool,
+    /// The method `subscriptions/listen`.
+    pub(crate) subscriptions: bool,
+    /// JSON-RPC batches.
+    pub(crate) batches: bool,
+    /// Annotations of tools.
+    pub(crate) annotations: bool,
+    /// Audio content.
+    pub(crate) audio: bool,
+    /// A message with progress.
+    pub(crate) progress_message: bool,
+    /// Titles of tools and of the server.
+    pub(crate) titles: bool,
+    /// Output schemas and structured content.
+    pub(crate) structured: bool,
+    /// Structured content of any JSON type, and output schemas for it; without, objects alone.
+    pub(crate) any_structure: bool,
+    /// Links to resources as content.
+    pub(crate) resource_links: bool,
+    /// When content was last modified.
+    pub(crate) last_modified: bool,
+    /// `_meta` in the definitions of tools.
+    pub(crate) definition_meta: bool,
+    /// Icons of tools.
+    pub(crate) icons: bool,
+    /// An error that belongs to no request has no id; without, its id is `null`.
+    pub(crate) errors_without_id: bool,
+    /// Arguments that do not fit the schema are a result with `isError` (SEP-1303); without, a protocol error.
+    pub(crate) invalid_arguments_are_results: bool,
+    /// Results say what they are (`resultType`) and who answers.
+    pub(crate) result_type: bool,
+    /// `tools/list` says for how long and for whom its result holds.
+    pub(crate) caching_hints: bool,
+    /// A missing client capability has an error code of its own.
+    pub(crate) capability_code: bool,
+    /// Over HTTP, headers repeat what the body says, and are checked against it.
+    pub(crate) http_headers: bool,
+    /// Over HTTP, an unknown method is a 404; without, a 200 with an error in it.
+    pub(crate) http_not_found: bool,
+}
+
+const V2024_11_05: Features = Features {
+    date: "2024-11-05",
+    sessions: true,
+    session_methods: true,
+    discover: false,
+    subscriptions: false,
+    batches: false,
+    annotations: false,
+    audio: false,
+    progress_message: false,
+    titles: false,
+    structured: false,
+    any_structure: false,
+    resource_links: false,
+    last_modified: false,
+    definition_meta: false,
+    icons: false,
+    errors_without_id: false,
+    invalid_arguments_are_results: false,
+    result_type: false,
+    caching_hints: false,
+    capability_code: false,
+    http_headers: false,
+    http_not_found: false,
+};
+
+const V2025_03_26: Features = Features {
+    date: "2025-03-26",
+    batches: true,
+    annotations: true,
+    audio: true,
+    progress_message: true,
+    ..V2024_11_05
+};
+
+const V2025_06_18: Features = Features {
+    date: "2025-06-18",
+    batches: false,
+    titles: true,
+    structured: true,
+    resource_links: true,
+    last_modified: true,
+    definition_meta: true,
+    ..V2025_03_26
+};
+
+const V2025_11_25: Features = Features {
+    date: "2025-11-25",
+    icons: true,
+    errors_without_id: true,
+    invalid_arguments_are_results: true,
+    ..V2025_06_18
+};
+
+const V2026_07_28: Features = Features {
+    date: "2026-07-28",
+    sessions: false,
+    session_methods: false,
+    discover: true,
+    subscriptions: true,
+    any_structure: true,
+    result_type: true,
+    caching_hints: true,
+    capability_code: true,
+    http_headers: true,
+    http_not_found: true,
+    ..V2025_11_25
+};
+
+impl Revision {
+    /// Every revision served, oldest first.
+    pub const ALL: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
+
+    /// The newest: what programs that are no client are shown.
+    pub const NEWEST: Self = Self::V2026_07_28;
+
+    /// The newest that has sessions: what `initialize` offers a client that asks for one that is not served this way.
+    pub const NEWEST_SESSION: Self = Self::V2025_11_25;
+
+    /// Its row of the table.
+    pub(crate) const fn features(self) -> &'static Features {
+        match self {
+            Self::V2024_11_05 => &V2024_11_05,
+            Self::V2025_03_26 => &V2025_03_26,
+            Self::V2025_06_18 => &V2025_06_18,
+            Self::V2025_11_25 => &V2025_11_25,
+            Self::V2026_07_28 => &V2026_07_28,
+        }
+    }
+
+    /// The revision with this date.
+    pub fn parse(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == date)
+    }
+
+    /// The dates of all revisions served, newest first.
+    pub fn dates() -> Vec<&'static str> {
+        Self::ALL.iter().rev().map(|revision| revision.as_str()).collect()
+    }
+
+    /// Its date.
+    pub fn as_str(self) -> &'static str {
+        self.features().date
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_and_written() {
+        for revision in Revision::ALL {
+            assert_eq!(Revision::parse(revision.as_str()), Some(revision));
+        }
+        assert_eq!(Revision::parse("2024-10-07"), None);
+        assert!(Revision::ALL.is_sorted_by_key(|revision| revision.as_str()));
+    }
+
+    #[test]
+    fn the_newest_are_what_they_say() {
+        assert_eq!(Revision::ALL.last(), Some(&Revision::NEWEST));
+        let with_sessions = Revision::ALL.into_iter().rfind(|revision| revision.features().sessions);
+        assert_eq!(with_sessions, Some(Revision::NEWEST_SESSION));
+    }
+}

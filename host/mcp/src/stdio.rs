@@ -1,0 +1,205 @@
+//! MCP over standard input and output: one message a line.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Buf as _, BytesMut};
+use futures_util::StreamExt as _;
+use tokio::io::AsyncWriteExt as _;
+use tokio_util::codec::{Decoder, FramedRead};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Caller;
+use crate::dispatch;
+use crate::host::Host;
+use crate::jsonrpc::{self, Error, INVALID_REQUEST};
+use crate::outbox::{self, Messages};
+use crate::session::{Channel, Life, Session};
+use crate::streams::{self, Reader, Writer};
+
+/// Messages are gathered up to this size before a write: one system call for many short ones.
+const GATHER: usize = 256 << 10;
+
+/// Serves one client until it closes its end, goes away, or `stop`.
+///
+/// # Errors
+///
+/// Reading failed. A client that no longer reads is not an error.
+pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: CancellationToken) -> io::Result<()> {
+    let (outbox, messages) = outbox::channel();
+    let caller = Arc::new(Caller::local(host.client()));
+    let session = Session::new(Arc::clone(&host), caller, Channel::Shared, Life::default());
+    let writing = tokio::spawn(write(messages, writer));
+    let options = host.options();
+    let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
+    let mut lines = FramedRead::new(reader, Lines { limit, skipping: false });
+    let result = loop {
+        let line = tokio::select! {
+            () = stop.cancelled() => break Ok(()),
+            // The peer does not read any more: nothing can be answered.
+            () = outbox.closed() => break Ok(()),
+            line = lines.next() => line,
+        };
+        match line {
+            None => break Ok(()),
+            Some(Err(error)) => break Err(error),
+            Some(Ok(Line::Message(message))) => dispatch::receive(&session, jsonrpc::decode(&message), &outbox).await,
+            Some(Ok(Line::TooLong)) => {
+                let what = format!(
+                    "the message is longer than {} (server.request raises it)",
+                    options.request.display().iec()
+                );
+                session.refuse(Error::new(INVALID_REQUEST, what), &outbox).await;
+            }
+        }
+    };
+    // A client that was killed has closed both ends: its calls need not end in peace.
+    let writer = writing.abort_handle();
+    let unread = tokio::spawn(async move {
+        streams::nobody_reads().await;
+        writer.abort();
+    });
+    session.end(options.grace, outbox.closed()).await;
+    unread.abort();
+    // The last sender goes with the session; then the writer has written everything.
+    drop((session, outbox));
+    drop(tokio::time::timeout(options.grace, writing).await);
+    result
+}
+
+/// Writes messages, each with a line end, until there are no more senders or the peer is gone.
+async fn write(mut messages: Messages, mut writer: Writer) {
+    let mut buffer = Vec::new();
+    while let Some(message) = messages.recv().await {
+        append(&mut buffer, &message.text);
+        // Whatever else is waiting goes out with the same system call.
+        while buffer.len() < GATHER
+            && let Ok(message) = messages.try_recv()
+        {
+            append(&mut buffer, &message.text);
+        }
+        let written = async {
+            writer.write_all(&buffer).await?;
+            writer.flush().await
+        };
+        if let Err(error) = written.await {
+            tracing::debug!(%error, "the client no longer reads");
+            return;
+        }
+        buffer.clear();
+        // A huge answer must not keep its memory for the rest of the session.
+        buffer.shrink_to(GATHER);
+    }
+}
+
+fn append(buffer: &mut Vec<u8>, message: &[u8]) {
+    buffer.extend_from_slice(message);
+    buffer.push(b'\n');
+}
+
+/// What a line holds.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    /// A message, without its line end.
+    Message(BytesMut),
+    /// More than the limit; the rest of the line is skipped.
+    TooLong,
+}
+
+/// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
+struct Lines {
+    limit: usize,
+    /// The line that is being read is too long already, and that has been said.
+    skipping: bool,
+}
+
+impl Decoder for Lines {
+    type Item = Line;
+    type Error = io::Error;
+
+    fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
+        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+            let mut line = buffer.split_to(end);
+            buffer.advance(1);
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            if line.len() > self.limit {
+                return Ok(Some(Line::TooLong));
+            }
+            if line.ends_with(b"\r") {
+                line.truncate(line.len() - 1);
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(Line::Message(line)));
+            }
+        }
+        if buffer.len() > self.limit || self.skipping {
+            buffer.clear();
+            if !std::mem::replace(&mut self.skipping, true) {
+                return Ok(Some(Line::TooLong));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A last line without a line end counts as well.
+    fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
+        if let Some(line) = self.decode(buffer)? {
+            return Ok(Some(line));
+        }
+        let line = buffer.split();
+        Ok((!line.trim_ascii().is_empty()).then_some(Line::Message(line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes out when the text arrives in pieces of `step` bytes.
+    fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
+        let mut decoder = Lines { limit, skipping: false };
+        let mut buffer = BytesMut::new();
+        let mut out = Vec::new();
+        let show = |line| match line {
+            Line::Message(line) => String::from_utf8(line.to_vec()).unwrap(),
+            Line::TooLong => "TOO LONG".to_owned(),
+        };
+        for piece in text.as_bytes().chunks(step) {
+            buffer.extend_from_slice(piece);
+            while let Some(line) = decoder.decode(&mut buffer).unwrap() {
+                out.push(show(line));
+            }
+        }
+        while let Some(line) = decoder.decode_eof(&mut buffer).unwrap() {
+            out.push(show(line));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_come_out_however_they_arrive() {
+        for step in 1..20 {
+            assert_eq!(lines("{1}\r\n\n  \n{2}\n{3}", 10, step), ["{1}", "{2}", "{3}"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_told_once_and_the_next_is_read() {
+        for step in 1..30 {
+            assert_eq!(lines("{1}\n01234567890123456789\n{2}\n", 5, step), ["{1}", "TOO LONG", "{2}"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_holds_no_memory() {
+        let mut decoder = Lines { limit: 10, skipping: false };
+        let mut buffer = BytesMut::new();
+        for _ in 0..100 {
+            buffer.extend_from_slice(&[b'x'; 100]);
+            decoder.decode(&mut buffer).unwrap();
+            assert!(buffer.is_empty());
+        }
+    }
+}

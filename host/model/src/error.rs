@@ -1,0 +1,318 @@
+//! Why a call ended without an output, and the one place for the words of each limit.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use crate::text::thousands;
+
+/// The kinds of errors that end a call: the same words in `_meta["dev.toolbay/error"]`, in the server's counts, in its
+/// log and in the book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorKind {
+    /// There is no such tool, or the caller may not see it.
+    UnknownTool,
+    /// The client did not declare a capability that the tool needs.
+    MissingCapability,
+    /// The arguments do not fit the schema, or the plugin says that they make no sense.
+    InvalidArguments,
+    /// Too many calls are running or waiting.
+    Busy,
+    /// Calls come more often than a rate limit allows.
+    Rate,
+    /// The plugin crashed too many times in a row and is disabled for a while.
+    Disabled,
+    /// The plugin says that the work could not be done.
+    Failed,
+    /// The result breaks the contract or the tool's output schema.
+    InvalidOutput,
+    /// The fuel was used up.
+    Fuel,
+    /// The wall-clock deadline passed.
+    Deadline,
+    /// The memory limit was reached.
+    Memory,
+    /// The guest's stack overflowed.
+    Stack,
+    /// The result, or what the guest wrote or passed to the host, is too large.
+    Output,
+    /// Another limit was reached: handles, randomness, tables, instances or memories.
+    Limit,
+    /// The guest crashed.
+    Trap,
+    /// Nobody waits for the answer any more.
+    Cancelled,
+    /// A fault of the server.
+    Internal,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order in which counts are reported.
+    pub const ALL: [Self; 17] = [
+        Self::UnknownTool,
+        Self::MissingCapability,
+        Self::InvalidArguments,
+        Self::Busy,
+        Self::Rate,
+        Self::Disabled,
+        Self::Failed,
+        Self::InvalidOutput,
+        Self::Fuel,
+        Self::Deadline,
+        Self::Memory,
+        Self::Stack,
+        Self::Output,
+        Self::Limit,
+        Self::Trap,
+        Self::Cancelled,
+        Self::Internal,
+    ];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "unknown-tool",
+            Self::MissingCapability => "missing-capability",
+            Self::InvalidArguments => "invalid-arguments",
+            Self::Busy => "busy",
+            Self::Rate => "rate",
+            Self::Disabled => "disabled",
+            Self::Failed => "failed",
+            Self::InvalidOutput => "invalid-output",
+            Self::Fuel => "fuel",
+            Self::Deadline => "deadline",
+            Self::Memory => "memory",
+            Self::Stack => "stack",
+            Self::Output => "output",
+            Self::Limit => "limit",
+            Self::Trap => "trap",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a guest that was entered gave no output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// The plugin says that the arguments make no sense.
+    InvalidArguments(String),
+    /// The plugin says that the work could not be done, or exited with a message on standard error.
+    Failed(String),
+    /// The call reached a limit.
+    Limit {
+        /// Which limit, and its value.
+        limit: Limit,
+        /// The plugin's name for the tool, if the limit is set for that tool alone.
+        tool: Option<String>,
+    },
+    /// The guest crashed.
+    Trap {
+        /// What happened, in wasmtime's words.
+        what: String,
+        /// The last lines of standard error, if any.
+        stderr: Option<String>,
+    },
+    /// The output breaks the contract or the tool's output schema.
+    InvalidOutput(String),
+    /// Nobody waits for the answer any more.
+    Cancelled,
+    /// A fault of the server; the text is for the log alone.
+    Internal(String),
+}
+
+impl CallError {
+    /// The error of a call that reached this limit of its plugin.
+    pub const fn limit(limit: Limit) -> Self {
+        Self::Limit { limit, tool: None }
+    }
+
+    /// The kind of error that this is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
+            Self::Failed(_) => ErrorKind::Failed,
+            Self::Limit { limit, .. } => limit.kind(),
+            Self::Trap { .. } => ErrorKind::Trap,
+            Self::InvalidOutput(_) => ErrorKind::InvalidOutput,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+}
+
+/// The words for the log; what a client reads is decided by the protocol.
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
+            Self::Failed(text) | Self::Internal(text) => f.write_str(text),
+            Self::Limit { limit, tool } => f.write_str(&limit.message(tool.as_deref())),
+            // What the guest wrote last is where its language says what went wrong, so it comes first.
+            Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
+            Self::Trap { what, stderr: None } => f.write_str(what),
+            Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+/// A limit that a call reached, with its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::fuel`](crate::Limits::fuel).
+    Fuel(u64),
+    /// [`Limits::timeout`](crate::Limits::timeout).
+    Deadline(Duration),
+    /// [`Limits::memory`](crate::Limits::memory).
+    Memory(ByteSize),
+    /// The native stack of a guest: `server.stack`.
+    Stack(ByteSize),
+    /// [`Limits::output`](crate::Limits::output).
+    Output(ByteSize),
+    /// [`Limits::output_items`](crate::Limits::output_items).
+    OutputItems(usize),
+    /// [`Limits::transfer`](crate::Limits::transfer).
+    Transfer(ByteSize),
+    /// [`Limits::stdio`](crate::Limits::stdio).
+    Stdio(ByteSize),
+    /// [`Limits::log`](crate::Limits::log). It drops messages and does not end the call.
+    Log(ByteSize),
+    /// [`Limits::handles`](crate::Limits::handles).
+    Handles(usize),
+    /// [`Limits::random`](crate::Limits::random).
+    Random(ByteSize),
+    /// [`Limits::table_elements`](crate::Limits::table_elements).
+    TableElements(usize),
+    /// [`Limits::instances`](crate::Limits::instances).
+    Instances(usize),
+    /// [`Limits::memories`](crate::Limits::memories).
+    Memories(usize),
+}
+
+impl Limit {
+    /// The kind of error that reaching it is.
+    pub fn kind(self) -> ErrorKind {
+        match self {
+            Self::Fuel(_) => ErrorKind::Fuel,
+            Self::Deadline(_) => ErrorKind::Deadline,
+            Self::Memory(_) => ErrorKind::Memory,
+            Self::Stack(_) => ErrorKind::Stack,
+            Self::Output(_) | Self::OutputItems(_) | Self::Transfer(_) | Self::Stdio(_) => ErrorKind::Output,
+            Self::Log(_)
+            | Self::Handles(_)
+            | Self::Random(_)
+            | Self::TableElements(_)
+            | Self::Instances(_)
+            | Self::Memories(_) => ErrorKind::Limit,
+        }
+    }
+
+    /// The configuration key that sets it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Fuel(_) => "limits.fuel",
+            Self::Deadline(_) => "limits.timeout",
+            Self::Memory(_) => "limits.memory",
+            Self::Stack(_) => "server.stack",
+            Self::Output(_) => "limits.output",
+            Self::OutputItems(_) => "limits.output_items",
+            Self::Transfer(_) => "limits.transfer",
+            Self::Stdio(_) => "limits.stdio",
+            Self::Log(_) => "limits.log",
+            Self::Handles(_) => "limits.handles",
+            Self::Random(_) => "limits.random",
+            Self::TableElements(_) => "limits.table_elements",
+            Self::Instances(_) => "limits.instances",
+            Self::Memories(_) => "limits.memories",
+        }
+    }
+
+    /// What happened, with the limit's value, as the beginning of a sentence about `it` and `its` result.
+    fn words(self, it: &str, its: &str) -> String {
+        match self {
+            Self::Fuel(n) => format!("{it} used up its fuel of {} instructions", thousands(n)),
+            Self::Deadline(time) => format!("{it} did not finish within {}", humantime::format_duration(time)),
+            Self::Memory(size) => format!("{it} needed more memory than its {}", bytes(size)),
+            Self::Stack(size) => format!("{it} recursed deeper than its stack of {} allows", bytes(size)),
+            Self::Output(size) => format!("{its} result is larger than {}", bytes(size)),
+            Self::OutputItems(n) => format!("{its} result has more than {} content blocks", count(n)),
+            Self::Transfer(size) => format!("{it} passed more than {} to the host at once", bytes(size)),
+            Self::Stdio(size) => format!("{it} wrote more than {} to standard output and error", bytes(size)),
+            Self::Log(size) => format!("{it} logged more than {}; the rest is dropped", bytes(size)),
+            Self::Handles(n) => format!("{it} held more than {} host resources open", count(n)),
+            Self::Random(size) => format!("{it} asked for more than {} of randomness at once", bytes(size)),
+            Self::TableElements(n) => format!("{it} needed a table of more than {} elements", count(n)),
+            Self::Instances(n) => format!("{it} is made of more than {} core instances", count(n)),
+            Self::Memories(n) => format!("{it} has more than {} memories", count(n)),
+        }
+    }
+
+    /// One sentence: which limit, its value, and the key that raises it. `tool` is the plugin's name for the tool if
+    /// the limit is set for that tool alone.
+    pub fn message(self, tool: Option<&str>) -> String {
+        let (words, key) = (self.words("The tool", "The tool's"), self.key());
+        match tool {
+            Some(tool) => format!("{words} (tools.{tool}.{key} raises it)."),
+            None if matches!(self, Self::Stack(_)) => format!("{words} ({key} raises it for all plugins)."),
+            None => format!("{words} ({key} raises it)."),
+        }
+    }
+
+    /// The same about a plugin that was asked for its tools, whose budget no grant raises.
+    pub fn while_described(self) -> String {
+        self.words("it", "its")
+    }
+}
+
+fn count(n: usize) -> String {
+    thousands(n as u64)
+}
+
+fn bytes(size: ByteSize) -> String {
+    size.display().iec().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_word_of_its_own() {
+        let words: std::collections::BTreeSet<&str> = ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(words.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn every_limit_names_its_value_and_its_key() {
+        let limits = [
+            (Limit::Fuel(10_000_000_000), "10,000,000,000", "limits.fuel"),
+            (Limit::Deadline(Duration::from_secs(90)), "1m 30s", "limits.timeout"),
+            (Limit::Memory(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
+            (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack"),
+            (Limit::Output(ByteSize::mib(1)), "1.0 MiB", "limits.output"),
+            (Limit::OutputItems(1000), "1,000", "limits.output_items"),
+            (Limit::Transfer(ByteSize::mib(16)), "16.0 MiB", "limits.transfer"),
+            (Limit::Stdio(ByteSize::mib(8)), "8.0 MiB", "limits.stdio"),
+            (Limit::Log(ByteSize::kib(64)), "64.0 KiB", "limits.log"),
+            (Limit::Handles(1000), "1,000", "limits.handles"),
+            (Limit::Random(ByteSize::kib(64)), "64.0 KiB", "limits.random"),
+            (Limit::TableElements(20_000), "20,000", "limits.table_elements"),
+            (Limit::Instances(40), "40", "limits.instances"),
+            (Limit::Memories(8), "8", "limits.memories"),
+        ];
+        for (limit, value, key) in limits {
+            let message = limit.message(None);
+            assert!(message.contains(value) && message.contains(key), "{message}");
+        }
+        let of_a_tool = Limit::Fuel(7).message(Some("sum"));
+        assert_eq!(of_a_tool, "The tool used up its fuel of 7 instructions (tools.sum.limits.fuel raises it).");
+    }
+}

@@ -1,0 +1,42 @@
+//! The words that all parts of Toolbay share, as data.
+//!
+//! Definitions of tools and what calls return, limits and permissions, why a call ended, what it used, and the
+//! [`Observer`] that hears of it while it runs. Nothing here reads a file, starts a thread or knows wasmtime, JSON-RPC
+//! or MCP's revisions: values come in through serde or from the crate that makes them, and go to every other crate.
+
+mod answer;
+mod content;
+mod definition;
+mod digest;
+mod error;
+mod header;
+mod limits;
+mod name;
+mod observer;
+mod permissions;
+mod rate_limit;
+mod rejection;
+mod tool;
+mod trace;
+mod usage;
+mod violation;
+
+pub mod setting;
+pub mod text;
+
+pub use self::answer::{Answer, Failure};
+pub use self::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
+pub use self::definition::{Annotations, Description, Icon, Theme, ToolDefinition};
+pub use self::digest::Digest;
+pub use self::error::{CallError, ErrorKind, Limit};
+pub use self::header::{HeaderKind, ParamHeader};
+pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};
+pub use self::name::{TOOL_NAME, is_name, is_tool_name};
+pub use self::observer::{LogLevel, Observer, Progress, Quiet};
+pub use self::permissions::{Access, Mount, Permissions};
+pub use self::rate_limit::RateLimit;
+pub use self::rejection::{Bound, Reason, Rejection};
+pub use self::tool::Tool;
+pub use self::trace::Trace;
+pub use self::usage::Usage;
+pub use self::violation::Violation;

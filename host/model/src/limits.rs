@@ -1,0 +1,263 @@
+//! What one call may use: the numbers, where they come from, and how they are clamped.
+//!
+//! Three layers make a call's [`Limits`]: the server's defaults, the plugin's grant, and the server's ceilings, which
+//! win. A [`LimitsPatch`] is what a TOML `[limits]` table says: only the keys that it has. Both are made from the one
+//! table below: a further limit is a further row.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::text::thousands;
+
+/// Makes [`Limits`] and [`LimitsPatch`] from rows `key: type, 0 allowed or not, default, ceiling, utmost`.
+macro_rules! limits {
+    ($($(#[$doc:meta])* $key:ident: $type:ty, $zero:tt, $default:expr, $ceiling:expr, $utmost:expr;)*) => {
+        /// The budget of one call. Every field is enforced; none can be switched off.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $($(#[$doc])* pub $key: $type,)*
+        }
+
+        /// A `[limits]` table: the keys that somebody set.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct LimitsPatch {
+            $(
+                #[doc = concat!("See [`Limits::", stringify!($key), "`].")]
+                #[serde(deserialize_with = $zero)]
+                pub $key: Option<$type>,
+            )*
+        }
+
+        impl Limits {
+            /// What applies where neither the server's configuration nor a grant says anything. The book explains each
+            /// number in the chapter "Limits".
+            pub const DEFAULT: Self = Self { $($key: $default,)* };
+
+            /// The most that a grant may ask for where `[ceilings]` says nothing.
+            pub const CEILING: Self = Self { $($key: $ceiling,)* };
+
+            /// The most that `[ceilings]` may ask for: a pooled memory is at most 4 GiB, and the pool is built for so
+            /// many instances and memories.
+            pub const UTMOST: Self = Self { $($key: $utmost,)* };
+
+            /// The keys of all limits, in the order of the table.
+            pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+
+            /// These limits with the keys of `patch` put in, none above `ceiling`, and each key that `ceiling` lowered.
+            pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<Clamp>) {
+                let mut clamps = Vec::new();
+                let limits =
+                    Self { $($key: clamp(&mut clamps, stringify!($key), patch.$key, self.$key, ceiling.$key),)* };
+                (limits, clamps)
+            }
+
+            /// Every limit by its key, to be shown and compared.
+            pub fn amounts(&self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
+                [$((stringify!($key), Amount::from(self.$key)),)*].into_iter()
+            }
+        }
+    };
+}
+
+limits! {
+    /// Fuel, about one unit per WebAssembly instruction (`wasmtime::Store::set_fuel`).
+    fuel: u64, "crate::setting::positive", 10_000_000_000, 1_000_000_000_000, u64::MAX;
+    /// Wall clock, from instantiation to the answer.
+    timeout: Duration, "crate::setting::positive", Duration::from_secs(30), Duration::from_mins(10), Duration::from_hours(24);
+    /// Bytes of linear memory, all memories of the component together.
+    memory: ByteSize, "crate::setting::positive", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);
+    /// Elements of one table.
+    table_elements: usize, "crate::setting::positive", 20_000, 20_000, 10_000_000;
+    /// Core instances in the component.
+    instances: usize, "crate::setting::positive", 40, 40, 1_000;
+    /// Linear memories in the component.
+    memories: usize, "crate::setting::positive", 8, 8, 100;
+    /// Bytes that may cross from the guest to the host in one host call, or in its result.
+    transfer: ByteSize, "crate::setting::positive", ByteSize::mib(16), ByteSize::mib(128), ByteSize::gib(1);
+    /// Host resources (streams, pollables, descriptors) open at once.
+    handles: usize, "crate::setting::positive", 1_000, 100_000, 1_000_000;
+    /// Random bytes in one request.
+    random: ByteSize, "crate::setting::any", ByteSize::kib(64), ByteSize::mib(1), ByteSize::mib(64);
+    /// Bytes of content and structured content in a result.
+    output: ByteSize, "crate::setting::positive", ByteSize::mib(1), ByteSize::mib(16), ByteSize::gib(1);
+    /// Content blocks in a result.
+    output_items: usize, "crate::setting::positive", 1_000, 100_000, 1_000_000;
+    /// Bytes the guest may write to standard output and standard error together before it is stopped.
+    stdio: ByteSize, "crate::setting::any", ByteSize::mib(8), ByteSize::mib(256), ByteSize::tib(1);
+    /// Bytes of log messages kept from one call. Later messages are dropped and counted.
+    log: ByteSize, "crate::setting::any", ByteSize::kib(64), ByteSize::mib(8), ByteSize::gib(1);
+    /// Calls of the plugin running at once.
+    concurrency: usize, "crate::setting::positive", 16, 64, 10_000;
+}
+
+impl Limits {
+    /// The limits that differ from those in `other`, by their keys.
+    pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
+        self.amounts().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Serialize for Limits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_amounts(self.amounts(), serializer)
+    }
+}
+
+/// The value of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Amount {
+    /// A number of things or instructions.
+    Count(u64),
+    /// A size in bytes.
+    Bytes(ByteSize),
+    /// A duration.
+    Time(Duration),
+}
+
+impl From<u64> for Amount {
+    fn from(n: u64) -> Self {
+        Self::Count(n)
+    }
+}
+
+impl From<usize> for Amount {
+    fn from(n: usize) -> Self {
+        Self::Count(n as u64)
+    }
+}
+
+impl From<ByteSize> for Amount {
+    fn from(size: ByteSize) -> Self {
+        Self::Bytes(size)
+    }
+}
+
+impl From<Duration> for Amount {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(n) => f.write_str(&thousands(*n)),
+            Self::Bytes(size) => size.display().iec().fmt(f),
+            Self::Time(time) => humantime::format_duration(*time).fmt(f),
+        }
+    }
+}
+
+/// Serialises limits for programs: sizes in bytes, and durations in milliseconds under a key that ends in `_ms`.
+pub fn serialize_amounts<S: Serializer>(
+    amounts: impl IntoIterator<Item = (&'static str, Amount)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    for (key, amount) in amounts {
+        match amount {
+            Amount::Count(n) => map.serialize_entry(key, &n)?,
+            Amount::Bytes(size) => map.serialize_entry(key, &size.as_u64())?,
+            Amount::Time(time) => map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?,
+        }
+    }
+    map.end()
+}
+
+/// A duration as JSON has it: whole milliseconds.
+pub fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A limit that the server's ceiling lowered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clamp {
+    /// The key in `[limits]`.
+    pub key: &'static str,
+    /// The value that was asked for.
+    pub asked: Amount,
+    /// The value that applies.
+    pub ceiling: Amount,
+}
+
+impl fmt::Display for Clamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As they are written in the file: without commas.
+        let plain = |amount: Amount| match amount {
+            Amount::Count(n) => n.to_string(),
+            amount => amount.to_string(),
+        };
+        let (asked, ceiling) = (plain(self.asked), plain(self.ceiling));
+        write!(f, "limits.{} = {asked} is above the server's ceiling; {ceiling} applies", self.key)
+    }
+}
+
+/// `asked` within `ceiling`; `default` where nobody asked. A default above the ceiling is lowered without a word,
+/// because nobody wrote it.
+fn clamp<T: Copy + Ord + Into<Amount>>(
+    clamps: &mut Vec<Clamp>,
+    key: &'static str,
+    asked: Option<T>,
+    default: T,
+    ceiling: T,
+) -> T {
+    if let Some(asked) = asked.filter(|asked| *asked > ceiling) {
+        clamps.push(Clamp { key, asked: asked.into(), ceiling: ceiling.into() });
+    }
+    asked.unwrap_or(default).min(ceiling)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch(json: serde_json::Value) -> LimitsPatch {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_patch_changes_only_its_keys() {
+        let patch = patch(serde_json::json!({"fuel": 7, "timeout": "2s", "memory": "1MiB"}));
+        let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
+        assert_eq!(
+            limits,
+            Limits { fuel: 7, timeout: Duration::from_secs(2), memory: ByteSize::mib(1), ..Limits::DEFAULT }
+        );
+        assert!(clamps.is_empty());
+    }
+
+    #[test]
+    fn the_ceiling_wins_and_says_so() {
+        let patch = patch(serde_json::json!({"memory": "8GiB", "timeout": "1h"}));
+        let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
+        assert_eq!(limits.memory, ByteSize::gib(1));
+        assert_eq!(limits.timeout, Duration::from_mins(10));
+        let said: Vec<String> = clamps.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "limits.timeout = 1h is above the server's ceiling; 10m applies",
+                "limits.memory = 8.0 GiB is above the server's ceiling; 1.0 GiB applies",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_lower_ceiling_lowers_the_default_in_silence() {
+        let ceiling = Limits { fuel: 5, ..Limits::CEILING };
+        let (limits, clamps) = Limits::DEFAULT.with(&LimitsPatch::default(), &ceiling);
+        assert_eq!(limits.fuel, 5);
+        assert!(clamps.is_empty());
+    }
+}

@@ -1,0 +1,170 @@
+//! The values that people write: numbers, times and sizes, with words for what is none of them.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::Deserializer;
+use serde::de::{Error, Unexpected, Visitor};
+
+/// The longest time that may pass, where the key says nothing else. Later moments may not be countable.
+const DAY: Duration = Duration::from_hours(24);
+
+/// A value that a key can have. `Option` is for keys that may be absent.
+pub trait Setting: Sized {
+    /// Reads it; 0 only `if zero`.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error>;
+}
+
+/// For keys where 0 means something: it allows none.
+pub fn any<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::read(deserializer, true)
+}
+
+/// For keys where 0 would leave nothing that works.
+pub fn positive<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::read(deserializer, false)
+}
+
+/// A number in these bounds, both included.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D, least: usize, most: usize) -> Result<usize, D::Error> {
+    let count = usize::read(deserializer, least == 0)?;
+    if (least..=most).contains(&count) {
+        return Ok(count);
+    }
+    Err(D::Error::custom(format_args!("expected at most {most}, not {count}")))
+}
+
+/// A duration above 0 and of at most `most`.
+pub fn time<'de, D: Deserializer<'de>>(deserializer: D, most: Duration) -> Result<Duration, D::Error> {
+    deserializer.deserialize_str(Time { zero: false, most })
+}
+
+/// A size in these bounds, both included.
+pub fn size<'de, D: Deserializer<'de>>(deserializer: D, least: ByteSize, most: ByteSize) -> Result<ByteSize, D::Error> {
+    let size = ByteSize::read(deserializer, true)?;
+    if (least..=most).contains(&size) {
+        return Ok(size);
+    }
+    let [size, least, most] = [size, least, most].map(|size| size.display().iec());
+    Err(D::Error::custom(format_args!("expected a size from {least} to {most}, not {size}")))
+}
+
+impl<T: Setting> Setting for Option<T> {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+        T::read(deserializer, zero).map(Some)
+    }
+}
+
+impl Setting for u64 {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+        deserializer.deserialize_u64(Number { zero, fits: PhantomData })
+    }
+}
+
+impl Setting for u32 {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+        deserializer.deserialize_u64(Number { zero, fits: PhantomData })
+    }
+}
+
+impl Setting for usize {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+        deserializer.deserialize_u64(Number { zero, fits: PhantomData })
+    }
+}
+
+impl Setting for ByteSize {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Size { zero })
+    }
+}
+
+impl Setting for Duration {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Time { zero, most: DAY })
+    }
+}
+
+struct Number<T> {
+    zero: bool,
+    fits: PhantomData<T>,
+}
+
+impl<T: TryFrom<u64>> Visitor<'_> for Number<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.zero { "a whole number" } else { "a whole number of at least 1" })
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<T, E> {
+        let wrong = E::invalid_value(Unexpected::Unsigned(n), &self);
+        if n == 0 && !self.zero { Err(wrong) } else { T::try_from(n).map_err(|_| wrong) }
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<T, E> {
+        match u64::try_from(n) {
+            Ok(n) => self.visit_u64(n),
+            Err(_) => Err(E::invalid_value(Unexpected::Signed(n), &self)),
+        }
+    }
+}
+
+struct Size {
+    zero: bool,
+}
+
+impl Visitor<'_> for Size {
+    type Value = ByteSize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.zero { "a size such as \"64MiB\"" } else { "a size above 0 such as \"64MiB\"" })
+    }
+
+    fn visit_u64<E: Error>(self, bytes: u64) -> Result<ByteSize, E> {
+        if bytes == 0 && !self.zero {
+            return Err(E::invalid_value(Unexpected::Unsigned(bytes), &self));
+        }
+        Ok(ByteSize::b(bytes))
+    }
+
+    fn visit_i64<E: Error>(self, bytes: i64) -> Result<ByteSize, E> {
+        match u64::try_from(bytes) {
+            Ok(bytes) => self.visit_u64(bytes),
+            Err(_) => Err(E::invalid_value(Unexpected::Signed(bytes), &self)),
+        }
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ByteSize, E> {
+        match text.parse::<ByteSize>() {
+            Ok(size) if size.as_u64() > 0 || self.zero => Ok(size),
+            _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+        }
+    }
+}
+
+struct Time {
+    zero: bool,
+    most: Duration,
+}
+
+impl Visitor<'_> for Time {
+    type Value = Duration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.zero { "a duration such as \"30s\"" } else { "a duration above 0 such as \"30s\"" })
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
+        match humantime::parse_duration(text) {
+            Ok(time) if time > self.most => {
+                let most = humantime::format_duration(self.most);
+                Err(E::custom(format_args!("expected a duration of at most {most}, not {text:?}")))
+            }
+            Ok(time) if !time.is_zero() || self.zero => Ok(time),
+            _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+        }
+    }
+}

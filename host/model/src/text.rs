@@ -1,0 +1,140 @@
+//! Text from guests: what people and models see must be what it says, and no more.
+//!
+//! Terminals obey control characters, and bidirectional overrides make text
+//! read as what it is not. Neither has a place in a tool's answer.
+
+use std::borrow::Cow;
+
+/// `text` without characters that only act: control characters but tab and line
+/// feed, ANSI escape sequences, bidirectional controls, invisible tags.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    // Almost all text is this: a look at bytes, many at a time.
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
+    if text.bytes().all(plain) || !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' | '\u{9b}' => skip_escape(c, &mut rest),
+            // A line end of other systems is one line end.
+            '\r' if rest.as_str().starts_with('\n') => {}
+            '\r' => out.push('\n'),
+            c if acts(c) => {}
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// `10000` as `10,000`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The non-blank lines of `text`, trimmed and joined by `; `: messages of compilers as one line.
+pub fn joined(text: &str) -> String {
+    text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// `text` as one line of at most `most` bytes: cleaned, with its line ends and tabs written as `\n` and `\t`.
+pub fn line(text: &str, most: usize) -> String {
+    let mut line = clean(text).replace('\n', "\\n").replace('\t', "\\t");
+    if line.len() > most {
+        line.truncate(line.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
+        line.push('…');
+    }
+    line
+}
+
+fn acts(c: char) -> bool {
+    match c {
+        '\t' | '\n' => false,
+        // Embeddings and overrides, isolates and deprecated format characters, tags, a byte order mark.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' | '\u{feff}' => true,
+        c => c.is_control(),
+    }
+}
+
+/// Skips what belongs to an escape: `ESC [ parameters final`, `ESC ] text BEL`, or one more character.
+fn skip_escape(first: char, rest: &mut std::str::Chars<'_>) {
+    let kind = if first == '\u{9b}' { Some('[') } else { rest.as_str().chars().next() };
+    match kind {
+        Some('[') => {
+            if first == '\u{1b}' {
+                rest.next();
+            }
+            // Parameters and intermediates are 0x20 to 0x3f, the final character is 0x40 to 0x7e.
+            for c in rest.by_ref() {
+                if !('\u{20}'..='\u{3f}').contains(&c) {
+                    break;
+                }
+            }
+        }
+        Some(']') => {
+            for c in rest.by_ref() {
+                if c == '\u{7}' || c == '\u{9c}' || c == '\u{1b}' {
+                    break;
+                }
+            }
+            // `ESC \` ends it as well.
+            if rest.as_str().starts_with('\\') {
+                rest.next();
+            }
+        }
+        Some(c) if ('\u{20}'..='\u{7e}').contains(&c) => {
+            rest.next();
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_is_not_touched() {
+        for text in ["", "שלום\u{200f}!", "Grüezi\tmitenand\n", "日本語", "عربي", "👩‍👩‍👧", "e\u{301}"]
+        {
+            assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_line_and_no_longer_than_it_may_be() {
+        assert_eq!(line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
+        assert_eq!(line("öööö", 8), "öööö");
+        assert_eq!(line("ööööö", 8), "öö…");
+    }
+
+    #[test]
+    fn what_acts_goes_and_the_words_stay() {
+        let cases = [
+            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
+            ("\u{9b}2Jgone", "gone"),
+            ("\u{1b}]0;title\u{7}text", "text"),
+            ("\u{1b}]8;;https://example.com\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}creset", "reset"),
+            ("a\u{8}b\u{0}c\u{7f}d", "abcd"),
+            ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+            ("safe\u{202e}exe.txt", "safeexe.txt"),
+            ("\u{2066}x\u{2069}", "x"),
+            ("hi\u{e0041}\u{e0042}", "hi"),
+            ("end\u{1b}", "end"),
+            ("end\u{1b}[", "end"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(clean(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Where a call belongs in a distributed trace (W3C Trace Context): who asked for it, and who does it.
+
+/// The longest `tracestate` or `baggage` that goes on. Both are for passing on, and 8 KiB is what baggage may have.
+const LONGEST: usize = 8192;
+
+/// A span of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// 32 hexadecimal digits.
+    pub trace: String,
+    /// 16 hexadecimal digits: the span that this is about.
+    pub span: String,
+    /// Two hexadecimal digits: whether it is recorded.
+    flags: String,
+    /// `tracestate`, as it came.
+    pub state: Option<String>,
+    /// `baggage`, as it came.
+    pub baggage: Option<String>,
+}
+
+impl Trace {
+    /// Reads a `traceparent` and what came with it; `None` for what is not one.
+    pub fn parse(parent: &str, state: Option<String>, baggage: Option<String>) -> Option<Self> {
+        let mut parts = parent.trim().split('-');
+        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let hex = |text: &str, length| {
+            text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let some = |text: &str| text.bytes().any(|byte| byte != b'0');
+        // Later versions may have more parts at the end, and this one must not.
+        let known = hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+        if !(known && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2)) {
+            return None;
+        }
+        let passed_on = |text: Option<String>| {
+            text.filter(|text| !text.is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control))
+        };
+        Some(Self {
+            trace: trace.to_owned(),
+            span: span.to_owned(),
+            flags: flags.to_owned(),
+            state: passed_on(state),
+            baggage: passed_on(baggage),
+        })
+    }
+
+    /// A new span of the same trace, whose parent is this one. `id` is its random id; where that is all zeros, which
+    /// no span may have, the parent stands for its child: the trace is coarser, and holds.
+    #[must_use]
+    pub fn child(&self, id: [u8; 8]) -> Self {
+        let id = u64::from_be_bytes(id);
+        let span = if id == 0 { self.span.clone() } else { format!("{id:016x}") };
+        Self { span, ..self.clone() }
+    }
+
+    /// This span as the parent of what it asks for.
+    pub fn parent(&self) -> String {
+        format!("00-{}-{}-{}", self.trace, self.span, self.flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_parent_has_children_in_its_trace() {
+        let parent = Trace::parse(PARENT, Some("a=1".into()), Some(String::new())).unwrap();
+        assert_eq!((parent.parent().as_str(), parent.state.as_deref(), &parent.baggage), (PARENT, Some("a=1"), &None));
+        let (child, other) = (parent.child([1; 8]), parent.child([2; 8]));
+        assert_ne!(child.span, parent.span);
+        assert_ne!(child.span, other.span);
+        let again = Trace::parse(&child.parent(), child.state.clone(), None).unwrap();
+        assert_eq!(again, child);
+    }
+
+    #[test]
+    fn what_is_no_parent_is_none() {
+        let parse = |text: &str| Trace::parse(text, None, None);
+        for text in [
+            "",
+            "00",
+            "ff-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-00f067aa0ba902b7-01",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-1",
+            "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01-x",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        assert!(parse("01-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01-x").is_some(), "a later version");
+        let long = Trace::parse(PARENT, Some("x".repeat(LONGEST + 1)), Some("a\nb".into())).unwrap();
+        assert_eq!((long.state, long.baggage), (None, None));
+    }
+}

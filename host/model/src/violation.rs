@@ -1,0 +1,19 @@
+//! A value that does not fit its JSON Schema.
+
+use std::fmt;
+
+/// One way in which a value does not fit its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON pointer (RFC 6901) to the value, as one clean line; empty is the whole value.
+    pub pointer: String,
+    /// What the schema expects and what the value is, as one clean line.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pointer = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
+        write!(f, "{pointer}: {}", self.message)
+    }
+}

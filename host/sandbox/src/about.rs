@@ -1,0 +1,80 @@
+//! What a plugin file is, for people: found out in the compiling child, because the file is a stranger's.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use wasmparser::{KnownCustom, Parser, Payload};
+use wit_component::{DecodedWasm, WitPrinter, decode};
+
+use crate::adapt::Kind;
+
+/// How much WIT is printed.
+const WIT: usize = 256 << 10;
+
+/// What a plugin file is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct About {
+    /// What the file is, in words.
+    pub kind: String,
+    /// What languages and programs made it, with their versions.
+    pub made_with: Vec<String>,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+    /// What it exports.
+    pub exports: Vec<String>,
+    /// Its types in WIT, as far as they can be printed.
+    pub wit: Option<String>,
+    /// The length of its compiled code, in bytes.
+    pub code: u64,
+}
+
+impl About {
+    pub(crate) fn new(kind: Kind, component: &[u8], code: usize) -> Self {
+        let mut about = Self { kind: kind.to_string(), code: code as u64, ..Self::default() };
+        // It compiled, so it parses.
+        about.read(component).unwrap_or_default();
+        about.wit = wit(component).filter(|wit| wit.len() <= WIT);
+        about
+    }
+
+    fn read(&mut self, component: &[u8]) -> wasmparser::Result<()> {
+        let mut made_with = BTreeSet::new();
+        let mut depth = 0_usize;
+        for payload in Parser::new(0).parse_all(component) {
+            match payload? {
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::ComponentImportSection(imports) if depth == 0 => {
+                    for import in imports {
+                        self.imports.push(import?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(exports) if depth == 0 => {
+                    for export in exports {
+                        self.exports.push(export?.name.name.to_owned());
+                    }
+                }
+                Payload::CustomSection(section) => {
+                    let KnownCustom::Producers(fields) = section.as_known() else { continue };
+                    for field in fields {
+                        for value in field?.values {
+                            let value = value?;
+                            made_with.insert(format!("{} {}", value.name, value.version).trim().to_owned());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.made_with = made_with.into_iter().collect();
+        Ok(())
+    }
+}
+
+fn wit(component: &[u8]) -> Option<String> {
+    let Ok(DecodedWasm::Component(resolve, world)) = decode(component) else { return None };
+    let package = resolve.worlds.get(world)?.package?;
+    let mut printer = WitPrinter::default();
+    printer.print(&resolve, package, &[]).ok()?;
+    Some(printer.output.to_string())
+}

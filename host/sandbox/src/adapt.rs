@@ -1,0 +1,189 @@
+//! Turns core modules into components, as far as they say how they want to be called.
+//!
+//! Runs in the compiling child: what it reads is a stranger's.
+
+use std::fmt;
+
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+use wasmparser::{ExternalKind, Parser, Payload};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use crate::versions::SERVED;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A component.
+    Component,
+    /// A core module that says what component it is to become.
+    Module,
+    /// A core module that exports the functions of the contract.
+    ContractModule,
+    /// A core module with a `_start`: a WASI 0.1 command.
+    CommandModule,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Component => "a component",
+            Self::Module => "a core module that carries a component type",
+            Self::ContractModule => "a core module that exports the functions of toolbay:plugin/tools",
+            Self::CommandModule => "a core module with a `_start`: a WASI 0.1 command",
+        })
+    }
+}
+
+/// What a look at a core module shows.
+#[derive(Default)]
+struct Look {
+    has_type: bool,
+    /// The WIT of the version of the contract whose functions it exports.
+    contract: Option<&'static str>,
+    has_start: bool,
+    /// The modules that it imports from, with the first name of each.
+    imports: Vec<(String, String)>,
+}
+
+/// A component of these bytes, and what they were.
+///
+/// # Errors
+///
+/// Why they cannot be one, and what would help.
+pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
+    if !Parser::is_core_wasm(&bytes) {
+        return Ok((bytes, Kind::Component));
+    }
+    let look = look(&bytes).map_err(|error| format!("not a valid module: {error}"))?;
+    let (module, adapter, kind) = if look.has_type {
+        (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::Module)
+    } else if let Some(contract) = look.contract {
+        let module = with_contract(bytes, contract).map_err(|error| format!("{error:#}"))?;
+        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::ContractModule)
+    } else if let Some(why) = foreign(&look) {
+        return Err(why);
+    } else if look.has_start {
+        (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, Kind::CommandModule)
+    } else {
+        return Err("a core WebAssembly module that exports neither `_start` nor the functions of \
+                    toolbay:plugin/tools, so nothing says how to call it; build it for wasm32-wasip2, or turn it into \
+                    a component with `wasm-tools component new`"
+            .into());
+    };
+    let component = ComponentEncoder::default()
+        .validate(true)
+        .module(&module)
+        .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
+        .and_then(|mut encoder| encoder.encode());
+    let why = |error| foreign(&look).unwrap_or_else(|| format!("a core module that cannot be adapted: {error:#}"));
+    Ok((component.map_err(why)?, kind))
+}
+
+fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
+    let mut look = Look::default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload? {
+            Payload::CustomSection(section) => look.has_type |= section.name().starts_with("component-type"),
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    let export = export?;
+                    if export.kind == ExternalKind::Func {
+                        look.contract = look.contract.or_else(|| contract(export.name));
+                        look.has_start |= export.name == "_start";
+                    }
+                }
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import?;
+                    if !look.imports.iter().any(|(module, _)| module == import.module) {
+                        look.imports.push((import.module.to_owned(), import.name.to_owned()));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(look)
+}
+
+/// The WIT of the version of the contract whose `call-tool` is exported by this name.
+fn contract(name: &str) -> Option<&'static str> {
+    let version = name.strip_prefix("toolbay:plugin/tools@")?.strip_suffix("#call-tool")?;
+    SERVED.iter().find(|(served, _)| *served == version).map(|(_, wit)| *wit)
+}
+
+/// The module with the contract's type in it.
+fn with_contract(mut module: Vec<u8>, contract: &str) -> anyhow::Result<Vec<u8>> {
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("plugin.wit", contract)?;
+    let world = resolve.select_world(&[package], Some("plugin"))?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+    Ok(module)
+}
+
+/// What a module was built for, where that is another host than ours.
+fn foreign(look: &Look) -> Option<String> {
+    let imports = |modules: &[&str]| look.imports.iter().find(|(module, _)| modules.contains(&module.as_str()));
+    if imports(&["wasi_unstable"]).is_some() {
+        return Some("built for a WASI older than 0.1; build it with a newer toolchain".into());
+    }
+    if imports(&["gojs", "go"]).is_some() {
+        return Some(
+            "built for Go's JavaScript host; build it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared".into(),
+        );
+    }
+    if imports(&["wbg", "__wbindgen_placeholder__", "__wbindgen_externref_xform__"]).is_some() {
+        return Some("built for browsers, with wasm-bindgen; build it for wasm32-wasip2".into());
+    }
+    let (module, name) = imports(&["env", "a"])?;
+    Some(format!(
+        "a core module that imports {module}.{name}: built for a host of its own (Emscripten's, for instance), or with \
+         a function missing; build it for WASI (wasm32-wasip2 or wasm32-wasi)"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adapted(wat: &str) -> Result<Kind, String> {
+        componentize(wat::parse_str(wat).unwrap()).map(|(bytes, kind)| {
+            assert!(Parser::is_component(&bytes));
+            kind
+        })
+    }
+
+    #[test]
+    fn a_component_is_left_alone() {
+        let bytes = wat::parse_str("(component)").unwrap();
+        assert_eq!(componentize(bytes.clone()).unwrap(), (bytes, Kind::Component));
+    }
+
+    #[test]
+    fn a_command_is_adapted() {
+        let command = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
+            (memory (export "memory") 1) (func (export "_start") (call 0 (i32.const 0))))"#;
+        assert_eq!(adapted(command), Ok(Kind::CommandModule));
+    }
+
+    #[test]
+    fn what_cannot_be_adapted_says_what_to_do() {
+        let import = |module: &str| format!(r#"(module (import "{module}" "x" (func)) (func (export "_start")))"#);
+        let cases = [
+            ("(module (func (export \"f\")))".to_owned(), "nothing says how to call it"),
+            (import("gojs"), "GOOS=wasip1"),
+            (import("wasi_unstable"), "older than 0.1"),
+            (import("__wbindgen_placeholder__"), "wasm32-wasip2"),
+            (import("env"), "imports env.x"),
+            (import("other"), "cannot be adapted"),
+        ];
+        for (module, expected) in cases {
+            let why = adapted(&module).unwrap_err();
+            assert!(why.contains(expected), "{module}: {why}");
+        }
+    }
+}

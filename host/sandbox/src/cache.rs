@@ -1,0 +1,460 @@
+//! Compiled components on disk, by content: what was compiled once is opened in a millisecond.
+//!
+//! Compiled code is native code: whoever can write this folder runs code as
+//! the server. So it is private (owner and mode are checked), and nothing of a
+//! plugin folder ever gets here but through the compiler. Files are written
+//! under a temporary name, synced and renamed, and never changed: servers that
+//! share the folder, and one that is killed at any moment, leave it usable.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+use toolbay_model::{Description, Digest};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::about::About;
+use crate::error::too_large;
+use crate::versions::SERVED;
+
+/// What a temporary file is called while it is written.
+const TEMPORARY: &str = ".tmp-";
+
+/// A temporary file that is older was left by a server that was killed.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// How old a mark of use may get before it is renewed: a start that opens a
+/// thousand components should not write a thousand times.
+const FRESH: Duration = Duration::from_hours(24);
+
+/// The version of what derives descriptions and schemas from a component. It goes up with every change of what is
+/// derived, so that a newer Toolbay does not show what an older one derived.
+const DERIVATION: u32 = 2;
+
+/// Stands for the engine's version, settings and target, for the versions of the contract, and for the version of what
+/// derives descriptions.
+fn maker(engine: &Engine, derivation: u32) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    SERVED.map(|(version, _)| version).hash(&mut hasher);
+    derivation.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A folder of compiled components of one maker; other makers' files may be in it.
+#[derive(Debug)]
+pub(crate) struct CompileCache {
+    folder: PathBuf,
+    /// Of everything that made the files, see [`maker`]: those of any other maker are not looked at.
+    maker: u64,
+    size: u64,
+}
+
+/// The file `<digest>-<engine>.json`: written last, so what it speaks of is whole.
+#[derive(Deserialize, Serialize)]
+struct Record {
+    /// The file that has the code.
+    code: String,
+    /// Its length and checksum: disks and people make mistakes.
+    length: u64,
+    crc32: u32,
+    /// How the component described itself.
+    description: Description,
+    /// What its file is.
+    about: About,
+}
+
+/// Why a compiled component is not used.
+enum Unusable {
+    /// It is not what it should be.
+    Damaged(String),
+    /// It is what it was, and this server's ceilings are lower: whoever compiles it says so.
+    TooLarge,
+}
+
+impl CompileCache {
+    /// Opens the store, making the folder if need be.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used, in one line.
+    pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
+        make_private(folder).map_err(|why| format!("compiled components are not kept: {why}"))?;
+        let cache = Self { folder: folder.to_owned(), maker: maker(engine, DERIVATION), size: size.as_u64() };
+        cache.sweep();
+        Ok(cache)
+    }
+
+    /// The component with this digest, and how it described itself. A file
+    /// that is not what it should be is removed, with one line in the log.
+    pub(crate) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Description, About)> {
+        let path = self.record(digest);
+        let text = fs::read(&path).ok()?;
+        let found = self.open_record(engine, &text);
+        match found {
+            Ok(found) => {
+                Self::mark_used(&path);
+                Some(found)
+            }
+            Err(Unusable::TooLarge) => None,
+            Err(Unusable::Damaged(why)) => {
+                tracing::warn!(%digest, "a compiled component is not used and compiled anew: {why}");
+                drop(fs::remove_file(&path));
+                None
+            }
+        }
+    }
+
+    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Description, About), Unusable> {
+        let damaged = |why: String| Unusable::Damaged(why);
+        let record: Record =
+            serde_json::from_slice(text).map_err(|error| damaged(format!("its record is damaged: {error}")))?;
+        let name = Path::new(&record.code).file_name().ok_or_else(|| damaged("its record is damaged".to_owned()))?;
+        let path = self.folder.join(name);
+        let code = fs::read(&path).map_err(|error| damaged(format!("its code cannot be read: {error}")))?;
+        if code.len() as u64 != record.length || crc32fast::hash(&code) != record.crc32 {
+            // Whoever compiles it again must not find the damaged file in its place.
+            drop(fs::remove_file(&path));
+            return Err(damaged("its code is damaged".to_owned()));
+        }
+        drop(code);
+        let component = open(engine, &path).map_err(|error| {
+            let root = error.root_cause().to_string();
+            if too_large(&root).is_some() { Unusable::TooLarge } else { Unusable::Damaged(root) }
+        })?;
+        Ok((component, record.description, record.about))
+    }
+
+    /// Whether the component with this digest, in hexadecimal, is kept.
+    pub(crate) fn has(&self, digest: &str) -> bool {
+        self.record(digest).exists()
+    }
+
+    /// A file to compile into, which [`CompileCache::keep`] keeps.
+    pub(crate) fn scratch(&self) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)
+    }
+
+    /// Keeps compiled code and how it described itself. A store that cannot
+    /// is a slower start and nothing else, so errors are for the log.
+    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) {
+        if let Err(error) = self.try_keep(digest, code, description, about) {
+            tracing::warn!(%digest, "a compiled component is not kept: {error}");
+        }
+    }
+
+    fn try_keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) -> io::Result<()> {
+        // Another server was faster. Compiling twice does not give the same bytes, and two files would be one too many.
+        if self.record(digest).exists() {
+            return Ok(());
+        }
+        let bytes = fs::read(code.path())?;
+        let crc32 = crc32fast::hash(&bytes);
+        // The checksum in the name: two servers that compile the same at the same time do not mix their files.
+        let name = format!("{digest}-{:016x}-{crc32:08x}.cwasm", self.maker);
+        code.as_file().sync_all()?;
+        code.persist(self.folder.join(&name))?;
+        let record = Record { code: name, length: bytes.len() as u64, crc32, description, about };
+        let mut file = self.scratch()?;
+        file.write_all(&serde_json::to_vec(&record)?)?;
+        file.as_file().sync_all()?;
+        file.persist(self.record(digest))?;
+        self.evict();
+        Ok(())
+    }
+
+    fn record(&self, digest: impl std::fmt::Display) -> PathBuf {
+        self.folder.join(format!("{digest}-{:016x}.json", self.maker))
+    }
+
+    fn mark_used(record: &Path) {
+        let age = fs::metadata(record).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > FRESH) {
+            drop(File::options().append(true).open(record).and_then(|file| file.set_modified(SystemTime::now())));
+        }
+    }
+
+    /// Removes what killed servers left behind.
+    fn sweep(&self) {
+        for file in self.files() {
+            if file.name.starts_with(TEMPORARY) && file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                drop(fs::remove_file(self.folder.join(&file.name)));
+            }
+        }
+    }
+
+    /// Removes the components that were not used for the longest time until the rest fits.
+    fn evict(&self) {
+        let mut files = self.files();
+        let mut total: u64 = files.iter().map(|file| file.length).sum();
+        if total <= self.size {
+            return;
+        }
+        files.retain(|file| !file.name.starts_with(TEMPORARY));
+        files.sort_by_key(|file| file.used);
+        let keys: Vec<String> =
+            files.iter().filter_map(|file| file.name.strip_suffix(".json")).map(str::to_owned).collect();
+        for key in keys {
+            if total <= self.size {
+                return;
+            }
+            // The record first: code without a record is only waste.
+            for file in files.iter().filter(|file| file.name.starts_with(&key)).rev() {
+                if fs::remove_file(self.folder.join(&file.name)).is_ok() {
+                    total = total.saturating_sub(file.length);
+                }
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<Listed> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
+            .filter_map(|entry| {
+                let metadata = entry.metadata().ok()?;
+                Some(Listed {
+                    name: entry.file_name().into_string().ok()?,
+                    length: metadata.len(),
+                    used: metadata.modified().ok()?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Opens compiled code that our compiler wrote into a folder that is ours alone.
+pub(crate) fn open(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the file is in a folder that only this user can write, was written whole by our compiler, and is never
+    // changed in place.
+    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
+    unsafe {
+        Component::deserialize_file(engine, path)
+    }
+}
+
+/// A file in memory, for code that is not kept.
+pub(crate) fn memory() -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    return Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into());
+    #[cfg(not(target_os = "linux"))]
+    tempfile::tempfile()
+}
+
+/// Opens compiled code that our compiler wrote into `file`, which has no name.
+pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<Component> {
+    let mut code = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut code)?;
+    // SAFETY: nobody but our compiler, a child that has ended, had the file.
+    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
+    unsafe {
+        Component::deserialize(engine, code)
+    }
+}
+
+/// Whether a file of this name is one of ours: whatever else is in the folder is not touched.
+fn is_ours(name: &str) -> bool {
+    let digest = name.get(..64).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    name.starts_with(TEMPORARY) || (digest && name.get(64..65) == Some("-"))
+}
+
+/// A file of the store.
+struct Listed {
+    name: String,
+    length: u64,
+    used: SystemTime,
+}
+
+/// Makes the folder, or checks that nobody else can write it, or put another one in its place.
+fn make_private(folder: &Path) -> Result<(), String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+        let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+        let me = rustix::process::geteuid().as_raw();
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        for (folder, own) in [(folder, true), (parent, false)] {
+            let metadata = fs::metadata(folder).map_err(cannot)?;
+            let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+            if owner != me && (own || owner != 0) {
+                return Err(format!("{} belongs to another user", folder.display()));
+            }
+            // In a sticky folder, as /tmp is, nobody moves what is another's.
+            if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
+                let mode = mode & 0o777;
+                return Err(format!(
+                    "{} can be written by others (mode {mode:o}; chmod go-w mends it)",
+                    folder.display()
+                ));
+            }
+        }
+        // Writing is what it is for; better known now than at the first plugin.
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    Err(format!("{} cannot be checked for privacy on this system", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::{Limits, ToolDefinition};
+
+    use super::*;
+    use crate::engine;
+    use crate::source::Source;
+
+    const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
+
+    fn engine() -> Engine {
+        engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap()
+    }
+
+    fn digest_of(text: &str) -> Digest {
+        Source { file: text.into(), wit: String::new() }.digest()
+    }
+
+    fn digest() -> Digest {
+        digest_of(COMPONENT)
+    }
+
+    fn tools() -> Description {
+        let tool = ToolDefinition { name: "t".into(), ..ToolDefinition::default() };
+        Description { tools: vec![tool], ..Description::default() }
+    }
+
+    /// A store with one component in it.
+    fn filled(folder: &Path) -> CompileCache {
+        let store = CompileCache::open(folder, &engine(), ByteSize::mib(10)).unwrap();
+        let mut code = store.scratch().unwrap();
+        let wasm = wat::parse_str(COMPONENT).unwrap();
+        let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        code.write_all(&compiled).unwrap();
+        store.keep(digest(), code, tools(), About::default());
+        store
+    }
+
+    fn code_file(folder: &Path) -> PathBuf {
+        let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.find(|path| path.extension().is_some_and(|extension| extension == "cwasm")).unwrap()
+    }
+
+    #[test]
+    fn what_the_child_compiles_the_server_opens() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let (_, found, _) = store.find(&engine(), digest()).unwrap();
+        assert_eq!(found, tools());
+        assert!(store.find(&engine(), digest_of("another")).is_none());
+    }
+
+    #[test]
+    fn what_an_older_toolbay_derived_is_not_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let older = CompileCache { maker: maker(&engine(), DERIVATION - 1), ..filled(dir.path()) };
+        assert!(older.find(&engine(), digest()).is_none());
+        assert!(filled(dir.path()).find(&engine(), digest()).is_some());
+    }
+
+    #[test]
+    fn damaged_files_are_a_miss_and_are_removed() {
+        let damages: [fn(&Path); 4] = [
+            |code| fs::write(code, b"nonsense").unwrap(),
+            |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(),
+            |code| fs::remove_file(code).unwrap(),
+            |code| {
+                let mut bytes = fs::read(code).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                fs::write(code, bytes).unwrap();
+            },
+        ];
+        for damage in damages {
+            let dir = tempfile::tempdir().unwrap();
+            let store = filled(dir.path());
+            damage(&code_file(dir.path()));
+            assert!(store.find(&engine(), digest()).is_none());
+            assert!(!store.record(digest()).exists());
+            assert!(filled(dir.path()).find(&engine(), digest()).is_some(), "compiled anew, it is whole again");
+        }
+    }
+
+    #[test]
+    fn a_damaged_record_is_a_miss() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        fs::write(store.record(digest()), b"{\"code\":").unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+    }
+
+    #[test]
+    fn a_record_cannot_lead_out_of_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let mut record: Record = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
+        record.code = "/etc/passwd".into();
+        fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+    }
+
+    #[test]
+    fn code_of_another_engine_is_not_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        filled(dir.path());
+        let mut other = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+        other.engine ^= 1;
+        assert!(other.find(&engine(), digest()).is_none());
+        assert!(code_file(dir.path()).exists(), "it is another's, and stays");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_others_can_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o770)).unwrap();
+        for folder in [dir.path().to_owned(), dir.path().join("below")] {
+            let error = CompileCache::open(&folder, &engine(), ByteSize::mib(1)).unwrap_err();
+            assert!(error.ends_with("can be written by others (mode 770; chmod go-w mends it)"), "{error}");
+        }
+        // Where everybody can write and nobody can move what is another's, there may be one.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        CompileCache::open(&dir.path().join("below"), &engine(), ByteSize::mib(1)).unwrap();
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = filled(dir.path());
+        let record = store.record(digest());
+        let long_ago = SystemTime::now() - 2 * FRESH;
+        File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
+        store.size = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
+        let mut code = store.scratch().unwrap();
+        code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
+        fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
+        store.keep(Digest::of(b"newer"), code, tools());
+        assert!(!record.exists());
+        assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
+        assert!(store.record(Digest::of(b"newer")).exists());
+    }
+
+    #[test]
+    fn a_use_renews_the_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let record = store.record(digest());
+        let long_ago = SystemTime::now() - 2 * FRESH;
+        File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
+        store.find(&engine(), digest()).unwrap();
+        assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < FRESH);
+    }
+}

@@ -1,0 +1,166 @@
+//! Has a component compiled by a child process, and says what became of it.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use toolbay_model::text::joined;
+use wasmtime::Engine;
+
+use crate::engine;
+use crate::prepare_error::PrepareError;
+use crate::source::Source;
+use crate::worker::{self, NOTES, Notes, UNWRITTEN};
+
+/// How much of a child's complaint is read.
+const COMPLAINT: usize = 4096;
+
+/// What a compile may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compile {
+    /// Address space.
+    pub memory: ByteSize,
+    /// Processor time, all threads together.
+    pub cpu: Duration,
+    /// Wall clock: waiting counts as well.
+    pub timeout: Duration,
+}
+
+/// Compiles components.
+pub(crate) struct Compiler {
+    place: Place,
+    limits: Compile,
+}
+
+/// Where that happens.
+enum Place {
+    /// In a child each: a `toolbay`, for guests with a native stack of this size.
+    Child(PathBuf, ByteSize),
+    /// In this process, with the child's engine.
+    Here(Engine),
+}
+
+impl Compiler {
+    /// `program` is a `toolbay`; without one, this process compiles.
+    pub(crate) fn new(program: Option<PathBuf>, stack: ByteSize, limits: Compile) -> wasmtime::Result<Self> {
+        let place = match program {
+            Some(program) => Place::Child(program, stack),
+            None => Place::Here(engine::compiler(stack)?),
+        };
+        Ok(Self { place, limits })
+    }
+
+    /// Compiles `source` into the file `output`. Dropping the future kills the child.
+    pub(crate) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
+        match &self.place {
+            Place::Child(program, stack) => self.in_child(program, *stack, source, output).await,
+            Place::Here(engine) => here(engine.clone(), source.clone(), output).await,
+        }
+    }
+
+    async fn in_child(
+        &self,
+        program: &Path,
+        stack: ByteSize,
+        source: &Source,
+        output: File,
+    ) -> Result<Notes, PrepareError> {
+        let broken = |what: &str| PrepareError::Hindered(format!("the compiler could not be {what}"));
+        let mut child = Command::new(program)
+            .arg("compile-worker")
+            .arg(stack.as_u64().to_string())
+            .arg(self.limits.memory.as_u64().to_string())
+            .arg(self.limits.cpu.as_secs().max(1).to_string())
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| broken(&format!("started: {error}")))?;
+        let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source));
+        let (status, said) = match work.await {
+            Ok(done) => done.map_err(|error| broken(&format!("used: {error}")))?,
+            Err(_elapsed) => {
+                let timeout = humantime::format_duration(self.limits.timeout);
+                return Err(PrepareError::Hindered(format!(
+                    "compiling it took longer than {timeout} (compile.timeout)"
+                )));
+            }
+        };
+        self.judge(status, &said)?;
+        serde_json::from_slice(&said).map_err(|error| broken(&format!("understood: {error}")))
+    }
+
+    fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
+        #[cfg(unix)]
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        #[cfg(not(unix))]
+        let signal: Option<i32> = None;
+        let complaint = joined(&String::from_utf8_lossy(said.get(..COMPLAINT).unwrap_or(said)));
+        match signal {
+            None if status.success() => Ok(()),
+            None if status.code() == Some(UNWRITTEN.into()) => Err(PrepareError::Unwritten),
+            // A compiler that finds no memory may still unwind far enough to say so.
+            None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
+            None => Err(PrepareError::Invalid(complaint)),
+            // SIGXCPU.
+            Some(24) => {
+                let cpu = humantime::format_duration(self.limits.cpu);
+                Err(PrepareError::Compiler(format!(
+                    "compiling it took more than {cpu} of processor time (compile.cpu)"
+                )))
+            }
+            // SIGABRT is how Rust ends when there is no memory.
+            Some(6) => Err(self.out_of_memory()),
+            // Somebody else's: most likely the machine had no memory left.
+            Some(9) => Err(PrepareError::Hindered("compiling it was killed from outside (signal 9)".to_owned())),
+            Some(signal) => Err(PrepareError::Compiler(format!("compiling it crashed the compiler (signal {signal})"))),
+        }
+    }
+
+    fn out_of_memory(&self) -> PrepareError {
+        let memory = self.limits.memory.display().iec();
+        PrepareError::Compiler(format!("compiling it needs more than {memory} of memory (compile.memory)"))
+    }
+}
+
+/// What the child does, in this process: nothing bounds it, and nothing can interrupt it.
+async fn here(engine: Engine, source: Source, mut output: File) -> Result<Notes, PrepareError> {
+    let work = tokio::task::spawn_blocking(move || {
+        let (code, notes) = worker::compile(&engine, source.file, &source.wit)
+            .map_err(|complaint| PrepareError::Invalid(joined(&complaint)))?;
+        output.write_all(&code).map_err(|_| PrepareError::Unwritten)?;
+        Ok(notes)
+    });
+    work.await.unwrap_or_else(|error| Err(PrepareError::Hindered(format!("compiling it failed: {error}"))))
+}
+
+/// Writes the source, and reads the notes or the complaint, until the child ends.
+async fn converse(child: &mut Child, source: &Source) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // A child that ended early has said why, or its status does.
+            for part in [&(source.file.len() as u64).to_le_bytes(), source.file.as_slice(), source.wit.as_bytes()] {
+                if stdin.write_all(part).await.is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    let read = async {
+        let mut said = Vec::new();
+        if let Some(stderr) = stderr {
+            stderr.take((NOTES + COMPLAINT) as u64).read_to_end(&mut said).await?;
+        }
+        Ok::<_, std::io::Error>(said)
+    };
+    let ((), said) = tokio::join!(write, read);
+    Ok((child.wait().await?, said?))
+}

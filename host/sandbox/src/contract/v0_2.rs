@@ -1,0 +1,155 @@
+//! Version 0.2.0 of the contract.
+
+use toolbay_model::{Annotations, Icon, LogLevel, Theme, ToolDefinition};
+use wasmtime::Store;
+use wasmtime::component::{HasSelf, InstancePre, Linker};
+
+use self::bindings::exports::toolbay::plugin::tools::{Failure, Output};
+use self::bindings::toolbay::plugin::{host, types};
+use self::bindings::{Plugin, PluginPre};
+use super::interface::Interface;
+use crate::block::{Block, Refusal, Returned};
+use crate::state::State;
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/0.2.0",
+        world: "plugin",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
+/// A component that implements the contract.
+pub(crate) struct Adapter(PluginPre<State>);
+
+impl Adapter {
+    pub(super) fn new(tools: &Interface<'_>, pre: InstancePre<State>) -> wasmtime::Result<Self> {
+        tools.check("list-tools", |function, ty| {
+            function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
+        })?;
+        tools.check("call-tool", |function, ty| {
+            function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
+        })?;
+        PluginPre::new(pre).map(Self)
+    }
+
+    pub(super) async fn list_tools(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<ToolDefinition>> {
+        let plugin = self.0.instantiate_async(&mut *store).await?;
+        let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
+        Ok(tools.into_iter().map(definition).collect())
+    }
+
+    pub(super) async fn call_tool(
+        &self,
+        store: &mut Store<State>,
+        tool: &str,
+        arguments: &str,
+    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        let plugin = self.0.instantiate_async(&mut *store).await?;
+        let result = plugin.toolbay_plugin_tools().call_call_tool(store, tool, arguments).await?;
+        Ok(result.map(returned).map_err(|failure| match failure {
+            Failure::InvalidArguments(text) => Refusal::InvalidArguments(text),
+            Failure::Failed(text) => Refusal::Failed(text),
+        }))
+    }
+}
+
+pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    Plugin::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+}
+
+fn definition(tool: types::ToolDefinition) -> ToolDefinition {
+    ToolDefinition {
+        name: tool.name,
+        title: tool.title,
+        description: tool.description,
+        input_schema: tool.input_schema,
+        output_schema: tool.output_schema,
+        annotations: tool.annotations.map(|hints| Annotations {
+            read_only: hints.read_only,
+            destructive: hints.destructive,
+            idempotent: hints.idempotent,
+            open_world: hints.open_world,
+        }),
+        icons: tool.icons.into_iter().map(icon).collect(),
+        meta: tool.meta,
+    }
+}
+
+fn icon(icon: types::Icon) -> Icon {
+    let theme = icon.theme.map(|theme| match theme {
+        types::Theme::Light => Theme::Light,
+        types::Theme::Dark => Theme::Dark,
+    });
+    Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
+}
+
+fn returned(output: types::Output) -> Returned {
+    let content = output.content.into_iter().map(block).collect();
+    Returned { content, structured: output.structured, meta: output.meta }
+}
+
+fn block(block: types::Content) -> Block {
+    Block {
+        kind: block.kind,
+        text: block.text,
+        data: block.data,
+        mime_type: block.mime_type,
+        uri: block.uri,
+        name: block.name,
+        title: block.title,
+        description: block.description,
+        size: block.size,
+        audience: block.audience.into_iter().map(audience).collect(),
+        priority: block.priority,
+        last_modified: block.last_modified,
+        members: block.members,
+    }
+}
+
+fn audience(audience: types::Audience) -> &'static str {
+    match audience {
+        types::Audience::User => "user",
+        types::Audience::Assistant => "assistant",
+    }
+}
+
+impl types::Host for State {}
+
+impl host::Host for State {
+    fn log(&mut self, level: host::Level, message: String) -> wasmtime::Result<()> {
+        self.guest_log(log_level(level), &message);
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
+        self.guest_progress(progress, total, message.as_deref());
+        Ok(())
+    }
+
+    fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(self.guest_cancelled())
+    }
+
+    fn config(&mut self, key: String) -> wasmtime::Result<Option<String>> {
+        Ok(self.guest_config(&key))
+    }
+
+    fn config_all(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
+        Ok(self.guest_config_all())
+    }
+}
+
+fn log_level(level: host::Level) -> LogLevel {
+    match level {
+        host::Level::Debug => LogLevel::Debug,
+        host::Level::Info => LogLevel::Info,
+        host::Level::Notice => LogLevel::Notice,
+        host::Level::Warning => LogLevel::Warning,
+        host::Level::Error => LogLevel::Error,
+        host::Level::Critical => LogLevel::Critical,
+        host::Level::Alert => LogLevel::Alert,
+        host::Level::Emergency => LogLevel::Emergency,
+    }
+}

@@ -1,0 +1,168 @@
+//! Makes a guest's fuel yields real yields of the tokio task.
+//!
+//! When a store yields by fuel, wasmtime wakes its own task at once and returns
+//! `Pending`. Tokio puts such a task straight back into its queue and looks at
+//! its I/O and timers only every 61 polls, so a spinning guest makes everything
+//! else on the runtime wait for 61 slices. [`coop`] gives the call a waker of its
+//! own: a wake during the poll itself becomes `tokio::task::yield_now`, which
+//! lets the driver run first.
+//!
+//! On the way it counts the processor time of the call, which fuel alone does
+//! not: a guest that does nothing but ask for randomness burns a hundred units
+//! of fuel in a millisecond of the host's time.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// The processor time that a call has used, in nanoseconds. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Runs one step of the call, on one thread from beginning to end.
+    fn measure<T>(&self, step: impl FnOnce() -> T) -> T {
+        let before = thread_time();
+        let result = step();
+        self.0.fetch_add(thread_time().saturating_sub(before), Ordering::Relaxed);
+        result
+    }
+}
+
+/// Processor time of this thread, in nanoseconds; 0 where there is no such clock.
+fn thread_time() -> u64 {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
+    }
+    #[cfg(not(unix))]
+    0
+}
+
+/// Drives `call`, giving way to the rest of the runtime whenever it yields, and
+/// adds its processor time to `meter`.
+pub(crate) async fn coop<F: Future>(meter: Meter, call: F) -> F::Output {
+    let mut call = pin!(call);
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    loop {
+        let step = std::future::poll_fn(|task| {
+            bell.listen(task.waker());
+            let polled = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
+            let yielded = bell.quiet();
+            match polled {
+                Poll::Ready(output) => Poll::Ready(Some(output)),
+                Poll::Pending if yielded => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        match step.await {
+            Some(output) => return output,
+            None => tokio::task::yield_now().await,
+        }
+    }
+}
+
+/// A waker that tells a wake during the poll from one that comes later.
+#[derive(Default)]
+struct Bell {
+    polling: AtomicBool,
+    rung: AtomicBool,
+    task: Mutex<Option<Waker>>,
+}
+
+impl Bell {
+    /// Before a poll: whoever rings from now on means `waker`'s task.
+    fn listen(&self, waker: &Waker) {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *task {
+            Some(known) => known.clone_from(waker),
+            None => *task = Some(waker.clone()),
+        }
+        drop(task);
+        self.rung.store(false, Ordering::SeqCst);
+        self.polling.store(true, Ordering::SeqCst);
+    }
+
+    /// After a poll: whether it rang meanwhile.
+    fn quiet(&self) -> bool {
+        self.polling.store(false, Ordering::SeqCst);
+        self.rung.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::SeqCst);
+        // During the poll nobody need be woken: `quiet` sees `rung`. Should the poll
+        // end between the two, the task is woken once too often, which is harmless.
+        if self.polling.load(Ordering::SeqCst) {
+            return;
+        }
+        if let Some(task) = &*self.task.lock().unwrap_or_else(PoisonError::into_inner) {
+            task.wake_by_ref();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns `Pending` `n` times, each time having woken itself, as a fuel yield does.
+    async fn yields(mut n: u32) -> &'static str {
+        std::future::poll_fn(|task| {
+            if n == 0 {
+                return Poll::Ready("done");
+            }
+            n -= 1;
+            task.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_yielding_call_finishes_and_lets_others_run() {
+        let other = tokio::spawn(async { "other" });
+        assert_eq!(coop(Meter::default(), yields(1000)).await, "done");
+        assert!(other.is_finished(), "the other task ran between two yields");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn processor_time_is_counted_and_waiting_is_not() {
+        let meter = Meter::default();
+        let before = thread_time();
+        let busy = async {
+            while thread_time() - before < 2_000_000 {
+                std::hint::spin_loop();
+            }
+        };
+        coop(meter.clone(), busy).await;
+        let busy = meter.nanoseconds();
+        assert!(busy >= 1_900_000, "{busy}");
+        coop(meter.clone(), tokio::time::sleep(std::time::Duration::from_millis(20))).await;
+        let waited = meter.nanoseconds() - busy;
+        assert!(waited < 10_000_000, "{waited}");
+    }
+
+    #[tokio::test]
+    async fn a_wake_from_elsewhere_is_not_lost() {
+        let (tx, rx) = tokio::sync::oneshot::channel();
+        let call = tokio::spawn(coop(Meter::default(), rx));
+        tokio::task::yield_now().await;
+        tx.send(7).unwrap();
+        assert_eq!(call.await.unwrap(), Ok(7));
+    }
+}

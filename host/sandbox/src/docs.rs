@@ -1,0 +1,273 @@
+//! What the author wrote about plain functions, by function: in the component or in a `.wit` file beside it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use wasmparser::{Parser, Payload};
+use wit_parser::{Resolve, Type, TypeDefKind, UnresolvedPackageGroup, WorldItem, WorldKey};
+
+/// The documentation of a component's exported functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Docs {
+    /// By `function` or `namespace:package/interface#function`, without a version.
+    pub(crate) functions: BTreeMap<String, FunctionDocs>,
+}
+
+/// The documentation of one function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct FunctionDocs {
+    /// What it does.
+    pub(crate) text: Option<String>,
+    /// What the parts of its parameters and its result are, by a path of names such as `/request/units`; a
+    /// result's begins with [`RESULT`].
+    pub(crate) parts: BTreeMap<String, String>,
+}
+
+/// What the paths to parts of a result begin with.
+pub(crate) const RESULT: &str = "=";
+
+impl Docs {
+    /// The documentation of the function `name` of the interface `interface`, or of the world.
+    pub(crate) fn of(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
+        let Some(interface) = interface else { return self.functions.get(name) };
+        let interface = interface.split('@').next().unwrap_or_default();
+        let by = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
+        // A component's own section knows interfaces by their last name alone.
+        by(interface).or_else(|| by(interface.rsplit('/').next().unwrap_or_default()))
+    }
+}
+
+/// The section of a component that holds its documentation, as `wit-component` writes it.
+const SECTION: &str = "package-docs";
+
+/// How many parts of one signature may be documented.
+const PARTS: usize = 1_000;
+
+/// How deep a signature is walked for them.
+const DEPTH: usize = 16;
+
+impl Docs {
+    /// What the component itself carries. One that carries nothing readable has none: it is only words.
+    pub(crate) fn of_component(bytes: &[u8]) -> Self {
+        let mut docs = Self::default();
+        let mut depth = 0_usize;
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload {
+                Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == SECTION => {
+                    // One byte of version, then JSON.
+                    let json = section.data().get(1..).unwrap_or_default();
+                    if let Ok(metadata) = serde_json::from_slice::<Metadata>(json) {
+                        docs.add(metadata);
+                    }
+                }
+                Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
+                Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        docs
+    }
+
+    fn add(&mut self, metadata: Metadata) {
+        let mut add = |key: String, function: Function| {
+            let text = match function {
+                Function::Text(text) => Some(text),
+                Function::Docs { docs } => docs,
+            };
+            if text.is_some() {
+                self.functions.entry(key).or_insert(FunctionDocs { text, parts: BTreeMap::new() });
+            }
+        };
+        for world in metadata.worlds.into_values() {
+            for (name, function) in world.funcs.into_iter().chain(world.func_exports) {
+                add(name, function);
+            }
+            for (interface, docs) in world.interfaces.into_iter().chain(world.interface_exports) {
+                for (name, function) in docs.funcs {
+                    add(format!("{interface}#{name}"), function);
+                }
+            }
+        }
+        for (interface, docs) in metadata.interfaces {
+            for (name, function) in docs.funcs {
+                add(format!("{interface}#{name}"), function);
+            }
+        }
+    }
+
+    /// What a `.wit` file says.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not WIT.
+    pub(crate) fn of_wit(text: &str) -> Result<Self, String> {
+        let mut resolve = Resolve::default();
+        let group = UnresolvedPackageGroup::parse("wit", text).map_err(|(sources, error)| error.render(&sources))?;
+        resolve.push_group(group).map_err(|error| format!("{error:#}"))?;
+        let mut docs = Self::default();
+        for (_, interface) in &resolve.interfaces {
+            let Some(name) = &interface.name else { continue };
+            let package = interface.package.and_then(|id| resolve.packages.get(id));
+            let prefix = package.map(|package| format!("{}:{}/", package.name.namespace, package.name.name));
+            let prefix = prefix.unwrap_or_default();
+            for function in interface.functions.values() {
+                docs.insert(&resolve, format!("{prefix}{name}#{}", function.name), function);
+            }
+        }
+        for (_, world) in &resolve.worlds {
+            for (key, item) in &world.exports {
+                match item {
+                    WorldItem::Function(function) => docs.insert(&resolve, function.name.clone(), function),
+                    WorldItem::Interface { id, .. } => {
+                        if let (WorldKey::Name(name), Some(interface)) = (key, resolve.interfaces.get(*id)) {
+                            for function in interface.functions.values() {
+                                docs.insert(&resolve, format!("{name}#{}", function.name), function);
+                            }
+                        }
+                    }
+                    WorldItem::Type { .. } => {}
+                }
+            }
+        }
+        Ok(docs)
+    }
+
+    fn insert(&mut self, resolve: &Resolve, key: String, function: &wit_parser::Function) {
+        let mut parts = BTreeMap::new();
+        for parameter in &function.params {
+            walk(resolve, &parameter.ty, &format!("/{}", parameter.name), 0, &mut parts);
+        }
+        if let Some(ty) = &function.result {
+            walk(resolve, ty, RESULT, 0, &mut parts);
+        }
+        let docs = FunctionDocs { text: function.docs.contents.as_deref().map(trimmed), parts };
+        if docs != FunctionDocs::default() {
+            self.functions.insert(key, docs);
+        }
+    }
+}
+
+/// Collects what is written about the fields and cases within a type.
+fn walk(resolve: &Resolve, ty: &Type, path: &str, depth: usize, parts: &mut BTreeMap<String, String>) {
+    let Type::Id(id) = ty else { return };
+    let Some(def) = resolve.types.get(*id) else { return };
+    if depth > DEPTH || parts.len() > PARTS {
+        return;
+    }
+    let mut inner = |ty: &Type, path: &str| walk(resolve, ty, path, depth + 1, parts);
+    let mut said = Vec::new();
+    match &def.kind {
+        TypeDefKind::Type(ty) | TypeDefKind::Option(ty) | TypeDefKind::List(ty) => inner(ty, path),
+        TypeDefKind::Tuple(tuple) => tuple.types.iter().for_each(|ty| inner(ty, path)),
+        TypeDefKind::Result(result) => {
+            result.ok.iter().chain(&result.err).for_each(|ty| inner(ty, path));
+        }
+        TypeDefKind::Record(record) => {
+            for field in &record.fields {
+                let path = format!("{path}/{}", field.name);
+                inner(&field.ty, &path);
+                said.push((path, &field.docs));
+            }
+        }
+        TypeDefKind::Variant(variant) => {
+            for case in &variant.cases {
+                if let Some(ty) = &case.ty {
+                    inner(ty, &format!("{path}/{}", case.name));
+                }
+            }
+        }
+        _ => {}
+    }
+    // A field's own words are nearer to it than its type's.
+    for (path, docs) in said {
+        if let Some(text) = &docs.contents {
+            parts.insert(path, trimmed(text));
+        }
+    }
+    if let Some(text) = &def.docs.contents {
+        parts.entry(path.to_owned()).or_insert_with(|| trimmed(text));
+    }
+}
+
+fn trimmed(text: &str) -> String {
+    text.trim().to_owned()
+}
+
+/// The documentation of a package, as `wit-parser` writes it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    worlds: BTreeMap<String, World>,
+    interfaces: BTreeMap<String, Interface>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct World {
+    funcs: BTreeMap<String, Function>,
+    func_exports: BTreeMap<String, Function>,
+    interfaces: BTreeMap<String, Interface>,
+    interface_exports: BTreeMap<String, Interface>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Interface {
+    funcs: BTreeMap<String, Function>,
+}
+
+/// A text in its first version, an object since.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Function {
+    Text(String),
+    Docs { docs: Option<String> },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wit_file_tells_of_functions_and_their_parts() {
+        let wit = "package a:b@1.0.0;
+            interface weather {
+                /// What is asked.
+                record request {
+                    /// Where.
+                    place: string,
+                    days: option<u8>,
+                }
+                /// Foretells the weather.
+                forecast: func(ask: request) -> result<string, string>;
+            }
+            world w {
+                export weather;
+                /// Says hello.
+                export hello: func(name: string) -> string;
+            }";
+        let docs = Docs::of_wit(wit).unwrap();
+        let forecast = docs.of(Some("a:b/weather@1.0.0"), "forecast").unwrap();
+        assert_eq!(forecast.text.as_deref(), Some("Foretells the weather."));
+        assert_eq!(forecast.parts["/ask/place"], "Where.");
+        assert_eq!(forecast.parts["/ask"], "What is asked.");
+        assert_eq!(docs.of(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
+        assert_eq!(docs.of(None, "goodbye"), None);
+    }
+
+    #[test]
+    fn what_is_not_wit_says_where() {
+        let why = Docs::of_wit("package a:b;\nworld {").unwrap_err();
+        assert!(why.contains("expected an identifier") && why.contains("wit:2:"), "{why}");
+    }
+
+    #[test]
+    fn a_component_may_carry_its_documentation() {
+        let json = r#"{"worlds":{"root":{"func_exports":{"hello":{"docs":"Says hello."}}}},"interfaces":{"weather":{"funcs":{"forecast":"Foretells."}}}}"#;
+        let wat = format!(r#"(component (@custom "package-docs" "\01{}"))"#, json.replace('"', "\\\""));
+        let docs = Docs::of_component(&wat::parse_str(wat).unwrap());
+        assert_eq!(docs.of(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
+        assert_eq!(docs.of(Some("a:b/weather@1.0.0"), "forecast").unwrap().text.as_deref(), Some("Foretells."));
+    }
+}

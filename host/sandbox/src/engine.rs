@@ -1,0 +1,190 @@
+//! The one wasmtime engine: its configuration, its pool of slots, and the thread that ticks its epoch.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use bytesize::ByteSize;
+use toolbay_model::Limits;
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+/// Tables per component. No toolchain makes more than a handful; `QuickJS` and
+/// composed components have one for each core module.
+pub(super) const TABLES: usize = 16;
+
+/// How often the epoch advances while calls run. A guest gives way at least
+/// this often, even inside host calls that burn no fuel.
+const TICK: Duration = Duration::from_millis(2);
+
+/// Host functions need room on the guest's stack beyond what the guest may use.
+const HOST_STACK: usize = 512 << 10;
+
+/// Builds the engine: a pool of `slots` instances, or a smaller one, or none,
+/// where the machine refuses the address space.
+pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<Engine> {
+    let mut slots = slots;
+    while slots >= 16 {
+        let mut config = config(stack);
+        config.allocation_strategy(pool(slots, ceiling));
+        match Engine::new(&config) {
+            Ok(engine) => return Ok(engine),
+            Err(error) => {
+                tracing::warn!(slots, error = %error.root_cause(), "no address space for the pool, trying a smaller one");
+                slots /= 2;
+            }
+        }
+    }
+    tracing::warn!("no pool: every call allocates its memory anew, which is several times slower");
+    Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+        .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))
+}
+
+/// An engine that compiles and runs nothing: no pool, whose address space a limited child could not have.
+///
+/// Its code opens in the engine of [`build`]; a test of the store holds the two together.
+pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
+    Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+}
+
+/// Everything that decides what compiled code looks like; the pool does not.
+fn config(stack: ByteSize) -> Config {
+    let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
+    let mut config = Config::new();
+    config
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        // WASI 0.3 is not offered: 5 µs a call, and code a stranger could reach.
+        .concurrency_support(false)
+        .memory_init_cow(true)
+        .max_wasm_stack(stack)
+        .async_stack_size(stack + HOST_STACK)
+        // Multi-memory stays on: fused adapters of composed components need it.
+        .wasm_memory64(false)
+        .wasm_custom_page_sizes(false)
+        .cranelift_opt_level(OptLevel::Speed);
+    config
+}
+
+fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_component_instances(slots)
+        .total_stacks(slots)
+        // Composed components use several of each; ten and four cover all known toolchains at full load.
+        .total_core_instances(slots.saturating_mul(10))
+        .total_memories(slots.saturating_mul(4))
+        .total_tables(slots.saturating_mul(4))
+        .max_core_instances_per_component(u32::try_from(ceiling.instances).unwrap_or(u32::MAX))
+        .max_memories_per_component(u32::try_from(ceiling.memories).unwrap_or(u32::MAX))
+        .max_tables_per_component(u32::try_from(TABLES).unwrap_or(u32::MAX))
+        // Of one core module: the default is one of each, and some toolchains make several.
+        .max_memories_per_module(u32::try_from(ceiling.memories).unwrap_or(u32::MAX))
+        .max_tables_per_module(u32::try_from(TABLES).unwrap_or(u32::MAX))
+        .max_memory_size(usize::try_from(ceiling.memory.as_u64()).unwrap_or(usize::MAX))
+        .table_elements(ceiling.table_elements)
+        .max_component_instance_size(1 << 20)
+        .max_core_instance_size(1 << 20)
+        // Resetting warm pages in place and skipping untouched ones makes a call
+        // twice as fast on one thread and five times on two: no `madvise`, so
+        // threads do not queue for the address space's lock.
+        .linear_memory_keep_resident(2 << 20)
+        .table_keep_resident(64 << 10)
+        .async_stack_keep_resident(64 << 10)
+        .pagemap_scan(Enabled::Auto)
+        // Each keeps what a guest touched of those 2 MiB. More than a few dozen would only wait for plugins that are
+        // seldom called, or are not there any more.
+        .max_unused_warm_slots(32);
+    InstanceAllocationStrategy::Pooling(pool)
+}
+
+/// Advances the epoch every [`TICK`] while at least one guest runs; sleeps otherwise.
+#[derive(Clone)]
+pub(super) struct Ticker {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    guests: Mutex<Guests>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Guests {
+    running: usize,
+    closed: bool,
+}
+
+impl Ticker {
+    /// Starts the thread. It ends when the engine or [`Ticker::close`] says so.
+    pub(super) fn start(engine: &Engine) -> anyhow::Result<Self> {
+        let shared = Arc::new(Shared { guests: Mutex::default(), changed: Condvar::new() });
+        let ticker = Self { shared: Arc::clone(&shared) };
+        let engine = engine.weak();
+        std::thread::Builder::new()
+            .name("toolbay-epoch".into())
+            .spawn(move || {
+                while shared.wait() {
+                    let Some(engine) = engine.upgrade() else { return };
+                    engine.increment_epoch();
+                }
+            })
+            .context("failed to start the epoch thread")?;
+        Ok(ticker)
+    }
+
+    /// Keeps the epoch advancing until the value is dropped.
+    pub(super) fn run(&self) -> Ticking {
+        self.change(|state| state.running += 1);
+        Ticking { ticker: self.clone() }
+    }
+
+    /// Ends the thread.
+    pub(super) fn close(&self) {
+        self.change(|state| state.closed = true);
+    }
+
+    fn change(&self, work: impl FnOnce(&mut Guests)) {
+        let mut state = self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = state.running == 0;
+        work(&mut state);
+        if idle || state.closed {
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    /// Waits for one tick with a guest running; false when the ticker is closed.
+    fn wait(&self) -> bool {
+        let state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self
+            .changed
+            .wait_while(state, |state| state.running == 0 && !state.closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        let (state, _) =
+            self.changed.wait_timeout_while(state, TICK, |state| !state.closed).unwrap_or_else(PoisonError::into_inner);
+        !state.closed
+    }
+}
+
+/// A guest that runs; dropped, it no longer needs the epoch.
+pub(super) struct Ticking {
+    ticker: Ticker,
+}
+
+impl Drop for Ticking {
+    fn drop(&mut self) {
+        self.ticker.change(|state| state.running = state.running.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_address_space_gets_a_smaller_pool_or_none() {
+        // 2^31 slots of 4 GiB each are more than any machine maps.
+        let engine = build(u32::MAX / 2, ByteSize::kib(512), &Limits::CEILING);
+        assert!(engine.is_ok());
+    }
+}

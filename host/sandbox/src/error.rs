@@ -1,0 +1,127 @@
+//! What an error of wasmtime means for the caller.
+
+use bytesize::ByteSize;
+use toolbay_model::text::thousands;
+use toolbay_model::{CallError, Limit, Limits};
+use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
+
+/// What the store saw while the guest ran, by which a trap can be told apart from its cause.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    /// A memory was refused its growth.
+    pub(super) memory_refused: bool,
+    /// A table was refused its growth.
+    pub(super) table_refused: bool,
+    /// Standard output and error went over their bound.
+    pub(super) stdio_exceeded: bool,
+    /// The last lines of standard error.
+    pub(super) stderr: Option<String>,
+}
+
+/// Decides what an error of wasmtime means for the caller.
+pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Limits, stack: ByteSize) -> CallError {
+    if evidence.stdio_exceeded {
+        return CallError::limit(Limit::Stdio(limits.stdio));
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => return CallError::limit(Limit::Fuel(limits.fuel)),
+        Some(Trap::StackOverflow) => return CallError::limit(Limit::Stack(stack)),
+        _ => {}
+    }
+    // A guest whose allocation failed aborts: the trap is `unreachable`, the cause is the limit.
+    if evidence.memory_refused {
+        return CallError::limit(Limit::Memory(limits.memory));
+    }
+    if evidence.table_refused {
+        return CallError::limit(Limit::TableElements(limits.table_elements));
+    }
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return CallError::limit(Limit::Handles(limits.handles));
+    }
+    // More guests than admission lets in: loading plugins hold some of the slots for calls.
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        return CallError::Internal(format!("no slot for a guest was free: {error}"));
+    }
+    // wasmtime has no types for these; their words are pinned by tests with a guest each.
+    let root = error.root_cause().to_string();
+    if root.contains("fuel allocated for hostcalls") {
+        return CallError::limit(Limit::Transfer(limits.transfer));
+    }
+    if root.starts_with("requested len ") && root.contains("exceeds limit") {
+        return CallError::limit(Limit::Random(limits.random));
+    }
+    if root.contains("instance count too high") {
+        return CallError::limit(Limit::Instances(limits.instances));
+    }
+    if root.contains("memory count too high") {
+        return CallError::limit(Limit::Memories(limits.memories));
+    }
+    if let Some(&wasmtime_wasi::I32Exit(code)) = error.downcast_ref() {
+        return match evidence.stderr {
+            // How languages without exceptions give up: they say why, and end the process.
+            Some(words) if code != 0 => CallError::Failed(words),
+            stderr => CallError::Trap { what: format!("it exited with code {code}"), stderr },
+        };
+    }
+    CallError::Trap { what: root, stderr: evidence.stderr }
+}
+
+/// What to say of a component that the pool has no room for, by the ceilings that it was made by; `None` for any other
+/// error. wasmtime has no types for these; their words are pinned by a test with a component each.
+pub(super) fn too_large(root: &str) -> Option<String> {
+    // Sizes may be hexadecimal, and some have an index before the two that count.
+    let number = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    };
+    let numbers: Vec<u64> = root.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(number).collect();
+    let [.., asked, most] = numbers[..] else { return None };
+    let [size, largest] = [asked, most].map(|n| bytes(ByteSize::b(n)));
+    let [asked, most] = [asked, most].map(thousands);
+    if root.starts_with("memory has a minimum byte size") {
+        return Some(format!(
+            "it needs {size} of memory to begin with, and the server's ceiling is {largest} (ceilings.memory raises it)"
+        ));
+    }
+    if root.contains("has a minimum element size") {
+        return Some(format!(
+            "it needs a table of {asked} elements, and the server's ceiling is {most} (ceilings.table_elements raises it)"
+        ));
+    }
+    let (what, key) = if root.contains("core module instances") {
+        ("core instances", Some("ceilings.instances"))
+    } else if root.contains("linear memories") || root.starts_with("defined memories count") {
+        ("memories", Some("ceilings.memories"))
+    } else if root.contains(" tables, which exceeds") || root.starts_with("defined tables count") {
+        ("tables", None)
+    } else {
+        return None;
+    };
+    let cure = key.map(|key| format!(" ({key} raises it)")).unwrap_or_default();
+    Some(format!("it has {asked} {what}, and the server's ceiling is {most}{cure}"))
+}
+
+fn bytes(n: ByteSize) -> String {
+    n.display().iec().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_is_a_failure_if_it_has_words_and_a_crash_if_it_has_none() {
+        let exit = |code, stderr: Option<&str>| {
+            let evidence = Evidence { stderr: stderr.map(str::to_owned), ..Evidence::default() };
+            classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))
+        };
+        let crash = |code, stderr: Option<&str>| CallError::Trap {
+            what: format!("it exited with code {code}"),
+            stderr: stderr.map(str::to_owned),
+        };
+        assert_eq!(exit(1, Some("no such city")), CallError::Failed("no such city".into()));
+        assert_eq!(exit(1, None), crash(1, None));
+        assert_eq!(exit(0, Some("done")), crash(0, Some("done")));
+    }
+}

@@ -1,0 +1,322 @@
+//! Components for any host: each plain function that one exports is a tool.
+
+mod schema;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use toolbay_model::{TOOL_NAME, ToolDefinition};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
+use wasmtime::{Engine, Store};
+
+use self::schema::Direction;
+use self::shape::{Budget, Shape};
+use crate::block::{Block, Refusal, Returned};
+use crate::docs::{Docs, FunctionDocs, RESULT};
+use crate::state::State;
+
+/// What a value that is not an object is called in structured content, which must be one.
+const VALUE: &str = "result";
+
+/// The functions of a component, found and checked.
+pub(crate) struct Functions {
+    pre: InstancePre<State>,
+    /// By the name of the tool.
+    by_tool: BTreeMap<String, Function>,
+    /// What was left out, and why.
+    refused: Vec<String>,
+}
+
+/// A function that a tool calls.
+struct Function {
+    /// The interface that it is in; none if it is the world's.
+    interface: Option<String>,
+    name: String,
+    export: ComponentExportIndex,
+    parameters: Vec<(String, Shape)>,
+    returns: Returns,
+}
+
+/// What a function returns.
+enum Returns {
+    Nothing,
+    Value(Shape),
+    /// `result`, whose error is the tool's failure.
+    Result(Option<Shape>, Option<Shape>),
+}
+
+/// A function as it is exported.
+struct Export {
+    interface: Option<String>,
+    name: String,
+    index: ComponentExportIndex,
+    ty: ComponentFunc,
+}
+
+/// What a component exports of functions that a tool can be made of.
+///
+/// # Errors
+///
+/// There are none; the text says why, and is empty if it exports no functions at all.
+pub(crate) fn find(engine: &Engine, component: &Component) -> Result<Found, String> {
+    let exports = exports(engine, component);
+    let names = tool_names(&exports);
+    let mut found = Found::default();
+    for (export, tool) in exports.into_iter().zip(names) {
+        let what = match &export.interface {
+            Some(interface) => format!("{interface}#{}", export.name),
+            None => export.name.clone(),
+        };
+        match Function::new(export, &tool) {
+            Ok(function) => drop(found.by_tool.insert(tool, function)),
+            Err(why) => found.refused.push(format!("function {what} is not offered: {why}")),
+        }
+    }
+    if found.by_tool.is_empty() { Err(found.refused.join("; ")) } else { Ok(found) }
+}
+
+/// See [`find`].
+#[derive(Default)]
+pub(crate) struct Found {
+    by_tool: BTreeMap<String, Function>,
+    refused: Vec<String>,
+}
+
+impl Found {
+    /// With the linked component that they are of.
+    pub(crate) fn linked(self, pre: InstancePre<State>) -> Functions {
+        Functions { pre, by_tool: self.by_tool, refused: self.refused }
+    }
+}
+
+/// Every exported function, but for what runtimes leave behind and what is WASI's.
+fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
+    let mut exports = Vec::new();
+    let ty = component.component_type();
+    for (name, item) in ty.exports(engine) {
+        let Some(index) = component.get_export_index(None, name) else { continue };
+        match item.ty {
+            ComponentItem::ComponentFunc(ty) if !is_runtime_helper(name) => {
+                exports.push(Export { interface: None, name: name.to_owned(), index, ty });
+            }
+            ComponentItem::ComponentInstance(instance) if !name.starts_with("wasi:") && !is_runtime_helper(name) => {
+                for (function, item) in instance.exports(engine) {
+                    let Some(index) = component.get_export_index(Some(&index), function) else { continue };
+                    if let ComponentItem::ComponentFunc(ty) = item.ty {
+                        exports.push(Export { interface: Some(name.to_owned()), name: function.to_owned(), index, ty });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    exports
+}
+
+/// What componentize-qjs and componentize-py leave in what they make.
+fn is_runtime_helper(name: &str) -> bool {
+    matches!(name, "init" | "exports" | "exports#init")
+}
+
+/// The names of the tools: the function's own where no other has it, else with the interface's before it,
+/// else with all that an export is called by.
+fn tool_names(exports: &[Export]) -> Vec<String> {
+    let short = |export: &Export| export.name.clone();
+    let middle = |export: &Export| match &export.interface {
+        Some(interface) => {
+            let last = interface.rsplit('/').next().unwrap_or_default();
+            format!("{}_{}", last.split('@').next().unwrap_or_default(), export.name)
+        }
+        None => export.name.clone(),
+    };
+    let long = |export: &Export| match &export.interface {
+        Some(interface) => format!("{}_{}", interface.replace([':', '/', '@', '+'], "_"), export.name),
+        None => export.name.clone(),
+    };
+    let count = |of: &dyn Fn(&Export) -> String| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for export in exports {
+            *counts.entry(of(export)).or_default() += 1;
+        }
+        counts
+    };
+    let (shorts, middles) = (count(&short), count(&middle));
+    let mut taken = BTreeSet::new();
+    let name = |export: &Export| {
+        let wanted = if shorts.get(&short(export)) == Some(&1) || export.interface.is_none() {
+            short(export)
+        } else if middles.get(&middle(export)) == Some(&1) {
+            middle(export)
+        } else {
+            long(export)
+        };
+        let numbered = (2..).map(|n| format!("{wanted}_{n}"));
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(wanted);
+        taken.insert(name.clone());
+        name
+    };
+    exports.iter().map(name).collect()
+}
+
+impl Function {
+    fn new(export: Export, tool: &str) -> Result<Self, String> {
+        if tool.len() > TOOL_NAME {
+            return Err(format!("its name is longer than {TOOL_NAME}"));
+        }
+        if export.name.starts_with('[') {
+            return Err("it belongs to a resource".into());
+        }
+        let mut budget = Budget::default();
+        let parameters = export.ty.params().map(|(name, ty)| Ok((name.to_owned(), Shape::of(&ty, &mut budget)?)));
+        let parameters = parameters.collect::<Result<_, String>>()?;
+        let returns = match export.ty.results().next() {
+            None => Returns::Nothing,
+            Some(ty) => match Shape::of(&ty, &mut budget)? {
+                Shape::Result(ok, err) => Returns::Result(ok.map(|shape| *shape), err.map(|shape| *shape)),
+                shape => Returns::Value(shape),
+            },
+        };
+        let function =
+            Self { interface: export.interface, name: export.name, export: export.index, parameters, returns };
+        // Its schemas must be what `tools/list` takes.
+        let definition = function.definition(tool, None);
+        let schemas = std::iter::once(definition.input_schema).chain(definition.output_schema);
+        for schema in schemas {
+            toolbay_schema::Schema::compile(&schema).map_err(|why| format!("its JSON Schema {why}"))?;
+        }
+        Ok(function)
+    }
+
+    /// As it is written in WIT.
+    fn signature(&self) -> String {
+        let parameters: Vec<String> = self.parameters.iter().map(|(name, shape)| format!("{name}: {shape}")).collect();
+        let returns = match &self.returns {
+            Returns::Nothing => String::new(),
+            Returns::Value(shape) => format!(" -> {shape}"),
+            Returns::Result(ok, err) => {
+                let boxed = |shape: &Option<Shape>| shape.clone().map(Box::new);
+                format!(" -> {}", Shape::Result(boxed(ok), boxed(err)))
+            }
+        };
+        format!("{}: func({}){returns}", self.name, parameters.join(", "))
+    }
+
+    fn definition(&self, tool: &str, docs: Option<&FunctionDocs>) -> ToolDefinition {
+        let words = |path: &str| docs.and_then(|docs| docs.parts.get(path).cloned());
+        let input = schema::object(&self.parameters, Direction::Input, "", &words);
+        let output = self.returns.shape().filter(|shape| **shape != Shape::String).map(|shape| match shape {
+            Shape::Record(fields) => schema::object(fields, Direction::Output, RESULT, &words),
+            shape => json!({
+                "type": "object",
+                "properties": {VALUE: schema::of(shape, Direction::Output, RESULT, &words)},
+                "required": [VALUE],
+                "additionalProperties": false,
+            }),
+        });
+        ToolDefinition {
+            name: tool.to_owned(),
+            // Types are better than nothing.
+            description: Some(docs.and_then(|docs| docs.text.clone()).unwrap_or_else(|| self.signature())),
+            input_schema: input.to_string(),
+            output_schema: output.map(|schema| schema.to_string()),
+            ..ToolDefinition::default()
+        }
+    }
+
+    /// What the caller is given of what came back.
+    fn answer(&self, results: &[Val]) -> Option<Result<Returned, Refusal>> {
+        let payload = |shape: &Option<Shape>, value: &Option<Box<Val>>| match (shape, value) {
+            (Some(shape), Some(value)) => output(shape, value),
+            _ => Some(Returned::default()),
+        };
+        Some(Ok(match (&self.returns, results) {
+            (Returns::Nothing, _) => Returned::default(),
+            (Returns::Value(shape), [value]) => output(shape, value)?,
+            (Returns::Result(ok, _), [Val::Result(Ok(value))]) => payload(ok, value)?,
+            (Returns::Result(_, err), [Val::Result(Err(value))]) => {
+                let text = match (err, value.as_deref()) {
+                    (Some(_), Some(Val::String(text))) => text.clone(),
+                    (Some(shape), Some(value)) => value::to_json(shape, value)?.to_string(),
+                    _ => "it failed without saying why".to_owned(),
+                };
+                return Some(Err(Refusal::Failed(text)));
+            }
+            _ => return None,
+        }))
+    }
+}
+
+impl Returns {
+    /// What a success carries.
+    fn shape(&self) -> Option<&Shape> {
+        match self {
+            Self::Nothing | Self::Result(None, _) => None,
+            Self::Value(shape) | Self::Result(Some(shape), _) => Some(shape),
+        }
+    }
+}
+
+impl Functions {
+    /// The tools, with what their author wrote about them.
+    pub(crate) fn definitions(&self, docs: &Docs) -> Vec<ToolDefinition> {
+        let definition = |(tool, function): (&String, &Function)| {
+            function.definition(tool, docs.of(function.interface.as_deref(), &function.name))
+        };
+        self.by_tool.iter().map(definition).collect()
+    }
+
+    /// What was left out, and why.
+    pub(crate) fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
+    /// Calls the function behind `tool`.
+    pub(crate) async fn call(
+        &self,
+        store: &mut Store<State>,
+        tool: &str,
+        arguments: &str,
+    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        let Some(function) = self.by_tool.get(tool) else {
+            return Ok(Err(Refusal::Failed(format!("there is no function {tool}"))));
+        };
+        // What wasmtime asks of values that a guest gives, asked of those that it gets.
+        let mut room = store.hostcall_fuel() / size_of::<Val>();
+        let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+        let parameters = match value::from_object(&function.parameters, &arguments, "", &mut room) {
+            Ok(parameters) => parameters,
+            Err(why) => return Ok(Err(Refusal::InvalidArguments(why))),
+        };
+        drop(arguments);
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let Some(entry) = instance.get_func(&mut *store, function.export) else {
+            wasmtime::bail!("its function {tool} is gone");
+        };
+        let mut results = match function.returns {
+            Returns::Nothing => vec![],
+            _ => vec![Val::Bool(false)],
+        };
+        entry.call_async(&mut *store, &parameters, &mut results).await?;
+        match function.answer(&results) {
+            Some(answer) => Ok(answer),
+            None => wasmtime::bail!("its function {tool} returned what its type does not say"),
+        }
+    }
+}
+
+/// A value as a result: text as text, everything else as structured content.
+fn output(shape: &Shape, value: &Val) -> Option<Returned> {
+    if let (Shape::String, Val::String(text)) = (shape, value) {
+        return Some(Returned { content: vec![Block::text(text.clone())], ..Returned::default() });
+    }
+    let mut json = value::to_json(shape, value)?;
+    if !matches!(shape, Shape::Record(_)) {
+        json = json!({VALUE: json});
+    }
+    Some(Returned { structured: Some(json.to_string()), ..Returned::default() })
+}

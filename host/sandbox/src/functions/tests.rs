@@ -1,0 +1,454 @@
+//! Round trips: WIT types of every kind, and JSON that fits them, through a real component and back.
+//!
+//! The component is made of WIT alone. Its one function takes a record so wide that the canonical ABI passes it by
+//! pointer, and returns the same: then the pointer that comes in is the one that goes out, whatever the type.
+
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use proptest::prelude::*;
+use proptest::strategy::{BoxedStrategy, Union};
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use toolbay_model::{Body, CallError, Description, Limits, Output, Quiet, ToolDefinition};
+use toolbay_schema::{PatternSize, Schema};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use super::schema::{Direction, EXACT, f32_json, number, of};
+use super::shape::{Integer, Shape};
+use super::value::{from_json, to_json};
+use crate::{Compile, Entry, Environment, PrepareError, Prepared, Sandbox, Settings, Source};
+
+/// An allocator that never frees, and what each test exports.
+const MODULE: &str = r#"(module
+    (memory (export "memory") 64)
+    (global $next (mut i32) (i32.const 1024))
+    (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+        (local $at i32)
+        (local.set $at (i32.and (i32.add (global.get $next) (i32.sub (local.get 2) (i32.const 1)))
+                                (i32.sub (i32.const 0) (local.get 2))))
+        (global.set $next (i32.add (local.get $at) (local.get 3)))
+        (local.get $at))
+    EXPORTS)"#;
+
+/// A component that implements `wit` with the core functions `exports`.
+fn component(wit: &str, exports: &str) -> Vec<u8> {
+    let mut module = wat::parse_str(MODULE.replace("EXPORTS", exports)).unwrap();
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("test.wit", wit).unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
+    let world = resolve.select_world(&[package], None).unwrap();
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+    ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
+}
+
+/// The `echo` component of a type, and what its parameter is called in there.
+fn echo(shape: &Shape) -> Vec<u8> {
+    let mut types = Vec::new();
+    let ty = wit_type(shape, &mut types);
+    let pad = vec!["u64"; 17].join(", ");
+    let wit = format!(
+        "package test:echo;\ninterface api {{\n{}\nrecord wide {{ value: {ty}, pad: tuple<{pad}> }}\n\
+         echo: func(wide: wide) -> wide;\n}}\nworld echo {{ export api; }}",
+        types.join("\n")
+    );
+    component(&wit, r#"(func (export "test:echo/api#echo") (param i32) (result i32) (local.get 0))"#)
+}
+
+/// A type as it is written in WIT; types that need a name are declared in `types`.
+fn wit_type(shape: &Shape, types: &mut Vec<String>) -> String {
+    let declare = |types: &mut Vec<String>, kind: &str, members: Vec<String>| {
+        let name = format!("t{}", types.len());
+        types.push(format!("{kind} {name} {{ {} }}", members.join(", ")));
+        name
+    };
+    match shape {
+        Shape::List(item) => format!("list<{}>", wit_type(item, types)),
+        Shape::Option(inner) => format!("option<{}>", wit_type(inner, types)),
+        Shape::Tuple(items) => {
+            let items: Vec<String> = items.iter().map(|item| wit_type(item, types)).collect();
+            format!("tuple<{}>", items.join(", "))
+        }
+        Shape::Result(ok, err) => {
+            let mut side = |shape: &Option<Box<Shape>>| {
+                shape.as_ref().map_or_else(|| "_".to_owned(), |shape| wit_type(shape, types))
+            };
+            match (side(ok), side(err)) {
+                (ok, err) if ok == "_" && err == "_" => "result".to_owned(),
+                (ok, err) if err == "_" => format!("result<{ok}>"),
+                (ok, err) => format!("result<{ok}, {err}>"),
+            }
+        }
+        Shape::Record(fields) => {
+            let fields = fields.iter().map(|(name, shape)| format!("{name}: {}", wit_type(shape, types))).collect();
+            declare(types, "record", fields)
+        }
+        Shape::Variant(cases) => {
+            let case = |(name, shape): &(String, Option<Shape>)| match shape {
+                Some(shape) => format!("{name}({})", wit_type(shape, types)),
+                None => name.clone(),
+            };
+            let cases = cases.iter().map(case).collect();
+            declare(types, "variant", cases)
+        }
+        Shape::Enum(names) => declare(types, "enum", names.clone()),
+        Shape::Flags(names) => declare(types, "flags", names.clone()),
+        plain => plain.to_string(),
+    }
+}
+
+const INTEGERS: [Integer; 8] =
+    [Integer::S8, Integer::U8, Integer::S16, Integer::U16, Integer::S32, Integer::U32, Integer::S64, Integer::U64];
+
+fn names(prefix: &'static str, most: usize) -> impl Strategy<Value = Vec<String>> {
+    (1..=most).prop_map(move |n| (0..n).map(|n| format!("{prefix}{n}")).collect())
+}
+
+/// Types of every kind.
+fn shapes() -> impl Strategy<Value = Shape> {
+    let leaf = prop_oneof![
+        Just(Shape::Bool),
+        prop::sample::select(&INTEGERS).prop_map(Shape::Integer),
+        Just(Shape::Float32),
+        Just(Shape::Float64),
+        Just(Shape::Char),
+        Just(Shape::String),
+        Just(Shape::Bytes),
+        names("e", 5).prop_map(Shape::Enum),
+        names("f", 12).prop_map(Shape::Flags),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let boxed = inner.clone().prop_map(Box::new);
+        prop_oneof![
+            inner.clone().prop_map(|item| match item {
+                Shape::Integer(Integer::U8) => Shape::Bytes,
+                item => Shape::List(Box::new(item)),
+            }),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Shape::Tuple),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|shapes| {
+                Shape::Record(shapes.into_iter().enumerate().map(|(n, shape)| (format!("m{n}"), shape)).collect())
+            }),
+            prop::collection::vec(prop::option::of(inner.clone()), 1..4).prop_map(|shapes| {
+                Shape::Variant(shapes.into_iter().enumerate().map(|(n, shape)| (format!("c{n}"), shape)).collect())
+            }),
+            boxed.clone().prop_map(Shape::Option),
+            (prop::option::of(boxed.clone()), prop::option::of(boxed)).prop_map(|(ok, err)| Shape::Result(ok, err)),
+        ]
+    })
+}
+
+/// JSON that fits a type, as we ourselves write it.
+fn values(shape: &Shape) -> BoxedStrategy<Value> {
+    match shape {
+        Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        Shape::Integer(integer) => {
+            let (least, most) = integer.range();
+            let edges =
+                prop::sample::select(vec![least, most, 0, EXACT.clamp(least, most), (EXACT + 1).clamp(least, most)]);
+            let written = |n: i128| if (-EXACT..=EXACT).contains(&n) { number(n) } else { n.to_string().into() };
+            prop_oneof![edges, least..=most].prop_map(written).boxed()
+        }
+        Shape::Float32 => prop_oneof![prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL]
+            .prop_map(f32_json)
+            .boxed(),
+        Shape::Float64 => {
+            (prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL).prop_map(Value::from).boxed()
+        }
+        Shape::Char => plain(any::<char>().prop_map(String::from), "x"),
+        Shape::String => plain(any::<String>(), ""),
+        Shape::Bytes => prop::collection::vec(any::<u8>(), 0..40)
+            .prop_map(|bytes| {
+                use base64::Engine as _;
+                base64::engine::general_purpose::STANDARD.encode(bytes).into()
+            })
+            .boxed(),
+        Shape::List(item) => prop::collection::vec(values(item), 0..4).prop_map(Value::Array).boxed(),
+        Shape::Tuple(items) => items.iter().map(values).collect::<Vec<_>>().prop_map(Value::Array).boxed(),
+        Shape::Record(fields) => {
+            let shapes = fields.clone();
+            fields
+                .iter()
+                .map(|(_, shape)| values(shape))
+                .collect::<Vec<_>>()
+                .prop_map(move |values| {
+                    let present = |((name, shape), value): (&(String, Shape), Value)| {
+                        // What is none is left out.
+                        (!(matches!(shape, Shape::Option(_)) && value.is_null())).then(|| (name.clone(), value))
+                    };
+                    Value::Object(shapes.iter().zip(values).filter_map(present).collect())
+                })
+                .boxed()
+        }
+        Shape::Variant(cases) => Union::new(cases.iter().cloned().map(|(name, shape)| match shape {
+            Some(shape) => values(&shape).prop_map(move |value| json!({name.clone(): value})).boxed(),
+            None => Just(Value::from(name)).boxed(),
+        }))
+        .boxed(),
+        Shape::Enum(names) => prop::sample::select(names.clone()).prop_map(Value::from).boxed(),
+        Shape::Flags(names) => prop::sample::subsequence(names.clone(), 0..=names.len()).prop_map(Value::from).boxed(),
+        Shape::Option(inner) => {
+            let wrap = inner.is_nullable();
+            let some = values(inner).prop_map(move |value| if wrap { json!({"some": value}) } else { value });
+            prop_oneof![Just(Value::Null), some].boxed()
+        }
+        Shape::Result(ok, err) => {
+            let side = |name: &'static str, shape: &Option<Box<Shape>>| {
+                let payload = shape.as_ref().map_or_else(|| Just(Value::Null).boxed(), |shape| values(shape));
+                payload.prop_map(move |value| json!({name: value}))
+            };
+            prop_oneof![side("ok", ok), side("error", err)].boxed()
+        }
+    }
+}
+
+/// A type with JSON that fits it.
+fn fitting() -> impl Strategy<Value = (Shape, Value)> {
+    shapes().prop_flat_map(|shape| {
+        let values = values(&shape);
+        (Just(shape), values)
+    })
+}
+
+/// Any JSON, of the size of the values above.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-3i64..300).prop_map(Value::from),
+        any::<f32>().prop_map(Value::from),
+        prop::sample::select(vec!["e0", "f1", "c0", "c1", "m0", "ok", "12", "-7", "a", "", "AAAA"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let key = prop::sample::select(vec!["m0", "m1", "m2", "c0", "c1", "c2", "ok", "error", "some"]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            prop::collection::vec((key, inner), 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())),
+        ]
+    })
+}
+
+/// Text without what is stripped from all that comes from a guest; `other` instead of none at all.
+fn plain(texts: impl Strategy<Value = String> + 'static, other: &'static str) -> BoxedStrategy<Value> {
+    let plain = |text: String| toolbay_model::text::clean(&text).into_owned();
+    texts.prop_map(plain).prop_map(move |text| if text.is_empty() { other.into() } else { text.into() }).boxed()
+}
+
+fn compiled(shape: &Shape, direction: Direction) -> Schema {
+    Schema::compile(&of(shape, direction, "", &|_| None).to_string()).unwrap()
+}
+
+fn read(shape: &Shape, json: &Value) -> Result<wasmtime::component::Val, String> {
+    from_json(shape, json, "", &mut usize::MAX.clone())
+}
+
+proptest! {
+    #[test]
+    fn what_fits_is_accepted_and_comes_back_equal((shape, json) in fitting()) {
+        for direction in [Direction::Input, Direction::Output] {
+            prop_assert_eq!(compiled(&shape, direction).violations(&json), vec![], "{} {:?}", shape, direction);
+        }
+        let val = read(&shape, &json).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(to_json(&shape, &val), Some(json));
+    }
+
+    #[test]
+    fn the_schema_and_the_conversion_agree((shape, json) in (shapes(), any_json())) {
+        let violations = compiled(&shape, Direction::Input).violations(&json);
+        let read = read(&shape, &json);
+        prop_assert_eq!(violations.is_empty(), read.is_ok(), "{} {} {:?} {:?}", shape, json, violations, read);
+        if let Err(why) = read {
+            prop_assert!(why.starts_with('/') || why.starts_with("(root): "), "{}", why);
+        }
+    }
+}
+
+#[test]
+fn numbers_beyond_their_type_are_refused_with_a_pointer() {
+    let list = Shape::Tuple(vec![Shape::Integer(Integer::U64), Shape::Integer(Integer::S8)]);
+    let refused = |json: Value| read(&list, &json).unwrap_err();
+    assert_eq!(refused(json!(["18446744073709551616", 0])), "/0: expected an integer from 0 to 18446744073709551615");
+    assert_eq!(refused(json!([1e19, 0])), "/0: expected an integer from 0 to 18446744073709551615");
+    assert_eq!(refused(json!([0, 128])), "/1: expected an integer from -128 to 127");
+    assert!(read(&list, &json!([1.0, -1e2])).is_ok(), "JSON Schema takes these for integers");
+}
+
+#[test]
+fn more_values_than_there_is_room_for_are_refused() {
+    let list = Shape::List(Box::new(Shape::Bool));
+    assert!(from_json(&list, &json!([true, true]), "", &mut 3).is_ok());
+    let why = from_json(&list, &json!([true, true]), "", &mut 2).unwrap_err();
+    assert_eq!(why, "/1: too many values at once (limits.transfer raises it)");
+    assert!(from_json(&Shape::Bytes, &json!("AAAA"), "", &mut 3).is_err());
+}
+
+/// A sandbox that compiles in this process.
+fn sandbox() -> Sandbox {
+    let limits = Compile {
+        memory: ByteSize::gib(2),
+        cpu: std::time::Duration::from_mins(1),
+        timeout: std::time::Duration::from_mins(1),
+    };
+    let settings = Settings {
+        slots: 16,
+        stack: ByteSize::kib(512),
+        ceiling: Limits::CEILING,
+        compiler: None,
+        compile: limits,
+        cache: None,
+    };
+    Sandbox::new(settings).unwrap()
+}
+
+/// A component that is loaded, and its tools.
+struct Loaded {
+    sandbox: Sandbox,
+    prepared: Arc<Prepared>,
+    description: Description,
+}
+
+impl Loaded {
+    fn new(sandbox: &Sandbox, file: Vec<u8>) -> Result<Self, PrepareError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
+            let description = sandbox.describe(&compiled, &Limits::DEFAULT).await.result.unwrap();
+            let (prepared, ..) = compiled.into_parts();
+            Ok(Self { sandbox: sandbox.clone(), prepared: Arc::new(prepared), description })
+        })
+    }
+
+    fn tool(&self, name: &str) -> &ToolDefinition {
+        self.description.tools.iter().find(|tool| tool.name == name).unwrap()
+    }
+
+    fn call(&self, tool: &str, arguments: &Value) -> Result<Output, CallError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (sandbox, prepared) = (self.sandbox.clone(), Arc::clone(&self.prepared));
+        let (tool, arguments) = (tool.to_owned(), arguments.to_string());
+        let work = self.sandbox.spawn(async move {
+            let environment = Environment::default();
+            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) };
+            sandbox.call(&prepared, entry, &tool, &arguments).await.result
+        });
+        runtime.block_on(work).unwrap()
+    }
+}
+
+#[test]
+fn every_type_makes_the_round_trip_through_a_guest() {
+    let sandbox = sandbox();
+    let mut runner = TestRunner::new(Config { cases: 48, ..Config::default() });
+    runner
+        .run(&fitting(), |(shape, json)| {
+            let loaded = Loaded::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
+            let tool = loaded.tool("echo");
+            let input = Schema::compile_input(&tool.input_schema, PatternSize::of([])).unwrap();
+            prop_assert_eq!(input.violations(&argument), vec![]);
+            let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+            let structured = output.structured.unwrap();
+            let schema = Schema::compile(tool.output_schema.as_deref().unwrap()).unwrap();
+            prop_assert_eq!(schema.violations(&structured), vec![]);
+            // A field that is none is left out.
+            let missing = matches!(shape, Shape::Option(_)) && json.is_null();
+            prop_assert_eq!(structured.get("value").cloned().unwrap_or(Value::Null), json, "{}", shape);
+            prop_assert_eq!(structured.get("value").is_none(), missing);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn results_and_names() {
+    let wit = "package a:b@1.2.3;
+        interface one { same: func() -> string; only-here: func(); }
+        interface two { same: func() -> u8; }
+        world w {
+            export one;
+            export two;
+            export init: func();
+            export fails: func(n: u8) -> result<u8, string>;
+            export empty: func() -> result<_, u8>;
+            export nan: func() -> f64;
+        }";
+    let text = r#"(data (i32.const 16) "\20\00\00\00\02\00\00\00") (data (i32.const 32) "hi")
+        (func (export "a:b/one@1.2.3#same") (result i32) (i32.const 16))
+        (func (export "a:b/one@1.2.3#only-here"))
+        (func (export "a:b/two@1.2.3#same") (result i32) (i32.const 7))
+        (func (export "init"))
+        (data (i32.const 64) "\01\00\00\00\20\00\00\00\02\00\00\00")
+        (func (export "fails") (param i32) (result i32) (i32.const 64))
+        (data (i32.const 80) "\01\09")
+        (func (export "empty") (result i32) (i32.const 80))
+        (func (export "nan") (result f64) (f64.const nan))"#;
+    let loaded = Loaded::new(&sandbox(), component(wit, text)).unwrap();
+    let names: Vec<&str> = loaded.description.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["empty", "fails", "nan", "one_same", "only-here", "two_same"]);
+    let none = json!({});
+    let said = |output: Output| match output.content.into_iter().next().map(|block| block.body) {
+        Some(Body::Text(text)) => Ok(text),
+        other => Err(format!("{other:?}")),
+    };
+    assert_eq!(said(loaded.call("one_same", &none).unwrap()), Ok("hi".into()));
+    assert_eq!(loaded.call("two_same", &none).unwrap().structured, Some(json!({"result": 7})));
+    assert_eq!(loaded.call("only-here", &none).unwrap(), Output::default());
+    assert_eq!(loaded.call("fails", &json!({"n": 1})).unwrap_err(), CallError::Failed("hi".into()));
+    assert_eq!(loaded.call("empty", &none).unwrap_err(), CallError::Failed("9".into()));
+    assert_eq!(loaded.call("nan", &none).unwrap().structured, Some(json!({"result": "NaN"})));
+    let misfit = loaded.call("fails", &json!({"n": 300})).unwrap_err();
+    assert_eq!(misfit, CallError::InvalidArguments("/n: expected an integer from 0 to 255".into()));
+    assert_eq!(loaded.tool("fails").description.as_deref(), Some("fails: func(n: u8) -> result<u8, string>"));
+}
+
+#[test]
+fn what_cannot_be_a_tool_is_left_out_with_its_reason() {
+    let wit = "package a:b;
+        interface shop { resource basket { constructor(); add: func(); } empty: func(basket: own<basket>); open: func(); }
+        world w { export shop; }";
+    let exports = r#"
+        (func (export "a:b/shop#[constructor]basket") (result i32) (i32.const 0))
+        (func (export "a:b/shop#[method]basket.add") (param i32))
+        (func (export "a:b/shop#empty") (param i32))
+        (func (export "a:b/shop#open"))"#;
+    let loaded = Loaded::new(&sandbox(), component(wit, exports)).unwrap();
+    let names: Vec<&str> = loaded.description.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["open"]);
+    assert_eq!(
+        loaded.description.remarks,
+        [
+            "function a:b/shop#[constructor]basket is not offered: it belongs to a resource",
+            "function a:b/shop#[method]basket.add is not offered: it belongs to a resource",
+            "function a:b/shop#empty is not offered: it takes or returns a resource",
+        ]
+    );
+}
+
+#[test]
+fn types_that_double_themselves_are_refused() {
+    let types: Vec<String> = (1..13).map(|n| format!("type t{n} = tuple<t{}, t{}>;", n - 1, n - 1)).collect();
+    let wit = format!(
+        "package a:b; interface i {{ type t0 = u8; {} f: func(x: list<t12>); g: func(); }} world w {{ export i; }}",
+        types.join(" ")
+    );
+    let exports = r#"(func (export "a:b/i#f") (param i32 i32)) (func (export "a:b/i#g"))"#;
+    let loaded = Loaded::new(&sandbox(), component(&wit, exports)).unwrap();
+    assert_eq!(loaded.description.remarks, ["function a:b/i#f is not offered: its types are more than 1000"]);
+}
+
+#[test]
+fn a_character_that_acts_is_told_as_one_that_does_not() {
+    let told = |c| to_json(&Shape::Char, &wasmtime::component::Val::Char(c)).unwrap();
+    assert_eq!(["a", "\u{fffd}", "\u{fffd}", "\n"], ['a', '\0', '\u{202e}', '\r'].map(told));
+}
+
+#[test]
+fn a_component_without_functions_says_what_it_has() {
+    let refused = |wat: &str| Loaded::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
+    assert_eq!(
+        refused("(component)"),
+        "exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing: is `export!(…)` missing?"
+    );
+}

@@ -1,0 +1,301 @@
+//! Values between JSON and WIT, without loss.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use serde_json::{Map, Value};
+use wasmtime::component::Val;
+
+use super::schema::{EXACT, NOT_NUMBERS, f32_json, number};
+use super::shape::{Integer, Shape};
+
+/// Standard base64 with its padding, as MCP and the pattern in the schema have it, and forgiving in the bits that do
+/// not count.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
+/// Turns the members of an object into values in the order of `members`: arguments, or a record's fields.
+/// `room` is how many values more there may be.
+///
+/// # Errors
+///
+/// The JSON pointer to what does not fit, and what would.
+pub(super) fn from_object(
+    members: &[(String, Shape)],
+    object: &Map<String, Value>,
+    path: &str,
+    room: &mut usize,
+) -> Result<Vec<Val>, String> {
+    if let Some(stranger) = object.keys().find(|key| !members.iter().any(|(name, _)| name == *key)) {
+        return Err(format!("{path}/{stranger}: no such member"));
+    }
+    let value = |(name, shape): &(String, Shape)| {
+        let path = format!("{path}/{name}");
+        match object.get(name) {
+            Some(value) => from_json(shape, value, &path, room),
+            None if shape.is_nullable() => Ok(Val::Option(None)),
+            None => Err(format!("{path}: is missing")),
+        }
+    };
+    members.iter().map(value).collect()
+}
+
+/// Turns JSON into a value.
+///
+/// # Errors
+///
+/// As [`from_object`].
+pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usize) -> Result<Val, String> {
+    let misfit = |expected: &str| format!("{}: expected {expected}", if path.is_empty() { "(root)" } else { path });
+    take(room, 1, path)?;
+    let mut boxed = |shape: &Shape, json: &Value, path: &str| from_json(shape, json, path, room).map(Box::new);
+    Ok(match shape {
+        Shape::Bool => Val::Bool(json.as_bool().ok_or_else(|| misfit("true or false"))?),
+        Shape::Integer(integer) => {
+            let (least, most) = integer.range();
+            let n = read_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
+            narrowed(*integer, n.ok_or_else(|| misfit(&format!("an integer from {least} to {most}")))?)
+        }
+        Shape::Float32 => {
+            let n = json.as_f64().ok_or_else(|| misfit("a number"))?;
+            #[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is what f32 means")]
+            let n = n as f32;
+            Val::Float32(if n.is_finite() { n } else { return Err(misfit("a number within the range of f32")) })
+        }
+        Shape::Float64 => Val::Float64(json.as_f64().ok_or_else(|| misfit("a number"))?),
+        Shape::Char => {
+            let mut chars = json.as_str().unwrap_or_default().chars();
+            match (chars.next(), chars.next()) {
+                (Some(c), None) => Val::Char(c),
+                _ => return Err(misfit("a string of one character")),
+            }
+        }
+        Shape::String => Val::String(json.as_str().ok_or_else(|| misfit("a string"))?.to_owned()),
+        Shape::Bytes => {
+            let bytes = json.as_str().and_then(|text| BASE64.decode(text).ok());
+            let bytes = bytes.ok_or_else(|| misfit("bytes as base64"))?;
+            take(room, bytes.len(), path)?;
+            Val::List(bytes.into_iter().map(Val::U8).collect())
+        }
+        Shape::List(item) => {
+            let items = json.as_array().ok_or_else(|| misfit("an array"))?.iter().enumerate();
+            Val::List(
+                items
+                    .map(|(n, value)| from_json(item, value, &format!("{path}/{n}"), room))
+                    .collect::<Result<_, _>>()?,
+            )
+        }
+        Shape::Record(fields) => {
+            let object = json.as_object().ok_or_else(|| misfit("an object"))?;
+            let names = fields.iter().map(|(name, _)| name.clone());
+            Val::Record(names.zip(from_object(fields, object, path, room)?).collect())
+        }
+        Shape::Tuple(shapes) => {
+            let items = json.as_array().filter(|items| items.len() == shapes.len());
+            let items = items.ok_or_else(|| misfit(&format!("an array of {}", shapes.len())))?;
+            let items = shapes.iter().zip(items).enumerate();
+            Val::Tuple(
+                items
+                    .map(|(n, (shape, value))| from_json(shape, value, &format!("{path}/{n}"), room))
+                    .collect::<Result<_, _>>()?,
+            )
+        }
+        Shape::Variant(cases) => {
+            let (name, payload) = read_case(json).ok_or_else(|| misfit("the name of a case, or an object with it"))?;
+            let case = cases.iter().find(|(case, shape)| case == name && shape.is_some() == payload.is_some());
+            let Some((case, shape)) = case else { return Err(misfit(&one_of(cases.iter().map(|(name, _)| name)))) };
+            let payload = shape.as_ref().zip(payload);
+            let payload = payload.map(|(shape, json)| boxed(shape, json, &format!("{path}/{name}"))).transpose()?;
+            Val::Variant(case.clone(), payload)
+        }
+        Shape::Enum(names) => {
+            let name = json.as_str().filter(|name| names.iter().any(|known| known == name));
+            Val::Enum(name.ok_or_else(|| misfit(&one_of(names.iter())))?.to_owned())
+        }
+        Shape::Flags(names) => {
+            let set = json.as_array().ok_or_else(|| misfit("an array"))?.iter().enumerate();
+            let flag = |(n, value): (usize, &Value)| {
+                let name = value.as_str().filter(|name| names.iter().any(|known| known == name));
+                name.map(str::to_owned).ok_or_else(|| format!("{path}/{n}: expected {}", one_of(names.iter())))
+            };
+            Val::Flags(set.map(flag).collect::<Result<_, _>>()?)
+        }
+        Shape::Option(_) if json.is_null() => Val::Option(None),
+        Shape::Option(inner) if inner.is_nullable() => {
+            let Some(("some", Some(json))) = read_case(json) else {
+                return Err(misfit("null or an object with `some`"));
+            };
+            Val::Option(Some(boxed(inner, json, &format!("{path}/some"))?))
+        }
+        Shape::Option(inner) => Val::Option(Some(boxed(inner, json, path)?)),
+        Shape::Result(ok, err) => {
+            let (name, payload) = read_case(json).ok_or_else(|| misfit("an object with `ok` or `error`"))?;
+            let path = format!("{path}/{name}");
+            let mut side = |shape: &Option<Box<Shape>>| match (shape, payload) {
+                (Some(shape), Some(json)) => boxed(shape, json, &path).map(Some),
+                (None, Some(Value::Null)) => Ok(None),
+                _ => Err(misfit("an object with `ok` or `error`")),
+            };
+            match name {
+                "ok" => Val::Result(Ok(side(ok)?)),
+                "error" => Val::Result(Err(side(err)?)),
+                _ => return Err(misfit("an object with `ok` or `error`")),
+            }
+        }
+    })
+}
+
+/// Turns a value into JSON. `None` if it is not of this shape, which a guest cannot bring about.
+pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
+    Some(match (shape, val) {
+        (Shape::Bool, Val::Bool(value)) => (*value).into(),
+        (Shape::Integer(_), val) => {
+            let n = widened(val)?;
+            if (-EXACT..=EXACT).contains(&n) { number(n) } else { n.to_string().into() }
+        }
+        (Shape::Float32, Val::Float32(n)) if n.is_finite() => f32_json(*n),
+        (Shape::Float32, Val::Float32(n)) => not_a_number(f64::from(*n)).into(),
+        (Shape::Float64, Val::Float64(n)) if n.is_finite() => (*n).into(),
+        (Shape::Float64, Val::Float64(n)) => not_a_number(*n).into(),
+        // What acts is stripped from all text that comes from a guest; of a character, something must stay.
+        (Shape::Char, Val::Char(c)) => match toolbay_model::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
+            "" => char::REPLACEMENT_CHARACTER.to_string().into(),
+            text => text.into(),
+        },
+        (Shape::String, Val::String(text)) => text.as_str().into(),
+        (Shape::Bytes, Val::List(items)) => {
+            let bytes = items.iter().map(|item| if let Val::U8(byte) = item { Some(*byte) } else { None });
+            BASE64.encode(bytes.collect::<Option<Vec<u8>>>()?).into()
+        }
+        (Shape::List(item), Val::List(items)) => {
+            Value::Array(items.iter().map(|value| to_json(item, value)).collect::<Option<_>>()?)
+        }
+        (Shape::Record(fields), Val::Record(values)) => {
+            let mut object = Map::new();
+            for ((name, shape), (_, value)) in fields.iter().zip(values) {
+                match (shape, value) {
+                    (Shape::Option(_), Val::Option(None)) => {}
+                    _ => drop(object.insert(name.clone(), to_json(shape, value)?)),
+                }
+            }
+            Value::Object(object)
+        }
+        (Shape::Tuple(shapes), Val::Tuple(values)) => {
+            let values = shapes.iter().zip(values).map(|(shape, value)| to_json(shape, value));
+            Value::Array(values.collect::<Option<_>>()?)
+        }
+        (Shape::Variant(cases), Val::Variant(name, payload)) => {
+            let (_, shape) = cases.iter().find(|(case, _)| case == name)?;
+            match (shape, payload) {
+                (Some(shape), Some(value)) => tagged(name, to_json(shape, value)?),
+                _ => name.as_str().into(),
+            }
+        }
+        (Shape::Enum(_), Val::Enum(name)) => name.as_str().into(),
+        (Shape::Flags(_), Val::Flags(names)) => names.iter().map(String::as_str).collect(),
+        (Shape::Option(_), Val::Option(None)) => Value::Null,
+        (Shape::Option(inner), Val::Option(Some(value))) => {
+            let json = to_json(inner, value)?;
+            if inner.is_nullable() { tagged("some", json) } else { json }
+        }
+        (Shape::Result(ok, err), Val::Result(result)) => {
+            let (name, shape, value) = match result {
+                Ok(value) => ("ok", ok, value),
+                Err(value) => ("error", err, value),
+            };
+            let json = match (shape, value) {
+                (Some(shape), Some(value)) => to_json(shape, value)?,
+                _ => Value::Null,
+            };
+            tagged(name, json)
+        }
+        _ => return None,
+    })
+}
+
+/// Takes room for `n` values.
+fn take(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
+    *room =
+        room.checked_sub(n).ok_or_else(|| format!("{path}: too many values at once (limits.transfer raises it)"))?;
+    Ok(())
+}
+
+fn tagged(name: &str, value: Value) -> Value {
+    Value::Object(Map::from_iter([(name.to_owned(), value)]))
+}
+
+/// The case that JSON names: a string, or an object with one member.
+fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
+    match json {
+        Value::String(name) => Some((name, None)),
+        Value::Object(members) => {
+            let mut members = members.iter();
+            match (members.next(), members.next()) {
+                (Some((name, value)), None) => Some((name, Some(value))),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// An integer, also if it is written `1.0` or `1e3`, which JSON Schema takes for one;
+/// and, where numbers are not exact everywhere, as a string.
+fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
+    match json {
+        Value::Number(n) => {
+            let exact = n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
+            exact.or_else(|| {
+                let n = n.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e19)?;
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+                Some(n as i128)
+            })
+        }
+        Value::String(text) if as_text => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// An integer that is known to be in range, as the value of its type.
+fn narrowed(integer: Integer, n: i128) -> Val {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the caller checked the range")]
+    match integer {
+        Integer::S8 => Val::S8(n as i8),
+        Integer::U8 => Val::U8(n as u8),
+        Integer::S16 => Val::S16(n as i16),
+        Integer::U16 => Val::U16(n as u16),
+        Integer::S32 => Val::S32(n as i32),
+        Integer::U32 => Val::U32(n as u32),
+        Integer::S64 => Val::S64(n as i64),
+        Integer::U64 => Val::U64(n as u64),
+    }
+}
+
+fn widened(val: &Val) -> Option<i128> {
+    Some(match val {
+        Val::S8(n) => (*n).into(),
+        Val::U8(n) => (*n).into(),
+        Val::S16(n) => (*n).into(),
+        Val::U16(n) => (*n).into(),
+        Val::S32(n) => (*n).into(),
+        Val::U32(n) => (*n).into(),
+        Val::S64(n) => (*n).into(),
+        Val::U64(n) => (*n).into(),
+        _ => return None,
+    })
+}
+
+fn not_a_number(n: f64) -> &'static str {
+    let [nan, infinity, minus_infinity] = NOT_NUMBERS;
+    if n.is_nan() {
+        nan
+    } else if n > 0.0 {
+        infinity
+    } else {
+        minus_infinity
+    }
+}
+
+fn one_of<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    format!("one of {}", names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,53 @@
+//! What a guest asks of the host, whichever version of the contract it asks by: log, progress, cancellation,
+//! configuration.
+
+use toolbay_model::text::clean;
+use toolbay_model::{Limit, LogLevel, Progress};
+
+use crate::state::State;
+
+impl State {
+    /// Text of a guest, without control characters and secrets.
+    fn cleaned(&self, text: &str) -> String {
+        self.secrets.redact(&clean(text)).into_owned()
+    }
+
+    /// Logs a message, as long as the call has room for it: a guest that logs in a loop fills its own room, not the
+    /// operator's disk.
+    pub(crate) fn guest_log(&mut self, level: LogLevel, message: &str) {
+        if self.log_room == 0 {
+            self.log_dropped += 1;
+            return;
+        }
+        self.log_room = self.log_room.saturating_sub(message.len().max(1));
+        self.observer.log(level, &self.cleaned(message));
+        if self.log_room == 0 {
+            self.observer.log(LogLevel::Warning, &Limit::Log(self.log_limit).message(None));
+        }
+    }
+
+    /// Reports progress. MCP wants it to increase; what does not, NaN included, is dropped.
+    pub(crate) fn guest_progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        if progress.is_finite() && progress > self.progress {
+            self.progress = progress;
+            let total = total.filter(|total| total.is_finite());
+            let message = message.map(|message| self.cleaned(message));
+            self.observer.progress(Progress { progress, total, message });
+        }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn guest_cancelled(&self) -> bool {
+        self.observer.cancelled()
+    }
+
+    /// The value of a key of `[config]`.
+    pub(crate) fn guest_config(&self, key: &str) -> Option<String> {
+        self.config.get(key).cloned()
+    }
+
+    /// Every key and value of `[config]`, sorted by key.
+    pub(crate) fn guest_config_all(&self) -> Vec<(String, String)> {
+        self.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}

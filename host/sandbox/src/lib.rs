@@ -1,0 +1,49 @@
+//! Runs guests: compiles and links components, and gives every call a fresh store within its limits.
+//!
+//! The only crate that knows wasmtime. Data flows one way: a [`Source`] becomes [`Compiled`] code and a [`Prepared`]
+//! component once; a call takes it, an [`Environment`] and arguments, and ends as a [`Finished`]. Nothing of a guest
+//! outlives its call. Nothing here knows the plugin folder, the catalog or the protocol: bytes and permissions come from
+//! the caller, and results go back to it.
+
+mod about;
+mod adapt;
+mod block;
+mod cache;
+mod call;
+mod command;
+mod compile;
+mod compiled;
+mod contract;
+mod coop;
+mod docs;
+mod engine;
+mod environment;
+mod error;
+mod functions;
+mod http;
+mod imports;
+mod limiter;
+mod linker;
+mod output;
+mod preamble;
+mod prepare_error;
+mod prepared;
+mod sandbox;
+mod secret;
+mod source;
+mod state;
+mod stdio;
+mod versions;
+mod worker;
+
+pub use self::about::About;
+pub use self::call::Finished;
+pub use self::compile::Compile;
+pub use self::compiled::{Compiled, Scratch};
+pub use self::environment::{Entry, Environment};
+pub use self::prepare_error::PrepareError;
+pub use self::prepared::Prepared;
+pub use self::sandbox::{Sandbox, Settings};
+pub use self::secret::Secrets;
+pub use self::source::Source;
+pub use self::worker::run as compile_worker;

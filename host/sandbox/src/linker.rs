@@ -1,0 +1,29 @@
+//! What a component can import. Linking is not permission: an empty context denies at use.
+
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+use crate::contract;
+use crate::state::State;
+
+/// The beginnings of the names of all imports that a plugin can have: these are always linked, and the grant decides what
+/// they may do.
+pub(crate) const WORLD: [&str; 8] = [
+    "toolbay:plugin/",
+    "wasi:cli/",
+    "wasi:clocks/",
+    "wasi:filesystem/",
+    "wasi:http/",
+    "wasi:io/",
+    "wasi:random/",
+    "wasi:sockets/",
+];
+
+/// A linker with everything that a plugin can import.
+pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    contract::add_to_linker(&mut linker)?;
+    Ok(linker)
+}

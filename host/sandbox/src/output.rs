@@ -1,0 +1,425 @@
+//! Turns what a guest returned into ours, and refuses what breaks the contract or a bound.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use bytesize::ByteSize;
+use serde_json::{Map, Value};
+use toolbay_model::text::clean;
+use toolbay_model::{
+    Body, CallError, Content, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink, ToolDefinition,
+};
+
+use crate::block::{Block, Kind, Returned};
+use crate::secret::Secrets;
+
+/// The texts of a definition without what only acts.
+pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
+    let mut cleaner = Cleaner::new(Secrets::none());
+    ToolDefinition {
+        title: tool.title.map(|text| cleaner.text(text)),
+        description: tool.description.map(|text| cleaner.text(text)),
+        ..tool
+    }
+}
+
+/// Checks a result against its bounds and the contract.
+pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
+    if output.content.len() > limits.output_items {
+        return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
+    }
+    let size: usize = output.content.iter().map(Block::size).sum::<usize>()
+        + output.structured.as_ref().map_or(0, String::len)
+        + output.meta.as_ref().map_or(0, String::len);
+    if size as u64 > limits.output.as_u64() {
+        return Err(CallError::limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
+    }
+    let mut cleaner = Cleaner::new(secrets);
+    let content = output
+        .content
+        .into_iter()
+        .enumerate()
+        .map(|(index, block)| {
+            content(block, &mut cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
+        })
+        .collect::<Result<_, _>>()?;
+    let structured = output.structured.map(|text| json("structured", &text, &mut cleaner)).transpose()?;
+    let meta = match output.meta.map(|text| json("meta", &text, &mut cleaner)).transpose()? {
+        None => Map::new(),
+        Some(Value::Object(members)) => members,
+        Some(_) => return Err(CallError::InvalidOutput("meta is not a JSON object".into())),
+    };
+    Ok(Output { content, structured, meta })
+}
+
+/// A failure's message, at most as long as a result may be.
+pub(crate) fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
+    let mut text = Cleaner::new(secrets).text(text);
+    let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
+    text.truncate(text.floor_char_boundary(most));
+    text
+}
+
+/// Takes what only acts and what is secret out of a guest's text, and says in the log how much that was.
+struct Cleaner<'a> {
+    secrets: &'a Secrets,
+    /// What only acted, in bytes.
+    removed: usize,
+    /// Texts with secrets in them.
+    redacted: usize,
+}
+
+impl<'a> Cleaner<'a> {
+    fn new(secrets: &'a Secrets) -> Self {
+        Self { secrets, removed: 0, redacted: 0 }
+    }
+
+    fn text(&mut self, text: String) -> String {
+        let text = match clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cleaned) => {
+                self.removed += text.len() - cleaned.len();
+                cleaned
+            }
+        };
+        // Afterwards: what was between two parts of a secret is gone.
+        match self.secrets.redact(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => {
+                self.redacted += 1;
+                redacted
+            }
+        }
+    }
+
+    fn data(&self, data: Vec<u8>) -> Result<Bytes, String> {
+        if self.secrets.are_in(&data) { Err("has a secret in its `data`".into()) } else { Ok(data.into()) }
+    }
+
+    /// Every text in it, the names of members too. It stays the JSON that it is.
+    fn value(&mut self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            // Digits can be a secret.
+            Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
+                Value::String(self.text(number.to_string()))
+            }
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(members) => {
+                // Of two names that become the same, the last counts, as where a name is given twice.
+                members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
+            }
+            value => value,
+        }
+    }
+}
+
+impl Drop for Cleaner<'_> {
+    fn drop(&mut self) {
+        if self.removed > 0 {
+            tracing::debug!(removed = self.removed, "removed control characters from a guest's text, in bytes");
+        }
+        if self.redacted > 0 {
+            tracing::warn!(texts = self.redacted, "took secrets out of what a plugin answered");
+        }
+    }
+}
+
+fn json(member: &str, text: &str, cleaner: &mut Cleaner<'_>) -> Result<Value, CallError> {
+    let value = serde_json::from_str(text);
+    let value = value.map_err(|error| CallError::InvalidOutput(format!("{member} is not JSON: {error}")))?;
+    Ok(cleaner.value(value))
+}
+
+/// Reads a block by its kind: a member that is missing, or one too many, is the author's mistake.
+fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+    let Some(kind) = Kind::parse(&block.kind) else { return unknown(block, cleaner) };
+    let mut members = Members { kind, block };
+    let body = match kind {
+        Kind::Text => Body::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
+        Kind::Image => Body::Image(members.media("image", cleaner)?),
+        Kind::Audio => Body::Audio(members.media("audio", cleaner)?),
+        Kind::ResourceLink => Body::ResourceLink(ResourceLink {
+            uri: members.uri(cleaner)?,
+            name: cleaner.text(members.need("name", |b| &mut b.name)?),
+            title: members.block.title.take().map(|text| cleaner.text(text)),
+            description: members.block.description.take().map(|text| cleaner.text(text)),
+            mime_type: members.mime_type(cleaner)?,
+            size: members.block.size.take(),
+        }),
+        Kind::EmbeddedResource => Body::Resource(Resource {
+            uri: members.uri(cleaner)?,
+            mime_type: members.mime_type(cleaner)?,
+            content: match (members.block.text.take(), members.block.data.take()) {
+                (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
+                (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
+                (None, None) => return Err("is a resource without `text` or `data`".into()),
+                (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
+            },
+        }),
+    };
+    members.nothing_left()?;
+    let block = members.block;
+    annotated(body, block, cleaner)
+}
+
+/// A block of a kind that this host does not know: its text, which is there for such hosts.
+fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+    match &block.text {
+        Some(text) => annotated(Body::Text(cleaner.text(text.clone())), block, cleaner),
+        None => {
+            Err(format!("is of the kind {:?}, which this host does not know, and has no `text` instead", block.kind))
+        }
+    }
+}
+
+/// The block with what any kind can have.
+fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+    if let Some(priority) = block.priority
+        && !(0.0..=1.0).contains(&priority)
+    {
+        return Err(format!("has a priority of {priority}, which is not between 0.0 and 1.0"));
+    }
+    let last_modified = block.last_modified.map(|text| cleaner.text(text));
+    if let Some(when) = last_modified.as_deref().filter(|when| !is_time(when)) {
+        return Err(format!("was last modified at {when:?}, which is not a time such as \"2026-01-12T15:00:58Z\""));
+    }
+    Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
+}
+
+/// The members of a block that are not used up yet.
+struct Members {
+    kind: Kind,
+    block: Block,
+}
+
+impl Members {
+    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut Block) -> &mut Option<T>) -> Result<T, String> {
+        let kind = self.kind.article();
+        member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
+    }
+
+    fn media(&mut self, family: &str, cleaner: &mut Cleaner<'_>) -> Result<Media, String> {
+        let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
+        let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
+        if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
+            return Err(format!("is {} of the MIME type {mime_type:?}, which is not {family}/…", self.kind.article()));
+        }
+        Ok(Media { data, mime_type })
+    }
+
+    fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
+        match self.block.mime_type.take().map(|text| cleaner.text(text)) {
+            Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has {mime_type:?} for a MIME type")),
+            mime_type => Ok(mime_type),
+        }
+    }
+
+    fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
+        let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
+        if is_uri(&uri) { Ok(uri) } else { Err(format!("has {uri:?} for a URI, which has no scheme or a space in it")) }
+    }
+
+    fn nothing_left(&self) -> Result<(), String> {
+        let block = &self.block;
+        let left = [
+            ("text", block.text.is_some()),
+            ("data", block.data.is_some()),
+            ("mime-type", block.mime_type.is_some()),
+            ("uri", block.uri.is_some()),
+            ("name", block.name.is_some()),
+            ("title", block.title.is_some()),
+            ("description", block.description.is_some()),
+            ("size", block.size.is_some()),
+            ("members", block.members.is_some()),
+        ];
+        match left.into_iter().find(|(_, present)| *present) {
+            Some((name, _)) => Err(format!("is {} with `{name}`, which it cannot have", self.kind.article())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
+fn is_mime_type(text: &str) -> bool {
+    let essence = text.split(';').next().unwrap_or_default();
+    let token = |part: &str| {
+        (1..=127).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
+    };
+    essence.trim_end().split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+        && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
+}
+
+/// A date, or a date and a time, of ISO 8601 as far as MCP uses it: digits and their separators.
+fn is_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let date = bytes.get(..10).is_some_and(|date| {
+        date.iter()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
+    });
+    let time = bytes.get(10..).unwrap_or_default();
+    let plain = |byte: &u8| byte.is_ascii_digit() || b":.+-Z".contains(byte);
+    date && (time.is_empty()
+        || (time.first() == Some(&b'T') && (2..=30).contains(&time.len()) && time.iter().skip(1).all(plain)))
+}
+
+/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, _)) = text.split_once(':') else { return false };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(kind: Kind) -> Block {
+        Block { kind: kind.name().into(), ..Block::default() }
+    }
+
+    fn text(text: &str) -> Block {
+        Block { text: Some(text.into()), ..block(Kind::Text) }
+    }
+
+    fn output(content: Vec<Block>) -> Returned {
+        Returned { content, structured: None, meta: None }
+    }
+
+    fn refused(block: Block) -> String {
+        match check(output(vec![text("fine"), block]), &Limits::DEFAULT, Secrets::none()) {
+            Err(CallError::InvalidOutput(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn blocks_with_wrong_members_are_refused() {
+        use Kind::{EmbeddedResource, Image, ResourceLink, Text};
+        assert_eq!(refused(block(Text)), "content[1] is text without `text`");
+        assert_eq!(
+            refused(Block { data: Some(vec![1]), ..text("a") }),
+            "content[1] is text with `data`, which it cannot have"
+        );
+        assert_eq!(
+            refused(Block { data: Some(vec![1]), ..block(Image) }),
+            "content[1] is an image without `mime-type`"
+        );
+        assert_eq!(
+            refused(Block { uri: Some("a:b".into()), ..block(ResourceLink) }),
+            "content[1] is a resource link without `name`"
+        );
+        assert_eq!(
+            refused(Block { uri: Some("a:b".into()), ..block(EmbeddedResource) }),
+            "content[1] is a resource without `text` or `data`"
+        );
+        assert_eq!(
+            refused(Block { priority: Some(f64::NAN), ..text("a") }),
+            "content[1] has a priority of NaN, which is not between 0.0 and 1.0"
+        );
+    }
+
+    #[test]
+    fn media_and_addresses_must_be_what_they_say() {
+        use Kind::{Audio, Image, ResourceLink};
+        let media = |kind, mime: &str| Block { data: Some(vec![1]), mime_type: Some(mime.into()), ..block(kind) };
+        let link = |uri: &str| Block { uri: Some(uri.into()), name: Some("n".into()), ..block(ResourceLink) };
+        assert!(
+            check(
+                output(vec![media(Image, "image/svg+xml"), link("https://a.example/b")]),
+                &Limits::DEFAULT,
+                Secrets::none()
+            )
+            .is_ok()
+        );
+        assert_eq!(
+            refused(media(Audio, "image/png")),
+            "content[1] is audio of the MIME type \"image/png\", which is not audio/…"
+        );
+        assert!(refused(media(Image, "image/png\r\nx: y")).contains("MIME type"));
+        assert!(refused(link("no scheme")).contains("for a URI"));
+        assert!(refused(link("javascript:a b")).contains("for a URI"));
+    }
+
+    #[test]
+    fn text_is_cleaned() {
+        let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, Secrets::none()).unwrap();
+        assert_eq!(shown.content[0].body, Body::Text("red".into()));
+        assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT, Secrets::none()), "no");
+    }
+
+    #[test]
+    fn every_text_in_structured_content_is_cleaned_and_it_stays_json() {
+        let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
+        let structured = Returned { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
+        let shown = check(structured, &Limits::DEFAULT, Secrets::none()).unwrap();
+        let expected = serde_json::json!({"a": ["red", {"k": "safeexe", "n": 1.5, "t": true}], "x": null});
+        assert_eq!(shown.structured.as_ref(), Some(&expected));
+        assert_eq!(Value::Object(shown.meta), expected);
+        let mut cleaner = Cleaner::new(Secrets::none());
+        cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
+        assert_eq!(cleaner.removed, 4 + 3);
+    }
+
+    #[test]
+    fn structured_content_and_meta_must_be_json() {
+        let broken = Returned { structured: Some("{".into()), ..output(vec![]) };
+        assert!(matches!(check(broken, &Limits::DEFAULT, Secrets::none()), Err(CallError::InvalidOutput(what))
+            if what.starts_with("structured is not JSON: ")));
+        let list = Returned { meta: Some("[]".into()), ..output(vec![]) };
+        assert_eq!(
+            check(list, &Limits::DEFAULT, Secrets::none()),
+            Err(CallError::InvalidOutput("meta is not a JSON object".into()))
+        );
+    }
+
+    #[test]
+    fn too_large_and_too_many_are_limits() {
+        let limits = Limits { output: ByteSize::b(4), output_items: 2, ..Limits::DEFAULT };
+        assert!(check(output(vec![text("ab"), text("cd")]), &limits, Secrets::none()).is_ok());
+        assert_eq!(
+            check(output(vec![text("abcde")]), &limits, Secrets::none()),
+            Err(CallError::Limit(Limit::Output(ByteSize::b(4))))
+        );
+        assert_eq!(
+            check(output(vec![text(""), text(""), text("")]), &limits, Secrets::none()),
+            Err(CallError::Limit(Limit::OutputItems(2)))
+        );
+    }
+
+    #[test]
+    fn secrets_leave_in_no_member() {
+        let secrets = Secrets::new([("token".to_owned(), "12345678901".to_owned())].into()).unwrap();
+        let shown = check(
+            Returned {
+                content: vec![
+                    text("it is 12345\u{202e}678901"),
+                    Block {
+                        uri: Some("https://a.example/12345678901".into()),
+                        name: Some("12345678901".into()),
+                        title: Some("12345678901".into()),
+                        description: Some("12345678901".into()),
+                        ..block(Kind::ResourceLink)
+                    },
+                ],
+                structured: Some(r#"{"12345678901": ["12345678901", 12345678901, 1234567890]}"#.into()),
+                meta: Some(r#"{"a": "12345678901"}"#.into()),
+            },
+            &Limits::DEFAULT,
+            &secrets,
+        );
+        let shown = format!("{:?}", shown.unwrap());
+        assert!(!shown.contains("12345678901"), "{shown}");
+        assert_eq!(shown.matches("[secret:token]").count(), 9, "{shown}");
+        assert_eq!(message("no 12345678901".into(), &Limits::DEFAULT, &secrets), "no [secret:token]");
+        let data = Block {
+            data: Some(b"PNG 12345678901".to_vec()),
+            mime_type: Some("image/png".into()),
+            ..block(Kind::Image)
+        };
+        let refused = check(output(vec![data]), &Limits::DEFAULT, &secrets);
+        assert_eq!(refused, Err(CallError::InvalidOutput("content[0] has a secret in its `data`".into())));
+    }
+}

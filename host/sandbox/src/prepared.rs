@@ -1,0 +1,121 @@
+//! A component that is compiled, checked and linked: all that can be done before the first call.
+
+use std::fmt;
+
+use toolbay_model::Description;
+use toolbay_model::text::joined;
+use wasmtime::component::{Component, Linker};
+use wasmtime::{Engine, Store};
+use wasmtime_wasi::p2::bindings::CommandPre;
+
+use crate::block::{Refusal, Returned};
+use crate::contract::{Contract, Exported};
+use crate::docs::Docs;
+use crate::functions::{self, Functions};
+use crate::linker::WORLD;
+use crate::prepare_error::PrepareError;
+use crate::state::State;
+use crate::{command, output};
+
+/// The export that makes a component a command.
+const RUN: &str = "wasi:cli/run";
+
+/// A component ready to be instantiated; cheap to share, never changed.
+pub struct Prepared {
+    form: Form,
+}
+
+/// How a component offers its tools. A further form is a further variant here
+/// and an arm in [`Prepared::describe`] and [`Prepared::call`].
+enum Form {
+    /// It implements the contract.
+    Contract(Contract),
+    /// It exports functions of its own: each is a tool.
+    Functions(Functions),
+    /// It exports `wasi:cli/run`: it is one tool, called as its file is.
+    Command(CommandPre<State>),
+}
+
+impl Prepared {
+    /// Checks and links a compiled component.
+    pub(crate) fn new(engine: &Engine, linker: &Linker<State>, component: &Component) -> Result<Self, PrepareError> {
+        let ty = component.component_type();
+        let unknown: Vec<String> = ty
+            .imports(engine)
+            .map(|(name, _)| name)
+            .filter(|name| !WORLD.iter().any(|known| name.starts_with(known)))
+            .map(str::to_owned)
+            .collect();
+        if !unknown.is_empty() {
+            return Err(PrepareError::UnknownImports(unknown));
+        }
+        let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
+        let exports_interface = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
+        let contract = Exported::find(exports.iter().copied());
+        let functions = if contract.is_some() { None } else { Some(functions::find(engine, component)) };
+        let pre =
+            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
+        let form = match (contract, functions) {
+            (Some(exported), _) => Form::Contract(Contract::new(engine, component, pre, &exported)?),
+            (None, Some(Ok(functions))) => Form::Functions(functions.linked(pre)),
+            (None, _) if exports_interface(RUN).is_some() => {
+                Form::Command(CommandPre::new(pre).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?)
+            }
+            (None, refused) => {
+                let nothing = || "nothing: is `export!(…)` missing?".to_owned();
+                let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
+                let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
+                return Err(PrepareError::NoTools(why.map_or(exports.clone(), |why| format!("{exports} ({why})"))));
+            }
+        };
+        Ok(Self { form })
+    }
+
+    /// How it offers its tools, in words.
+    pub fn form(&self) -> String {
+        match &self.form {
+            Form::Contract(contract) => format!("it exports toolbay:plugin/tools@{contract}"),
+            Form::Functions(_) => "each function that it exports is a tool".to_owned(),
+            Form::Command(_) => "it is a command: one tool, called as its file is".to_owned(),
+        }
+    }
+
+    /// Whether it is one tool without a name of its own.
+    pub fn is_command(&self) -> bool {
+        matches!(self.form, Form::Command(_))
+    }
+
+    /// Its tools; `docs` is what is written about plain functions.
+    pub(crate) async fn describe(&self, store: &mut Store<State>, docs: &Docs) -> wasmtime::Result<Description> {
+        match &self.form {
+            Form::Contract(contract) => {
+                let tools = contract.list_tools(store).await?.into_iter().map(output::cleaned_definition).collect();
+                Ok(Description { tools, remarks: Vec::new() })
+            }
+            Form::Functions(functions) => {
+                let tools = functions.definitions(docs).into_iter().map(output::cleaned_definition).collect();
+                Ok(Description { tools, remarks: functions.refused().to_vec() })
+            }
+            Form::Command(_) => Ok(Description { tools: vec![command::definition()], remarks: Vec::new() }),
+        }
+    }
+
+    pub(crate) async fn call(
+        &self,
+        store: &mut Store<State>,
+        tool: &str,
+        arguments: &str,
+    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        match &self.form {
+            Form::Contract(contract) => contract.call_tool(store, tool, arguments).await,
+            Form::Functions(functions) => functions.call(store, tool, arguments).await,
+            Form::Command(pre) => command::call(pre, store).await,
+        }
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,209 @@
+//! Values that an operator calls secret: found in whatever a plugin says, and taken out.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// How short a secret may be, in bytes. A shorter one is found in text that has nothing to do with it.
+const SHORTEST: usize = 8;
+
+/// How short a line of a secret of several lines may be to be looked for alone.
+const SHORTEST_LINE: usize = 16;
+
+/// What percent-encoding leaves as it is (RFC 3986, section 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The same as JavaScript's `encodeURIComponent` has it.
+const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+
+/// No secrets.
+static NONE: Secrets = Secrets { values: BTreeMap::new(), finder: None };
+
+/// Secrets by their names, and a search for all of them at once.
+///
+/// Each is found as it is, as base64 at any place in longer base64, as hexadecimal digits, percent-encoded and escaped
+/// as in JSON. Whoever can read a secret can say it in ways that nobody finds, one letter at a time: this keeps
+/// mistakes from leaking it, not a plugin that wants to.
+#[derive(Default)]
+pub struct Secrets {
+    values: BTreeMap<String, String>,
+    /// None where there are no secrets.
+    finder: Option<Finder>,
+}
+
+struct Finder {
+    search: AhoCorasick,
+    /// What stands for each pattern.
+    marks: Vec<String>,
+}
+
+impl Secrets {
+    /// No secrets.
+    pub fn none() -> &'static Self {
+        &NONE
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.values.keys()
+    }
+
+    /// Secrets by their names.
+    ///
+    /// # Errors
+    ///
+    /// Which one is too short to be found, or that there are too many.
+    pub fn new(values: BTreeMap<String, String>) -> Result<Self, String> {
+        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
+        for (name, value) in &values {
+            if value.trim().len() < SHORTEST {
+                return Err(format!(
+                    "secrets.{name} has fewer than {SHORTEST} characters, too few to be found in text"
+                ));
+            }
+            for pattern in forms(value.trim()) {
+                patterns.push(pattern);
+                marks.push(format!("[secret:{name}]"));
+            }
+        }
+        if patterns.is_empty() {
+            return Ok(Self::default());
+        }
+        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+        let search = search.map_err(|_| "secrets are too long to be found in text".to_owned())?;
+        Ok(Self { values, finder: Some(Finder { search, marks }) })
+    }
+
+    /// `text` with `[secret:NAME]` in the place of each.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
+        let (mut out, mut end) = (String::new(), 0);
+        for found in finder.search.find_iter(text) {
+            out.push_str(text.get(end..found.start()).unwrap_or_default());
+            out.push_str(finder.marks.get(found.pattern().as_usize()).map_or("[secret]", String::as_str));
+            end = found.end();
+        }
+        if end == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(text.get(end..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// Whether one of them is in `bytes`.
+    pub fn are_in(&self, bytes: &[u8]) -> bool {
+        self.finder.as_ref().is_some_and(|finder| finder.search.is_match(bytes))
+    }
+}
+
+/// The names alone.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
+
+impl PartialEq for Secrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+/// The ways in which a value is looked for.
+fn forms(value: &str) -> BTreeSet<Vec<u8>> {
+    let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
+    let mut forms = BTreeSet::new();
+    for text in lines.chain([value]) {
+        let bytes = text.as_bytes();
+        let percent = [UNRESERVED, COMPONENT].map(|kept| utf8_percent_encode(text, kept).to_string());
+        let json = serde_json::to_string(text).unwrap_or_default();
+        let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(text).to_owned();
+        forms.extend(
+            [text.to_owned(), json, hex::encode(bytes), hex::encode(bytes).to_uppercase()].map(String::into_bytes),
+        );
+        forms.extend(percent.map(String::into_bytes));
+        for before in 0..3 {
+            let padded = [vec![0; before], bytes.to_vec()].concat();
+            forms.extend(
+                [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|base64| inner(&base64.encode(&padded), before, &padded)),
+            );
+        }
+    }
+    forms
+}
+
+/// Of the base64 of `padded`, the digits that hold nothing of its first `before` bytes, nor of what could follow it.
+fn inner(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
+    let (start, end) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
+    base64.get(start..end).unwrap_or(base64).as_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUE: &str = "s3cr\"t/value+ü~x!";
+
+    fn secrets(values: &[(&str, &str)]) -> Result<Secrets, String> {
+        Secrets::new(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn without_secrets_nothing_is_touched() {
+        assert!(matches!(Secrets::none().redact("any text"), Cow::Borrowed("any text")));
+        assert!(!Secrets::none().are_in(b"any text"));
+    }
+
+    #[test]
+    fn a_secret_is_found_in_each_of_its_forms() {
+        let secrets = secrets(&[("token", VALUE)]).unwrap();
+        let bytes = VALUE.as_bytes();
+        let forms = [
+            VALUE.to_owned(),
+            serde_json::json!({"a": VALUE}).to_string(),
+            hex::encode(bytes),
+            hex::encode(bytes).to_uppercase(),
+            utf8_percent_encode(VALUE, UNRESERVED).to_string(),
+            utf8_percent_encode(VALUE, COMPONENT).to_string(),
+        ];
+        for form in forms {
+            assert!(secrets.redact(&format!("a {form} b")).contains("[secret:token]"), "{form}");
+        }
+        for before in ["", "a", "ab", "abc", "Bearer "] {
+            let text = format!("{before}{VALUE}, and so on");
+            for base64 in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                assert!(secrets.redact(&base64).contains("[secret:token]"), "{base64}");
+                assert!(secrets.are_in(base64.as_bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_around_it_stays() {
+        let secrets = secrets(&[("a", "12345678"), ("b", "abcdefgh\n")]).unwrap();
+        assert_eq!(secrets.redact("ü12345678-abcdefgh12345678ü"), "ü[secret:a]-[secret:b][secret:a]ü");
+        assert_eq!(secrets.redact("1234567 8"), "1234567 8");
+    }
+
+    #[test]
+    fn each_long_line_of_a_key_is_a_secret() {
+        let secrets = secrets(&[("key", "-----BEGIN-----\nMIIEvQIBADANBgkqhkiG\n-----END-----\n")]).unwrap();
+        assert_eq!(secrets.redact("see MIIEvQIBADANBgkqhkiG and -----END-----"), "see [secret:key] and -----END-----");
+    }
+
+    #[test]
+    fn what_cannot_be_found_safely_is_refused() {
+        let said = secrets(&[("pin", "1234 ")]).unwrap_err();
+        assert_eq!(said, "secrets.pin has fewer than 8 characters, too few to be found in text");
+    }
+
+    #[test]
+    fn their_values_are_not_shown() {
+        assert_eq!(format!("{:?}", secrets(&[("token", VALUE)]).unwrap()), r#"{"token"}"#);
+    }
+}

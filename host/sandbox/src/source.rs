@@ -1,0 +1,25 @@
+//! What is compiled.
+
+use sha2::{Digest as _, Sha256};
+use toolbay_model::Digest;
+
+/// A plugin file, and the file beside it that changes what it becomes.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The bytes of the plugin file.
+    pub file: Vec<u8>,
+    /// The text of the `.wit` file beside it, which says what its functions do; empty if there is none.
+    pub wit: String,
+}
+
+impl Source {
+    /// The identity of everything that is compiled: SHA-256 of the file, or of its digest and that of the `.wit` file.
+    pub fn digest(&self) -> Digest {
+        let file: [u8; 32] = Sha256::digest(&self.file).into();
+        if self.wit.is_empty() {
+            return Digest::new(file);
+        }
+        let wit: [u8; 32] = Sha256::digest(&self.wit).into();
+        Digest::new(Sha256::digest([file, wit].concat()).into())
+    }
+}

@@ -1,0 +1,121 @@
+//! What a store holds: the guest's WASI context, its limits, and where its logs and progress go.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use toolbay_model::{Access, Observer, Trace};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::FsPerms;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use crate::environment::Environment;
+use crate::http::NoNetwork;
+use crate::limiter::Limiter;
+use crate::secret::Secrets;
+use crate::stdio::Stdio;
+
+/// The data of one store. It lives as long as one call.
+pub(crate) struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    http: WasiHttpCtx,
+    no_network: NoNetwork,
+    pub(crate) limiter: Limiter,
+    pub(crate) stdio: Stdio,
+    pub(crate) config: Arc<BTreeMap<String, String>>,
+    pub(crate) secrets: Arc<Secrets>,
+    pub(crate) observer: Arc<dyn Observer>,
+    /// Bytes of log messages that may still be kept.
+    pub(crate) log_room: usize,
+    /// How much room there was.
+    pub(crate) log_limit: ByteSize,
+    /// Messages that came when there was none left.
+    pub(crate) log_dropped: u64,
+    /// The last progress that was reported; the next must be greater.
+    pub(crate) progress: f64,
+}
+
+impl State {
+    /// # Errors
+    ///
+    /// A mounted folder that cannot be opened, in words for the operator.
+    pub(crate) fn new(
+        environment: &Environment,
+        trace: Option<&Trace>,
+        observer: Arc<dyn Observer>,
+        input: Option<String>,
+    ) -> Result<Self, String> {
+        let Environment { limits, permissions, config, secrets } = environment;
+        let mut stdio = Stdio::new(limits.stdio.as_u64());
+        let mut wasi = WasiCtxBuilder::new();
+        if let Some(text) = input {
+            wasi.stdin(MemoryInputPipe::new(text));
+            // One byte more than an answer may have: enough to see that it is too large.
+            stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
+        }
+        wasi.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
+        for name in &permissions.environment {
+            if let Ok(value) = std::env::var(name) {
+                wasi.env(name, value);
+            }
+        }
+        if let Some(trace) = trace {
+            // How OpenTelemetry passes a trace on to a program: every language can read it.
+            wasi.env("TRACEPARENT", trace.parent());
+            for (name, value) in [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)] {
+                if let Some(value) = value {
+                    wasi.env(name, value);
+                }
+            }
+        }
+        for mount in &permissions.mounts {
+            let access = match mount.access {
+                Access::Read => FsPerms::ReadOnly,
+                Access::ReadWrite => FsPerms::ReadWrite,
+            };
+            wasi.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
+                let why = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+                    Some(io::ErrorKind::NotFound) => "is not there".to_owned(),
+                    Some(io::ErrorKind::NotADirectory) => "is not a folder".to_owned(),
+                    Some(io::ErrorKind::PermissionDenied) => "may not be opened by the server".to_owned(),
+                    _ => format!("cannot be opened: {}", error.root_cause()),
+                };
+                let (written, place) = (mount.written.display(), &mount.place);
+                format!("the folder {written}, to be mounted at {}, {why} (granted in {place})", mount.guest)
+            })?;
+        }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
+        Ok(Self {
+            wasi: wasi.build(),
+            table,
+            http: WasiHttpCtx::new(),
+            no_network: NoNetwork { secrets: Arc::clone(secrets) },
+            limiter: Limiter::new(limits),
+            stdio,
+            config: Arc::clone(config),
+            secrets: Arc::clone(secrets),
+            observer,
+            log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
+            log_limit: limits.log,
+            log_dropped: 0,
+            progress: f64::NEG_INFINITY,
+        })
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.no_network }
+    }
+}

@@ -1,0 +1,138 @@
+//! The compiling child: `toolbay compile-worker` reads a plugin file and writes its compiled form.
+//!
+//! Compiling cannot be interrupted, and a component of a kilobyte can make it
+//! take minutes and gigabytes. In a process of its own it has limits that the
+//! operating system enforces, and what it does to itself it does to nobody else.
+
+use std::io::{self, Read as _, Write as _};
+use std::process::ExitCode;
+
+use bytesize::ByteSize;
+use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
+use serde::{Deserialize, Serialize};
+use toolbay_model::text::joined;
+use wasmtime::Engine;
+
+use crate::about::About;
+use crate::docs::Docs;
+use crate::{adapt, engine};
+
+/// A compiled component is a small multiple of its source; more is a mistake.
+const OUTPUT: u64 = 1 << 30;
+
+/// How far a compile steps back: to about a tenth of a busy core. At 19, the
+/// most, it is a sixtieth, and a plugin that is dropped beside busy tools would
+/// not come up for minutes.
+const NICE: i32 = 10;
+
+/// What a complaint about a component begins with.
+const INVALID: &str = "not a valid component: ";
+
+/// The exit code that says: compiled, but the output could not be written.
+pub(crate) const UNWRITTEN: u8 = 3;
+
+/// How many bytes of notes a child may leave. More is documentation that nobody reads.
+pub(crate) const NOTES: usize = 1 << 20;
+
+/// What the child found out about a file, beside its code.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Notes {
+    /// What its author wrote about its functions.
+    pub(crate) docs: Docs,
+    /// What the operator should know.
+    pub(crate) remarks: Vec<String>,
+    /// What the file is.
+    pub(crate) about: About,
+}
+
+/// Compiles standard input to standard output: the length of the plugin file (eight
+/// bytes, little endian), the file, and the `.wit` file beside it. Within `memory`
+/// bytes of address space and `cpu` seconds. Standard error gets the notes, or
+/// what is wrong with the input.
+pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
+    if let Err(error) = limit(memory, cpu) {
+        return failed(&format!("the compiler could not be limited: {error}"));
+    }
+    let (file, wit) = match read() {
+        Ok(job) => job,
+        Err(error) => return failed(&format!("the compiler could not read the component: {error}")),
+    };
+    let engine = engine::compiler(stack).map_err(|error| error.root_cause().to_string());
+    match engine.and_then(|engine| compile(&engine, file, &wit)) {
+        Ok((code, notes)) => {
+            if io::stdout().write_all(&code).is_err() {
+                return ExitCode::from(UNWRITTEN);
+            }
+            drop(io::stderr().write_all(&encode(notes)));
+            ExitCode::SUCCESS
+        }
+        Err(complaint) => failed(&complaint),
+    }
+}
+
+/// The compiled form of a plugin file and what it says of itself, or what is wrong with it.
+pub(crate) fn compile(engine: &Engine, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
+    let (component, kind) = adapt::componentize(file)?;
+    let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
+    let notes = notes(About::new(kind, &component, code.len()), &component, wit);
+    Ok((code, notes))
+}
+
+/// The plugin file and the `.wit` file.
+fn read() -> io::Result<(Vec<u8>, String)> {
+    let mut stdin = io::stdin().lock();
+    let mut length = [0; 8];
+    stdin.read_exact(&mut length)?;
+    let mut file = Vec::new();
+    stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut file)?;
+    let mut wit = String::new();
+    stdin.read_to_string(&mut wit)?;
+    Ok((file, wit))
+}
+
+fn notes(about: About, component: &[u8], wit: &str) -> Notes {
+    let mut remarks = Vec::new();
+    let beside = if wit.is_empty() { Ok(Docs::default()) } else { Docs::of_wit(wit) };
+    let beside = beside.unwrap_or_else(|why| {
+        remarks.push(format!("the .wit file beside it is not used: {}", joined(&why)));
+        Docs::default()
+    });
+    let mut docs = Docs::of_component(component);
+    docs.functions.extend(beside.functions);
+    Notes { docs, remarks, about }
+}
+
+/// The notes as the parent reads them, without what is too long for it.
+fn encode(notes: Notes) -> Vec<u8> {
+    let text = serde_json::to_vec(&notes).unwrap_or_default();
+    if text.len() <= NOTES {
+        return text;
+    }
+    let remarks = vec!["its documentation is larger than 1 MiB and not used".to_owned()];
+    let notes = Notes { docs: Docs::default(), remarks, about: About { wit: None, ..notes.about } };
+    serde_json::to_vec(&notes).unwrap_or_default()
+}
+
+fn limit(memory: u64, cpu: u64) -> io::Result<()> {
+    let limits = [
+        (Resource::As, memory, memory),
+        // At the first value the child dies of SIGXCPU, which tells this limit from a stranger's SIGKILL.
+        (Resource::Cpu, cpu, cpu + 5),
+        (Resource::Fsize, OUTPUT, OUTPUT),
+        (Resource::Core, 0, 0),
+    ];
+    for (resource, current, maximum) in limits {
+        setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?;
+    }
+    // Calls come first. The kernel may refuse; then they are only slower.
+    let _ = nice(NICE);
+    // A parent that is killed leaves no child compiling for nobody.
+    #[cfg(target_os = "linux")]
+    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}
+
+fn failed(message: &str) -> ExitCode {
+    drop(io::stderr().write_all(message.as_bytes()));
+    ExitCode::FAILURE
+}

@@ -1,0 +1,187 @@
+//! Bounds the work of checking a value: a schema of a few lines can make it take years, or all of the stack.
+//!
+//! References may ask for the next one twice on each of forty levels, or go
+//! round without end; a list of thousands may be compared with thousands of
+//! alternatives; a pattern may take a thousand times what a comparison takes.
+//! So a check looks at values through `Counted`,
+//! which takes a step out of a budget for each look, and every reference is put
+//! behind a keyword of our own that takes some more. When the budget, the time
+//! or the stack is spent, the check is unwound.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+/// The keyword that takes a step. No schema of anybody's has it.
+pub(super) const STEP: &str = "dev.toolbay/step";
+
+/// What one check may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Steps: one for each look at a value, 16 for each reference.
+    pub steps: u64,
+    /// Wall clock, for what a few steps can make long: patterns.
+    pub time: Duration,
+}
+
+impl Budget {
+    /// For deciding whether a value fits. Half a second or so: a hundred looks at each value of a result of a megabyte,
+    /// or three million references.
+    pub const CHECK: Self = Self { steps: 50_000_000, time: Duration::from_secs(2) };
+
+    /// For listing the violations. Every alternative that failed keeps its violations in memory until the end, so this
+    /// is much less.
+    pub const LIST: Self = Self { steps: 40_000, time: Duration::from_secs(1) };
+}
+
+/// What a reference costs: it may lead to something that looks at nothing.
+const STEP_COST: u64 = 16;
+
+/// The clock is looked at whenever so many steps were taken.
+const CLOCK: u64 = 64;
+
+/// How much of the stack a check may use: half of what a thread of ours has.
+const STACK: usize = 1 << 20;
+
+/// Keywords whose values are maps from names to schemas.
+const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// Keywords whose values are data: a reference in them is none.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+
+/// The keywords that refer.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+thread_local! {
+    static METER: Meter = const { Meter { left: Cell::new(u64::MAX), until: Cell::new(None), stack: Cell::new(None) } };
+}
+
+/// What is left to the check that runs on this thread.
+struct Meter {
+    left: Cell<u64>,
+    until: Cell<Option<Instant>>,
+    /// Where the stack was when it began.
+    stack: Cell<Option<usize>>,
+}
+
+/// The value with which a check is unwound.
+struct Spent;
+
+/// The schema with every reference behind a step. It allows the same values.
+pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
+    let mut schema = schema.clone();
+    visit(&mut schema, siblings_count);
+    schema
+}
+
+/// Runs a check with this budget; `None` when that was not enough.
+pub(super) fn within<T>(budget: Budget, check: impl FnOnce() -> T) -> Option<T> {
+    METER.with(|meter| {
+        meter.left.set(budget.steps);
+        meter.until.set(Instant::now().checked_add(budget.time));
+        meter.stack.set(Some(stack()));
+    });
+    match catch_unwind(AssertUnwindSafe(check)) {
+        Ok(result) => Some(result),
+        Err(panic) if panic.is::<Spent>() => None,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// How many steps the last check left.
+pub(super) fn left() -> u64 {
+    METER.with(|meter| meter.left.get())
+}
+
+/// One look at a value.
+pub(super) fn look() {
+    METER.with(|meter| meter.take(1));
+}
+
+/// What following a reference costs.
+pub(super) fn step() {
+    METER.with(|meter| meter.take(STEP_COST));
+}
+
+/// One look at a text, which a pattern may do long things to.
+pub(super) fn read() {
+    METER.with(|meter| {
+        meter.take(1);
+        meter.check_clock();
+    });
+}
+
+impl Meter {
+    fn take(&self, cost: u64) {
+        let before = self.left.get();
+        let Some(left) = before.checked_sub(cost) else { spent() };
+        self.left.set(left);
+        if before / CLOCK != left / CLOCK {
+            self.check_clock();
+        }
+        if self.stack.get().is_some_and(|start| start.abs_diff(stack()) > STACK) {
+            spent();
+        }
+    }
+
+    fn check_clock(&self) {
+        if self.until.get().is_some_and(|until| until < Instant::now()) {
+            spent();
+        }
+    }
+}
+
+fn spent() -> ! {
+    // Not a panic: no hook is called and nothing is printed.
+    resume_unwind(Box::new(Spent))
+}
+
+/// About where the stack is now.
+fn stack() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(black_box(&here)).addr()
+}
+
+fn visit(schema: &mut Value, siblings_count: bool) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| visit(schema, siblings_count)),
+        Value::Object(members) => {
+            for (key, value) in members.iter_mut() {
+                if let (true, Value::Object(schemas)) = (MAPS.contains(&key.as_str()), &mut *value) {
+                    schemas.values_mut().for_each(|schema| visit(schema, siblings_count));
+                } else if !DATA.contains(&key.as_str()) {
+                    visit(value, siblings_count);
+                }
+            }
+            if REFERENCES.iter().any(|key| members.get(*key).is_some_and(Value::is_string)) {
+                put_behind_step(members, siblings_count);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Moves the references of one schema behind a step: at the end of its `allOf`,
+/// so that pointers into that still point to the same.
+fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
+    let mut references = Map::new();
+    for key in REFERENCES {
+        if let Some(target) = members.remove(key) {
+            references.insert(key.to_owned(), target);
+        }
+    }
+    if !siblings_count {
+        // Drafts up to 7 ignore what stands beside a reference, but not what is only defined there.
+        members.retain(|key, _| ["$schema", "$id", "id", "definitions", "$defs"].contains(&key.as_str()));
+    }
+    let behind = json!({"allOf": [{STEP: true}, references]});
+    match members.get_mut("allOf").and_then(Value::as_array_mut) {
+        Some(all) => all.push(behind),
+        None => {
+            members.insert("allOf".to_owned(), json!([behind]));
+        }
+    }
+}

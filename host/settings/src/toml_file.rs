@@ -1,0 +1,151 @@
+//! Reading a TOML file so that a mistake in it is easy to mend: file, line, key, and what would be right.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+/// What is wrong with a TOML text, and where.
+#[derive(Debug)]
+pub struct Mistake {
+    line: usize,
+    column: usize,
+    /// The key that it is about, where the words do not name it.
+    key: Option<String>,
+    /// What was wrong, and what would be right.
+    pub words: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.line, self.column)?;
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(&self.words)
+    }
+}
+
+/// Parses `text`, the content of the file that people know as `name`.
+///
+/// # Errors
+///
+/// One line: `name:line:column: key: what was wrong`, with the nearest valid
+/// key when a key is unknown.
+pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
+    read(text).map_err(|mistake| format!("{name}:{mistake}"))
+}
+
+/// Parses `text`.
+///
+/// # Errors
+///
+/// The first mistake in it.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
+    let mistake = |error: &toml::de::Error, key: Option<String>| {
+        let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
+        let words = explain(error.message());
+        // An unknown key is in the words.
+        Mistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
+    };
+    let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let key = Some(error.path().to_string()).filter(|path| path != ".");
+        mistake(error.inner(), key)
+    })
+}
+
+/// Line and column, both from 1, of a byte offset.
+pub fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
+/// Rewrites serde's words, which are about Rust, into advice; other messages stay as they are.
+fn explain(message: &str) -> String {
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        return unknown_key(rest);
+    }
+    if let Some(key) = message.strip_prefix("missing field ") {
+        return format!("the key {key} is missing");
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ")
+        && let Some((found, expected)) = rest.split_once(", expected ")
+    {
+        return format!("expected {}, not {}", expected.replace('`', "\""), found.replace('`', "\""));
+    }
+    if let Some(rest) = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))
+        && let Some((found, expected)) = rest.rsplit_once(", expected ")
+    {
+        return format!("expected {}, not {}", expectation(expected), finding(found));
+    }
+    message.replace('\n', "; ")
+}
+
+/// What serde says that it expects, in words that are not Rust's.
+fn expectation(expected: &str) -> &str {
+    match expected {
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a string" | "path string" | "string or table" => "text in quotes",
+        "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table",
+        expected => expected,
+    }
+}
+
+/// What serde says that it found, in words that are not Rust's.
+fn finding(found: &str) -> String {
+    match found.split_once(' ') {
+        // Quoted as a string is.
+        Some(("string", text)) => text.to_owned(),
+        Some(("integer" | "boolean", value)) => value.replace('`', ""),
+        Some(("floating", value)) => value.trim_start_matches("point ").replace('`', ""),
+        _ if found == "map" => "a table".to_owned(),
+        _ if found == "sequence" => "a list".to_owned(),
+        _ => found.to_owned(),
+    }
+}
+
+/// Advice about a key that is not known; `rest` is what follows in serde's message.
+fn unknown_key(rest: &str) -> String {
+    let mut quoted = rest.split('`').step_by(2);
+    let unknown = quoted.next().unwrap_or_default();
+    let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+    match nearest(unknown, &known) {
+        Some(key) => format!("unknown key `{unknown}`; did you mean `{key}`?"),
+        None if known.is_empty() => format!("unknown key `{unknown}`; no keys are known here"),
+        None => format!("unknown key `{unknown}`; the keys are {}", known.join(", ")),
+    }
+}
+
+/// The known word that `word` was most likely meant to be.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))
+        // Below 0.8 the suggestion is more often wrong than right.
+        .filter(|(likeness, _)| *likeness >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::LimitsPatch;
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_names_its_place_and_the_nearest() {
+        let error = parse::<LimitsPatch>("spin.toml", "fuel = 1\ntimeuot = \"1s\"").unwrap_err();
+        assert_eq!(error, "spin.toml:2:1: unknown key `timeuot`; did you mean `timeout`?");
+    }
+
+    #[test]
+    fn a_key_like_no_other_lists_them() {
+        let error = parse::<LimitsPatch>("spin.toml", "zzz = 1").unwrap_err();
+        assert!(error.starts_with("spin.toml:1:1: unknown key `zzz`; the keys are fuel, timeout, memory"), "{error}");
+    }
+}

@@ -1,0 +1,116 @@
+//! How far cargo is, by the bar that it draws.
+
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use anstream::adapter::strip_str;
+use anyhow::{Context, Result};
+
+/// How wide cargo draws its bar: wide enough for the numbers, whatever the terminal.
+const WIDTH: &str = "80";
+
+/// What cargo says in passing, which the numbers say as well.
+const PASSING: [&str; 6] = ["Compiling", "Building", "Fresh", "Finished", "Downloaded", "Locking"];
+
+/// How far a build is. Cargo counts build scripts, and what is up to date, among the crates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Crates that are compiled, or need not be.
+    pub done: u64,
+    /// All crates.
+    pub total: u64,
+}
+
+/// Runs cargo, gives each line of its standard output to `read`, and tells `watch` how far it is. Whatever else cargo
+/// says goes to standard error. Returns whether it succeeded.
+pub(super) fn watch(
+    cargo: &mut Command,
+    watch: &mut dyn FnMut(Progress),
+    mut read: impl FnMut(&str) + Send,
+) -> Result<bool> {
+    cargo.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", WIDTH);
+    if std::io::stderr().is_terminal() {
+        cargo.env("CARGO_TERM_COLOR", "always");
+    }
+    let piped = cargo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().context("failed to start cargo")?;
+    let stdout = BufReader::new(child.stdout.take().context("no standard output")?);
+    let mut stderr = BufReader::new(child.stderr.take().context("no standard error")?);
+    thread::scope(|scope| {
+        scope.spawn(|| stdout.lines().map_while(Result::ok).for_each(|line| read(&line)));
+        let (mut piece, mut last) = (Vec::new(), None);
+        // The bar is drawn over itself: what ends a drawing begins the next.
+        while stderr.read_until(b'\r', &mut piece).context("failed to read what cargo wrote")? > 0 {
+            for line in String::from_utf8_lossy(&piece).split(['\r', '\n']) {
+                match progress(line) {
+                    Some(now) if last == Some(now) => {}
+                    Some(now) => {
+                        last = Some(now);
+                        watch(now);
+                    }
+                    None if is_news(line) => writeln!(std::io::stderr(), "{line}")?,
+                    None => {}
+                }
+            }
+            piece.clear();
+        }
+        Ok::<_, anyhow::Error>(())
+    })?;
+    Ok(child.wait()?.success())
+}
+
+/// Reads `Building [=====>   ] 120/310: serde, syn`.
+fn progress(line: &str) -> Option<Progress> {
+    let line = strip_str(line).to_string();
+    let (_, counts) = line.trim_start().strip_prefix("Building")?.split_once("] ")?;
+    let (done, rest) = counts.split_once('/')?;
+    let total = rest.split_once(|c: char| !c.is_ascii_digit()).map_or(rest, |(total, _)| total);
+    Some(Progress { done: done.parse().ok()?, total: total.parse().ok()? })
+}
+
+/// Whether a line says what a person who waits should see.
+fn is_news(line: &str) -> bool {
+    let line = strip_str(line).to_string();
+    let bare = line.trim();
+    !bare.is_empty() && !PASSING.iter().any(|passing| bare.starts_with(passing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_read() {
+        let line = "    Building [=====>                 ] 120/310: cranelift-codegen, regalloc2(bu...";
+        assert_eq!(progress(line), Some(Progress { done: 120, total: 310 }));
+        assert_eq!(progress("\u{1b}[1m\u{1b}[96m    Building\u{1b}[0m [> ] 0/7"), Some(Progress { done: 0, total: 7 }));
+        for line in ["", "   Compiling serde v1.0.0", " Downloading [=> ] 3 crates", "    Finished `dev` profile"] {
+            assert_eq!(progress(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_routine_is_news() {
+        assert!(is_news("warning: unused variable: `a`"));
+        assert!(is_news("    Blocking waiting for file lock on build directory"));
+        assert!(is_news("\u{1b}[31merror\u{1b}[0m: could not compile `Building`"));
+        for line in
+            ["", "   ", "\u{1b}[K", "\u{1b}[32m   Compiling\u{1b}[0m serde v1.0.0", "    Finished `dev` profile"]
+        {
+            assert!(!is_news(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn both_streams_are_read_as_they_come() {
+        let script =
+            "printf '    Building [>] 1/3: a\\r    Building [=>] 1/3: b\\r    Building [==>] 3/3\\r\\n'>&2; echo made";
+        let (mut seen, mut lines) = (Vec::new(), Vec::new());
+        let mut command = Command::new("sh");
+        let done =
+            watch(command.args(["-c", script]), &mut |now| seen.push(now.done), |line| lines.push(line.to_owned()));
+        assert!(done.unwrap());
+        assert_eq!((seen, lines), (vec![1, 3], vec!["made".to_owned()]));
+    }
+}

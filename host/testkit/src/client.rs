@@ -1,0 +1,199 @@
+//! A single caller: it asks, waits, and looks back at what came meanwhile.
+
+mod inbox;
+
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use self::inbox::Inbox;
+use crate::connection::{Connection, Unclaimed};
+use crate::log::Log;
+use crate::message::{self, Answer, Arrived};
+use crate::process::Process;
+use crate::{DEADLINE, Folder, Toolbay, revision};
+
+/// A server that was started, and the conversation with it. Everything waits for [`DEADLINE`] at most. Dropped, it ends
+/// the server.
+#[derive(Debug)]
+pub struct Client {
+    connection: Connection,
+    inbox: Inbox,
+    requests: u64,
+    log: Log,
+    /// Where the server works: kept as long as it runs.
+    _folder: Folder,
+}
+
+impl Client {
+    /// Starts a server on the folder; no word is said yet.
+    pub fn start(folder: &Folder) -> Result<Self> {
+        Self::run(Toolbay::new(folder).args([Path::new("serve")]))
+    }
+
+    /// Starts `command`, which must serve on its standard streams.
+    pub fn run(command: Toolbay) -> Result<Self> {
+        let (command, folder) = command.into_parts();
+        let (log, (sender, arriving)) = (Log::default(), channel());
+        let connection = Connection::start(command, Unclaimed::HandedOn(sender), log.hear())?;
+        Ok(Self { connection, inbox: Inbox::new(arriving), requests: 0, log, _folder: folder })
+    }
+
+    /// When the server was started.
+    pub fn started(&self) -> Instant {
+        self.connection.process().started
+    }
+
+    /// The server's process.
+    pub fn process(&self) -> &Process {
+        self.connection.process()
+    }
+
+    /// What the server logs.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The newest revision with sessions that the server offers.
+    pub fn newest_session(&mut self) -> Result<String> {
+        let id = self.next_id();
+        self.send(&message::stateless(revision::STATELESS, id, "server/discover", json!({})))?;
+        let discovered = message::answer(self.answer(id)?.what)?.context("server/discover")?;
+        revision::newest_session(&discovered).map(str::to_owned)
+    }
+
+    /// Shakes hands in a revision with sessions; returns what the server says of itself.
+    pub fn initialize(&mut self, revision: &str) -> Result<Arrived<Value>> {
+        let answer = self.say_initialize(revision)?;
+        self.notify("notifications/initialized", &json!({}))?;
+        Ok(answer)
+    }
+
+    /// Says `initialize` and returns the result; the server is not told that the client is ready.
+    pub fn say_initialize(&mut self, revision: &str) -> Result<Arrived<Value>> {
+        let Arrived { what, at } = self.ask("initialize", &message::hello(revision))?;
+        Ok(Arrived { what: message::answer(what)?.context("initialize")?, at })
+    }
+
+    /// Sends a message.
+    pub fn send(&self, message: &Value) -> Result<()> {
+        self.connection.send(message)
+    }
+
+    /// Sends a notification.
+    pub fn notify(&self, method: &str, params: &Value) -> Result<()> {
+        self.send(&message::notification(method, params))
+    }
+
+    /// Sends a request and returns its id.
+    pub fn request(&mut self, method: &str, params: &Value) -> Result<u64> {
+        let id = self.next_id();
+        self.send(&message::request(id, method, params))?;
+        Ok(id)
+    }
+
+    /// Sends a call and returns its id.
+    pub fn begin(&mut self, tool: &str, arguments: &Value) -> Result<u64> {
+        self.request("tools/call", &message::call(tool, arguments, None))
+    }
+
+    /// Sends a call that reports its progress, under a token that is its id.
+    pub fn begin_with_progress(&mut self, tool: &str, arguments: &Value) -> Result<u64> {
+        let token = self.requests + 1;
+        self.request("tools/call", &message::call(tool, arguments, Some(token)))
+    }
+
+    /// Waits for the answer to a request: the whole message.
+    pub fn answer(&mut self, id: u64) -> Result<Arrived<Value>> {
+        self.wait_for(&format!("the answer to request {id}"), |message| {
+            message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
+        })
+    }
+
+    /// Sends a request and waits for its answer: the whole message.
+    pub fn ask(&mut self, method: &str, params: &Value) -> Result<Arrived<Value>> {
+        let id = self.request(method, params)?;
+        self.answer(id)
+    }
+
+    /// Waits for the answer to a call.
+    pub fn finish(&mut self, id: u64) -> Result<Arrived<Answer>> {
+        let Arrived { what, at } = self.answer(id)?;
+        Ok(Arrived { what: message::answer(what)?, at })
+    }
+
+    /// Calls a tool and waits for the answer.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Arrived<Answer>> {
+        let id = self.begin(tool, arguments)?;
+        self.finish(id)
+    }
+
+    /// Waits for the next notification of this kind, and takes it: the whole message.
+    pub fn notification(&mut self, method: &str) -> Result<Arrived<Value>> {
+        self.wait_for(method, |message| message.get("method").is_some_and(|name| name == method))
+    }
+
+    /// Takes the notifications of this kind that came while something else was waited for: the whole messages.
+    pub fn kept_notifications(&mut self, method: &str) -> Vec<Value> {
+        self.inbox.take_kept(|message| message.get("method").is_some_and(|name| name == method))
+    }
+
+    /// How many notifications that the list of tools changed have been read since the last call of this function.
+    pub fn take_list_changes(&mut self) -> usize {
+        std::mem::take(&mut self.inbox.list_changes)
+    }
+
+    /// Waits for a message that `wanted` accepts, and keeps all others for later.
+    pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
+        self.inbox.wait_for(wanted).with_context(|| format!("waited for {what}"))
+    }
+
+    /// The next message that the server sends, whatever was kept before.
+    pub fn receive(&mut self, what: &str) -> Result<Arrived<Value>> {
+        self.inbox.next().with_context(|| format!("waited for {what}"))
+    }
+
+    /// All tools, page after page.
+    pub fn tools(&mut self) -> Result<Vec<Value>> {
+        message::pages(|params| message::answer(self.ask("tools/list", &params)?.what)?.context("tools/list"))
+    }
+
+    /// The names of all tools, page after page.
+    pub fn names(&mut self) -> Result<Vec<String>> {
+        Ok(message::names(&self.tools()?))
+    }
+
+    /// Waits until the server has ended; returns what it still said, and its status.
+    pub fn wait(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
+        // The end of its output is told by the process; by then everything is in the inbox.
+        let status = self.connection.process_mut().wait(DEADLINE)?;
+        Ok((self.inbox.rest()?, status))
+    }
+
+    /// Ends the server's input, and waits until the server has ended.
+    pub fn end(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
+        self.process().close_input();
+        self.wait()
+    }
+
+    /// Kills the server.
+    pub fn kill(&mut self) -> Result<()> {
+        self.connection.process_mut().kill()
+    }
+
+    /// Ends the server's input and lets the server end by itself within `patience`.
+    pub fn say_goodbye(&mut self, patience: Duration) -> Result<()> {
+        self.process().close_input();
+        let status = self.connection.process_mut().wait(patience)?;
+        if status.success() { Ok(()) } else { bail!("the server ended with {status}:\n{}", self.log.tail(20)) }
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+}

@@ -1,0 +1,107 @@
+//! What came from the server, kept until somebody asks for it.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
+
+use anyhow::{Error, Result, bail};
+use serde_json::Value;
+
+use crate::message::Arrived;
+use crate::{DEADLINE, LIST_CHANGED};
+
+/// What was read from the server: a message, or why a line is none.
+type Read = Arrived<Result<Value, String>>;
+
+/// Messages in the order in which they came.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    arriving: Receiver<Read>,
+    /// What came while something else was waited for.
+    kept: VecDeque<Arrived<Value>>,
+    /// How many of those that were read said that the list of tools changed.
+    pub(super) list_changes: usize,
+}
+
+impl Inbox {
+    pub(super) fn new(arriving: Receiver<Read>) -> Self {
+        Self { arriving, kept: VecDeque::new(), list_changes: 0 }
+    }
+
+    /// Waits for the first message that fits, and takes it; the others stay.
+    pub(super) fn wait_for(&mut self, mut fits: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
+        let kept = self.kept.iter().position(|arrived| fits(&arrived.what));
+        if let Some(found) = kept.and_then(|at| self.kept.remove(at)) {
+            return Ok(found);
+        }
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let arrived = self.next_until(deadline)?;
+            if fits(&arrived.what) {
+                return Ok(arrived);
+            }
+            self.kept.push_back(arrived);
+        }
+    }
+
+    /// The next message that comes; those that are kept stay.
+    pub(super) fn next(&mut self) -> Result<Arrived<Value>> {
+        self.next_until(Instant::now() + DEADLINE)
+    }
+
+    /// Takes what is kept and fits.
+    pub(super) fn take_kept(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let (taken, kept) = self.kept.drain(..).partition(|arrived: &Arrived<Value>| fits(&arrived.what));
+        self.kept = kept;
+        taken.into_iter().map(|arrived| arrived.what).collect()
+    }
+
+    /// Everything that is left, once nothing comes any more.
+    pub(super) fn rest(&mut self) -> Result<Vec<Value>> {
+        let mut all: Vec<Value> = self.kept.drain(..).map(|arrived| arrived.what).collect();
+        for arrived in self.arriving.try_iter() {
+            all.push(arrived.what.map_err(Error::msg)?);
+        }
+        Ok(all)
+    }
+
+    fn next_until(&mut self, deadline: Instant) -> Result<Arrived<Value>> {
+        match self.arriving.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Arrived { what, at }) => {
+                let what = what.map_err(Error::msg)?;
+                self.list_changes += usize::from(what.get("method").is_some_and(|method| method == LIST_CHANGED));
+                Ok(Arrived { what, at })
+            }
+            Err(RecvTimeoutError::Timeout) => bail!("nothing came within {} s", DEADLINE.as_secs()),
+            Err(RecvTimeoutError::Disconnected) => bail!("the server has ended"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_nobody_asked_for_yet_is_kept() {
+        let (sender, arriving) = channel();
+        let mut inbox = Inbox::new(arriving);
+        for n in 1..=5 {
+            sender.send(Arrived { what: Ok(json!(n)), at: Instant::now() }).unwrap();
+        }
+        assert_eq!(inbox.wait_for(|n| *n == 2).unwrap().what, 2);
+        assert_eq!(inbox.next().unwrap().what, 3);
+        assert_eq!(inbox.wait_for(|_| true).unwrap().what, 1);
+        assert_eq!(inbox.wait_for(|n| *n == 5).unwrap().what, 5);
+        assert_eq!(inbox.take_kept(|n| *n == 4), [json!(4)]);
+        sender.send(Arrived { what: Err("not JSON".to_owned()), at: Instant::now() }).unwrap();
+        assert_eq!(inbox.next().unwrap_err().to_string(), "not JSON");
+        drop(sender);
+        assert_eq!(inbox.next().unwrap_err().to_string(), "the server has ended");
+        assert!(inbox.rest().unwrap().is_empty());
+    }
+}

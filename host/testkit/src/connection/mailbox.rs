@@ -1,0 +1,101 @@
+//! Where the answers to one caller's requests arrive.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::Connection;
+use crate::DEADLINE;
+use crate::message::{self, Answer, Arrived};
+
+/// What a caller hears.
+#[derive(Debug)]
+pub enum Event {
+    /// A request was answered.
+    Answer(u64, Arrived<Answer>),
+    /// The guest that serves this request says that it is running.
+    Progress(u64),
+    /// The server has ended.
+    Gone,
+}
+
+/// One caller's requests, and what comes of them.
+#[derive(Debug)]
+pub struct Mailbox<'a> {
+    connection: &'a Connection,
+    sender: Sender<Event>,
+    events: Receiver<Event>,
+}
+
+impl<'a> Mailbox<'a> {
+    pub(super) fn new(connection: &'a Connection) -> Self {
+        let (sender, events) = channel();
+        Self { connection, sender, events }
+    }
+
+    /// Sends a request and returns its id.
+    pub fn request(&self, method: &str, params: &Value) -> Result<u64> {
+        self.request_with(method, |_| params.clone())
+    }
+
+    /// Sends a call of a tool and returns its id.
+    pub fn call(&self, tool: &str, arguments: &Value) -> Result<u64> {
+        self.request_with("tools/call", |_| message::call(tool, arguments, None))
+    }
+
+    /// The same, for a caller who wants to hear of its progress.
+    pub fn call_with_progress(&self, tool: &str, arguments: &Value) -> Result<u64> {
+        self.request_with("tools/call", |id| message::call(tool, arguments, Some(id)))
+    }
+
+    fn request_with(&self, method: &str, params: impl FnOnce(u64) -> Value) -> Result<u64> {
+        let id = self.connection.books().asks(&self.sender);
+        self.connection.send(&message::request(id, method, &params(id)))?;
+        Ok(id)
+    }
+
+    /// The next thing that happens; `None` if nothing does until `deadline`.
+    pub fn next(&self, deadline: Instant) -> Option<Event> {
+        self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+    }
+
+    /// Waits for the answer to a request. Whatever else comes before it is dropped.
+    pub fn answer(&self, id: u64) -> Result<Arrived<Answer>> {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            match self.next(deadline) {
+                Some(Event::Answer(answered, answer)) if answered == id => return Ok(answer),
+                Some(Event::Gone) => bail!("the server has ended"),
+                Some(_) => {}
+                None => bail!("request {id} was not answered within {} s", DEADLINE.as_secs()),
+            }
+        }
+    }
+
+    /// Calls a tool and waits for its answer.
+    pub fn ask(&self, tool: &str, arguments: &Value) -> Result<Arrived<Answer>> {
+        self.answer(self.call(tool, arguments)?)
+    }
+
+    /// Waits until a guest says that it is running. Its answer must not come before.
+    pub fn begun(&self, id: u64) -> Result<()> {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            match self.next(deadline).with_context(|| format!("call {id} did not begin"))? {
+                Event::Progress(running) if running == id => return Ok(()),
+                Event::Answer(answered, answer) if answered == id => bail!("call {id} was answered: {:?}", answer.what),
+                Event::Gone => bail!("the server has ended"),
+                _ => {}
+            }
+        }
+    }
+
+    /// The names of the tools that are offered now, page after page.
+    pub fn tools(&self) -> Result<Vec<String>> {
+        message::pages(|params| Ok(self.answer(self.request("tools/list", &params)?)?.what?))
+            .map(|tools| message::names(&tools))
+            .context("the tools could not be listed")
+    }
+}

@@ -1,0 +1,121 @@
+//! A plugin folder of a test's own, with room beside it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "tests fail by panicking, as the type says; `make` is for everybody else"
+)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::Program;
+
+/// The plugin folder in a server's own.
+const PLUGINS: &str = "plugins";
+
+/// A temporary folder with `plugins/` in it, in which servers of one program work. It is deleted with the last clone.
+/// What fails here fails the test: every method but [`make`](Self::make) panics then.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    root: Arc<TempDir>,
+    program: Program,
+}
+
+impl Folder {
+    /// A folder whose name begins with `prefix`.
+    pub fn make(program: &Program, prefix: &str) -> Result<Self> {
+        let root = tempfile::Builder::new().prefix(prefix).tempdir().context("failed to make a folder")?;
+        let plugins = root.path().join(PLUGINS);
+        fs::create_dir(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
+        Ok(Self { root: Arc::new(root), program: program.clone() })
+    }
+
+    /// A folder for a test.
+    pub fn new(program: &Program) -> Self {
+        Self::make(program, "toolbay-test-").unwrap()
+    }
+
+    /// A folder with one plugin.
+    pub fn with(program: &Program, name: &str, component: impl AsRef<[u8]>) -> Self {
+        let folder = Self::new(program);
+        folder.put(name, component);
+        folder
+    }
+
+    /// The program whose servers work here.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Where everything is: the folder that servers work in.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// What is beside the plugins.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The plugin folder.
+    pub fn plugins(&self) -> PathBuf {
+        self.beside(PLUGINS)
+    }
+
+    /// A file in the plugin folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.plugins().join(name)
+    }
+
+    /// Writes the configuration file that servers here read.
+    pub fn configure(&self, config: &str) {
+        fs::write(self.beside("toolbay.toml"), config).unwrap();
+    }
+
+    /// Puts a file into the plugin folder as installers do: written elsewhere, then renamed.
+    pub fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        let staged = self.stage(name, content);
+        fs::rename(staged, self.path(name)).unwrap();
+    }
+
+    /// Writes a file beside the plugins, on the same file system.
+    pub fn stage(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let staged = self.beside(&format!("staged-{name}"));
+        fs::write(&staged, content).unwrap();
+        staged
+    }
+
+    /// Overwrites a file in place, as `cp` does.
+    pub fn overwrite(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Deletes a file from the plugin folder.
+    pub fn remove(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
+    }
+
+    /// Makes `name` in the plugin folder a link to `target`, in one step even if there is one.
+    pub fn link(&self, name: &str, target: impl AsRef<Path>) {
+        let staged = self.beside("staged-link");
+        symlink(target, &staged).unwrap();
+        fs::rename(staged, self.path(name)).unwrap();
+    }
+
+    /// Makes the folder `gate/`, which the hostile guest's `wait_for_gate` watches, and the grant that shows it.
+    pub fn gate(&self) -> String {
+        fs::create_dir_all(self.beside("gate")).unwrap();
+        "[[permissions.mounts]]\nhost = \"../gate\"\nguest = \"/gate\"\naccess = \"read\"\n".to_owned()
+    }
+
+    /// Lets every `wait_for_gate` go.
+    pub fn open_gate(&self) {
+        fs::write(self.beside("gate/open"), "").unwrap();
+    }
+}

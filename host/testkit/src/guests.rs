@@ -1,0 +1,159 @@
+//! The workspace's own plugins, built when a test first asks for one.
+//!
+//! Cargo knows best what is up to date, so each process that tests asks it once, before the first use. Where a runner
+//! starts a process per test, the first one asks and leaves a note for the others of that run.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::build::Builder;
+use crate::workspace::{self, Workspace};
+
+/// What cargo-nextest calls one of its runs, the same in each of the run's processes.
+const RUN: &str = "NEXTEST_RUN_ID";
+
+/// The file by which a target folder is known.
+const TARGET_MARK: &str = "CACHEDIR.TAG";
+
+/// A folder that is built as a whole.
+struct Shelf {
+    name: &'static str,
+    build: fn(&mut Builder<'_>) -> Result<PathBuf>,
+    /// Where it is, once it is built; or why it is not.
+    built: OnceLock<Result<PathBuf, String>>,
+}
+
+static GUESTS: Shelf = Shelf { name: "guests", build: |builder| builder.guests(), built: OnceLock::new() };
+static SAMPLES: Shelf = Shelf { name: "plugins", build: |builder| builder.samples(), built: OnceLock::new() };
+
+/// A plugin of `tests/guests`, by the name of its folder.
+pub fn guest(id: &str) -> Result<Vec<u8>> {
+    GUESTS.read(id)
+}
+
+/// A plugin of `plugins`, by the name of its folder.
+pub fn sample(id: &str) -> Result<Vec<u8>> {
+    SAMPLES.read(id)
+}
+
+impl Shelf {
+    fn read(&self, id: &str) -> Result<Vec<u8>> {
+        let folder = self.built.get_or_init(|| self.folder().map_err(|error| format!("{error:#}")));
+        let folder = folder.as_ref().map_err(|error| anyhow!("{error}"))?;
+        let file = folder.join(id).with_extension("wasm");
+        fs::read(&file).with_context(|| format!("failed to read {}", file.display()))
+    }
+
+    /// Builds it, unless another process of the same run has.
+    fn folder(&self) -> Result<PathBuf> {
+        let note = target().join(format!("{}.built", self.name));
+        let _alone = lock(&note)?;
+        let run = std::env::var(RUN).ok();
+        if let (Some(run), Ok(noted)) = (&run, fs::read_to_string(&note))
+            && let Some(folder) = noted.strip_prefix(run).and_then(|rest| rest.strip_prefix('\n'))
+        {
+            return Ok(PathBuf::from(folder));
+        }
+        let folder = (self.build)(&mut Builder::new(&Workspace::load()?).quiet())
+            .with_context(|| format!("failed to build the {}", self.name))?;
+        if let Some(run) = run {
+            fs::write(&note, format!("{run}\n{}", folder.display()))
+                .with_context(|| format!("failed to write {}", note.display()))?;
+        }
+        Ok(folder)
+    }
+}
+
+/// The target folder that this program was built into, for notes.
+fn target() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    let marked = program.ancestors().skip(1).find(|folder| folder.join(TARGET_MARK).is_file());
+    marked.map_or_else(|| workspace::root().join("target"), Path::to_owned)
+}
+
+/// Does `work` unless it was done for these same `inputs`. Among processes that share `stamp`, one does it and the others
+/// wait.
+pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let done = || fs::read_to_string(stamp).is_ok_and(|done| done == inputs);
+    if done() {
+        return Ok(());
+    }
+    let _alone = lock(stamp)?;
+    if done() {
+        return Ok(());
+    }
+    work()?;
+    fs::write(stamp, inputs).with_context(|| format!("failed to write {}", stamp.display()))
+}
+
+/// Keeps other processes out until the file is dropped.
+fn lock(of: &Path) -> Result<File> {
+    let lock = of.with_added_extension("lock");
+    let failed = || format!("failed to lock {}", lock.display());
+    fs::create_dir_all(lock.parent().unwrap_or(Path::new("."))).with_context(failed)?;
+    let file = File::create(&lock).with_context(failed)?;
+    file.lock().with_context(failed)?;
+    Ok(file)
+}
+
+/// A number that tells bytes from others, the same in every process.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn work_is_done_once_for_what_it_is_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let stamp = folder.path().join("some/stamp");
+        let mut times = 0;
+        for inputs in ["a", "a", "b"] {
+            once(&stamp, inputs, || {
+                times += 1;
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(times, 2);
+        assert!(once(&stamp, "c", || bail!("no")).is_err());
+        once(&stamp, "b", || bail!("it was done")).unwrap();
+    }
+
+    #[test]
+    fn many_at_once_do_it_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (stamp, times) = (folder.path().join("stamp"), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    once(&stamp, "a", || {
+                        times.fetch_add(1, Ordering::SeqCst);
+                        Ok(())
+                    })
+                    .unwrap();
+                });
+            }
+        });
+        assert_eq!(times.into_inner(), 1);
+    }
+
+    #[test]
+    fn guests_are_built_when_they_are_asked_for() {
+        assert_eq!(guest("bare").unwrap().get(..4), Some(b"\0asm".as_slice()));
+        let error = guest("nobody").unwrap_err();
+        assert!(format!("{error:#}").contains("nobody.wasm"), "{error:#}");
+    }
+}

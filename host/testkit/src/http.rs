@@ -1,0 +1,194 @@
+//! A server that listens, and a client that says exactly what a test wants it to say.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "tests fail by panicking, as the types say; `Listener` is for everybody else"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
+
+mod listener;
+mod response;
+mod session;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+pub use self::listener::Listener;
+pub use self::response::Response;
+pub use self::session::HttpSession;
+use crate::log::Log;
+use crate::message;
+use crate::{DEADLINE, Folder, Toolbay, revision};
+
+/// The value of a header that is to be left out, where it would be there by itself.
+const LEFT_OUT: &str = "-";
+
+/// A running `toolbay serve --http`. Dropped, it is asked to end, and must end well.
+///
+/// # Panics
+///
+/// Every method panics when the server does not do what it is named for within [`DEADLINE`].
+#[derive(Debug)]
+pub struct HttpServer {
+    listener: Listener,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it logs.
+    pub log: Log,
+    folder: Folder,
+}
+
+impl HttpServer {
+    /// A server on the folder.
+    pub fn start(folder: &Folder) -> Self {
+        Self::configured(folder, "")
+    }
+
+    /// With a configuration file.
+    pub fn configured(folder: &Folder, config: &str) -> Self {
+        folder.configure(config);
+        Self::run(Toolbay::new(folder).args(["serve", "--http", "127.0.0.1:0"]))
+    }
+
+    /// `command` must listen.
+    pub fn run(command: Toolbay) -> Self {
+        let (command, folder) = command.into_parts();
+        let listener = Listener::start(command).unwrap_or_else(|error| panic!("{error:#}"));
+        Self { address: listener.address, log: listener.log.clone(), listener, folder }
+    }
+
+    /// Waits until the plugins that were there at start are loaded.
+    #[must_use]
+    pub fn ready(self) -> Self {
+        let begun = std::time::Instant::now();
+        while self.get("/readyz", &[]).status != 200 {
+            assert!(begun.elapsed() < DEADLINE, "it is not ready:\n{}", self.log.text());
+            std::thread::yield_now();
+        }
+        self
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.listener.process.pid()
+    }
+
+    /// Sends a request, with these headers and `Host` where they have none.
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            let _ = write!(head, "Host: {}\r\n", self.address);
+        }
+        for (name, value) in headers.iter().filter(|(_, value)| *value != LEFT_OUT) {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if method == "POST" {
+            let _ = write!(head, "Content-Length: {}\r\n", body.len());
+        }
+        self.raw([head.as_bytes(), b"\r\n", body].concat())
+    }
+
+    /// Sends bytes as they are, and reads the head of the response.
+    pub fn raw(&self, bytes: impl AsRef<[u8]>) -> Response {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        // A server that has refused already may have closed its end.
+        drop(stream.write_all(bytes.as_ref()));
+        Response::read(stream)
+    }
+
+    /// Sends bytes, and closes the connection before anything comes back.
+    pub fn send_and_hang_up(&self, bytes: impl AsRef<[u8]>) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(bytes.as_ref()).unwrap();
+    }
+
+    /// Sends a `GET`.
+    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
+        self.request("GET", path, headers, b"")
+    }
+
+    /// Posts to `/mcp`, with what every POST must have and these headers.
+    pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let usual = usual.into_iter().filter(|(name, _)| !own(name));
+        let all: Vec<(&str, &str)> = usual.chain(headers.iter().copied()).collect();
+        self.request("POST", "/mcp", &all, body)
+    }
+
+    /// Posts a request of the first stateless revision, with the headers that belong to it, and these.
+    pub fn modern(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
+        self.stateless(revision::STATELESS, method, params, headers)
+    }
+
+    /// The same, of any stateless revision.
+    pub fn stateless(&self, revision: &str, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
+        let name = params["name"].as_str().map(ToOwned::to_owned);
+        let body = message::stateless(revision, 1, method, params);
+        let mut all = vec![("MCP-Protocol-Version", revision), ("Mcp-Method", method)];
+        if let Some(name) = &name {
+            all.push(("Mcp-Name", name));
+        }
+        all.retain(|(name, _)| !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
+        all.extend(headers);
+        self.post(&all, body.to_string().as_bytes())
+    }
+
+    /// The result of a stateless request.
+    pub fn result(&self, method: &str, params: Value) -> Value {
+        let response = self.modern(method, params, &[]);
+        assert_eq!(response.status, 200, "{method}");
+        let mut answer = response.answer();
+        assert!(answer.get("result").is_some(), "{method} failed: {answer}");
+        answer["result"].take()
+    }
+
+    /// Begins a session, and says that it is ready.
+    pub fn session(&self, revision: &str) -> HttpSession<'_> {
+        self.session_with(revision, &[])
+    }
+
+    /// The same, with more headers.
+    pub fn session_with(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
+        let hello = message::request(0, "initialize", &message::hello(revision));
+        let response = self.post(headers, hello.to_string().as_bytes());
+        assert_eq!(response.status, 200);
+        let id = response.header("mcp-session-id").unwrap().to_owned();
+        let answer = response.answer();
+        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
+        let session = HttpSession::new(self, id, revision, headers);
+        let response = session.post(&message::notification("notifications/initialized", &json!({})));
+        assert_eq!((response.status, response.text()), (202, String::new()));
+        session
+    }
+
+    /// Asks the server to end, and waits for that; its exit code.
+    pub fn end(&mut self) -> Option<i32> {
+        assert!(Command::new("kill").arg(self.pid().to_string()).status().unwrap().success());
+        let ended = self.listener.process.wait(DEADLINE);
+        ended.unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text())).code()
+    }
+
+    /// Where it works.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        // The process is killed where the test has failed.
+        if !std::thread::panicking() && !self.listener.process.has_ended().unwrap() {
+            let code = self.end();
+            assert_eq!(code, Some(0), "the server did not end well; the log:\n{}", self.log.text());
+        }
+    }
+}

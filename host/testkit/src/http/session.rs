@@ -1,0 +1,71 @@
+//! A session over HTTP, as a client has it.
+
+use std::cell::Cell;
+
+use serde_json::{Value, json};
+
+use super::{HttpServer, Response};
+use crate::message;
+
+/// A session by the rules of its revision.
+#[derive(Debug)]
+pub struct HttpSession<'a> {
+    server: &'a HttpServer,
+    /// What the server calls it.
+    pub id: String,
+    revision: String,
+    /// Headers of every request, such as a token.
+    more: Vec<(String, String)>,
+    next_id: Cell<u64>,
+}
+
+impl<'a> HttpSession<'a> {
+    pub(super) fn new(server: &'a HttpServer, id: String, revision: &str, headers: &[(&str, &str)]) -> Self {
+        let more = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self { server, id, revision: revision.to_owned(), more, next_id: Cell::new(1) }
+    }
+
+    /// Posts a message of the session.
+    pub fn post(&self, message: &Value) -> Response {
+        self.server.post(&self.headers(), message.to_string().as_bytes())
+    }
+
+    /// The headers that every request of the session has.
+    pub fn headers(&self) -> Vec<(&str, &str)> {
+        let mut headers = vec![("Mcp-Session-Id", self.id.as_str())];
+        if self.revision.as_str() >= "2025-06-18" {
+            headers.push(("MCP-Protocol-Version", &self.revision));
+        }
+        headers.extend(self.more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        headers
+    }
+
+    /// Posts a request.
+    pub fn ask(&self, method: &str, params: Value) -> Response {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        self.post(&message::request(id, method, &params))
+    }
+
+    /// The result of a request.
+    pub fn result(&self, method: &str, params: Value) -> Value {
+        let response = self.ask(method, params);
+        assert_eq!(response.status, 200);
+        let mut answer = response.answer();
+        assert!(answer.get("result").is_some(), "{method} failed: {answer}");
+        answer["result"].take()
+    }
+
+    /// Opens the stream for what answers no request.
+    pub fn stream(&self) -> Response {
+        let response = self.server.get("/mcp", &[self.headers(), vec![("Accept", "text/event-stream")]].concat());
+        assert_eq!(response.status, 200);
+        response
+    }
+
+    /// The names of all tools.
+    pub fn names(&self) -> Vec<String> {
+        let result = self.result("tools/list", json!({}));
+        message::names(result["tools"].as_array().unwrap())
+    }
+}

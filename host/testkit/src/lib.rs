@@ -1,0 +1,63 @@
+//! What the tests, the soak, the benchmark and the demo share: a client for a real server, a plugin folder, the
+//! command line, components made to measure, and the workspace's own plugins, built on demand.
+//!
+//! Three layers, each on top of the one before:
+//!
+//! 1. [`Process`] runs the program and hears its output line by line.
+//! 2. [`Connection`] sends requests for any number of callers and matches each answer to its caller. [`Client`] is the
+//!    single caller that asks, waits and looks back. Both return [`anyhow::Result`].
+//! 3. [`Server`] and [`HttpServer`] are what tests hold: the same operations, failing by panic, with the server's log in
+//!    the message.
+//!
+//! The kit knows the server only from outside. Its path is an argument ([`Program::new`]); no crate of the server's is
+//! among the dependencies.
+
+pub mod build;
+pub mod command;
+pub mod guests;
+#[cfg(feature = "latency")]
+pub mod latency;
+pub mod markdown;
+pub mod message;
+pub mod revision;
+pub mod terminal;
+#[cfg(feature = "vitals")]
+pub mod vitals;
+#[cfg(feature = "components")]
+pub mod wit;
+pub mod workspace;
+
+mod client;
+mod connection;
+mod folder;
+mod http;
+mod log;
+mod process;
+mod program;
+mod server;
+mod signal;
+#[cfg(feature = "components")]
+mod tiny;
+mod toolbay;
+
+use std::time::Duration;
+
+pub use self::client::Client;
+pub use self::connection::{Books, Connection, Event, Faults, Mailbox, Unclaimed};
+pub use self::folder::Folder;
+pub use self::http::{HttpServer, HttpSession, Listener, Response};
+pub use self::log::Log;
+pub use self::message::{Answer, Arrived, Refusal};
+pub use self::process::{Heard, Process};
+pub use self::program::Program;
+pub use self::server::Server;
+pub use self::signal::Signal;
+#[cfg(feature = "components")]
+pub use self::tiny::{Tiny, Tool};
+pub use self::toolbay::{Outcome, Toolbay};
+
+/// How long anything may take before it counts as never. Nothing that works takes a tenth of it.
+pub const DEADLINE: Duration = Duration::from_mins(1);
+
+/// The notification that the list of tools has changed.
+pub const LIST_CHANGED: &str = "notifications/tools/list_changed";

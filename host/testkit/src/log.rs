@@ -1,0 +1,131 @@
+//! What a program writes to its log, to wait for and to show when something goes wrong.
+
+#![allow(clippy::panic, reason = "tests fail by panicking; `find` is for everybody else")]
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::DEADLINE;
+use crate::process::{Heard, listen};
+use crate::signal::Signal;
+
+/// The text so far; it grows while the program runs. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    state: Arc<Signal<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    text: String,
+    ended: bool,
+}
+
+impl Log {
+    /// Gathers everything that comes out of `stream`, on a thread of its own.
+    pub fn follow(stream: impl Read + Send + 'static) -> Self {
+        let log = Self::default();
+        listen(stream, log.hear());
+        log
+    }
+
+    /// What takes in a stream's lines for this log.
+    pub fn hear(&self) -> impl FnMut(Heard<'_>) + Send + use<> {
+        let log = self.clone();
+        move |heard| {
+            log.state.update(|state| match heard {
+                Heard::Line(line, _) => {
+                    state.text.push_str(&String::from_utf8_lossy(line));
+                    state.text.push('\n');
+                }
+                Heard::Broken(error) => drop(writeln!(state.text, "(the log cannot be read: {error})")),
+                Heard::End => state.ended = true,
+            });
+        }
+    }
+
+    /// Everything so far.
+    pub fn text(&self) -> String {
+        self.state.read(|state| state.text.clone())
+    }
+
+    /// The last lines.
+    pub fn tail(&self, lines: usize) -> String {
+        self.state.read(|state| {
+            let all: Vec<&str> = state.text.lines().collect();
+            all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
+        })
+    }
+
+    /// Waits for `count` lines that fit, and returns the last of these.
+    pub fn find(&self, count: usize, patience: Duration, fits: impl Fn(&str) -> bool) -> Result<String> {
+        let nth = |text: &str| text.lines().filter(|line| fits(line)).nth(count.saturating_sub(1)).map(str::to_owned);
+        let mut found = None;
+        self.state.wait_until(patience, |state| {
+            found = nth(&state.text);
+            found.is_some() || state.ended
+        });
+        match found {
+            Some(line) => Ok(line),
+            None => bail!("the log has no {count} such lines:\n{}", self.text()),
+        }
+    }
+
+    /// Waits until the program that writes it has ended.
+    ///
+    /// # Panics
+    ///
+    /// If that takes longer than [`DEADLINE`].
+    pub fn wait_for_end(&self) {
+        let ended = self.state.wait_until(DEADLINE, |state| state.ended);
+        assert!(ended, "the program does not end; its log:\n{}", self.text());
+    }
+
+    /// Waits until a line has `words` in it, and returns the first that does.
+    ///
+    /// # Panics
+    ///
+    /// If none comes within [`DEADLINE`].
+    pub fn wait_for(&self, words: &str) -> String {
+        self.wait_for_count(words, 1)
+    }
+
+    /// Waits until `count` lines have `words` in them, and returns the last of these.
+    ///
+    /// # Panics
+    ///
+    /// If they do not come within [`DEADLINE`].
+    pub fn wait_for_count(&self, words: &str, count: usize) -> String {
+        let found = self.find(count, DEADLINE, |line| line.contains(words));
+        found.unwrap_or_else(|error| panic!("waited for {count} times {words:?}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_waited_for_and_counted() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let log = Log::follow(reader);
+        let waiting = std::thread::spawn({
+            let log = log.clone();
+            move || log.wait_for_count("two", 2)
+        });
+        writer.write_all(b"one\ntwo\nnot it\nand two more\nthree").unwrap();
+        assert_eq!(waiting.join().unwrap(), "and two more");
+        assert_eq!(log.wait_for("one"), "one");
+        drop(writer);
+        log.wait_for_end();
+        assert_eq!(log.tail(2), "and two more\nthree");
+        let error = log.find(1, DEADLINE, |line| line == "four").unwrap_err();
+        assert!(error.to_string().contains("not it"), "{error}");
+    }
+}

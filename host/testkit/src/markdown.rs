@@ -1,0 +1,108 @@
+//! The code blocks of a Markdown page, so that tests can check what readers are going to copy.
+
+/// A fenced block of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The line of its fence, from 1.
+    pub line: usize,
+    /// What follows the opening fence, split at commas and spaces: the language, then attributes such as `ignore`.
+    pub labels: Vec<String>,
+    /// The code, without the indentation of the fence.
+    pub text: String,
+}
+
+impl Block {
+    /// The language; empty where the page names none.
+    pub fn language(&self) -> &str {
+        self.labels.first().map_or("", String::as_str)
+    }
+}
+
+/// Every fenced block of a page. A block that nothing closes ends with the page, as Markdown has it.
+pub fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(Fence, Block)> = None;
+    for (index, line) in page.lines().enumerate() {
+        match open.take() {
+            Some((fence, block)) if fence.is_closed_by(line) => blocks.push(block),
+            Some((fence, mut block)) => {
+                block.text.push_str(fence.unindented(line));
+                block.text.push('\n');
+                open = Some((fence, block));
+            }
+            None => {
+                open = Fence::opened_by(line).map(|(fence, info)| {
+                    let labels = info.split([',', ' ', '\t']).filter(|label| !label.is_empty()).map(str::to_owned);
+                    (fence, Block { line: index + 1, labels: labels.collect(), text: String::new() })
+                });
+            }
+        }
+    }
+    blocks.extend(open.map(|(_, block)| block));
+    blocks
+}
+
+/// The line that opens a block: what closes it is at least as long.
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+}
+
+impl Fence {
+    fn opened_by(line: &str) -> Option<(Self, &str)> {
+        let (indent, mark, length, info) = parts(line)?;
+        // Backticks in what follows make it code within a line.
+        (!(mark == '`' && info.contains('`'))).then_some((Self { mark, length, indent }, info))
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        parts(line).is_some_and(|(_, mark, length, info)| mark == self.mark && length >= self.length && info.is_empty())
+    }
+
+    fn unindented<'a>(&self, line: &'a str) -> &'a str {
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        line.get(spaces.min(self.indent)..).unwrap_or_default()
+    }
+}
+
+/// The indentation, the mark, how often it is there and what follows, if a line is a fence.
+fn parts(line: &str) -> Option<(usize, char, usize, &str)> {
+    let bare = line.trim_start_matches(' ');
+    let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let info = bare.trim_start_matches(mark);
+    let length = bare.len() - info.len();
+    (length >= 3).then_some((line.len() - bare.len(), mark, length, info.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(page: &str) -> Vec<(usize, String, String)> {
+        blocks(page).into_iter().map(|block| (block.line, block.labels.join("+"), block.text)).collect()
+    }
+
+    #[test]
+    fn blocks_have_a_line_labels_and_text() {
+        let page = "# A\n\n```toml\na = 1\n\nb = 2\n```\nText ```not a block``` here.\n\n~~~rust,ignore should_panic\nx\n~~~\n";
+        let expected = [(3, "toml", "a = 1\n\nb = 2\n"), (10, "rust+ignore+should_panic", "x\n")];
+        assert_eq!(found(page), expected.map(|(line, labels, text)| (line, labels.to_owned(), text.to_owned())));
+        assert_eq!(blocks(page)[1].language(), "rust");
+    }
+
+    #[test]
+    fn a_block_ends_with_a_fence_of_its_kind_or_the_page() {
+        assert_eq!(found("````md\n```\nx\n```\n````\n"), [(1, "md".to_owned(), "```\nx\n```\n".to_owned())]);
+        assert_eq!(found("```\n~~~\n```toml\n"), [(1, String::new(), "~~~\n```toml\n".to_owned())]);
+        assert_eq!(found("```x`y`\n"), []);
+    }
+
+    #[test]
+    fn the_indentation_of_a_list_is_not_part_of_the_code() {
+        assert_eq!(
+            found("- a:\n\n  ```json\n  {\n    \"a\": 1\n }\n  ```\n"),
+            [(3, "json".to_owned(), "{\n  \"a\": 1\n}\n".to_owned())]
+        );
+    }
+}

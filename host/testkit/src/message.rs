@@ -1,0 +1,204 @@
+//! Messages: how requests are written, whether a line is JSON-RPC, and what an answer says.
+
+use std::fmt;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+/// Something that came from the server.
+#[derive(Clone, Debug)]
+pub struct Arrived<T> {
+    /// What came.
+    pub what: T,
+    /// When its line was read.
+    pub at: Instant,
+}
+
+/// The result of a request, or the error that it was answered with.
+pub type Answer = Result<Value, Refusal>;
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its code.
+    pub code: i64,
+    /// Its message.
+    pub message: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A request.
+pub fn request(id: impl Into<Value>, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
+}
+
+/// A notification.
+pub fn notification(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+/// The parameters of `initialize`, from a client without capabilities.
+pub fn hello(revision: &str) -> Value {
+    let client = json!({"name": "toolbay-testkit", "version": env!("CARGO_PKG_VERSION")});
+    json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client})
+}
+
+/// A request of a stateless revision. Whatever `params` state in their `_meta` stays.
+pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params: Value) -> Value {
+    let stated = [("protocolVersion", json!(revision)), ("clientCapabilities", json!({}))];
+    if let Some(params) = params.as_object_mut() {
+        let meta = params.entry("_meta").or_insert(Value::Null);
+        if meta.is_null() {
+            *meta = json!({});
+        }
+        if let Some(meta) = meta.as_object_mut() {
+            for (key, value) in stated {
+                meta.entry(format!("io.modelcontextprotocol/{key}")).or_insert(value);
+            }
+        }
+    }
+    request(id, method, &params)
+}
+
+/// The parameters of a call. With a token, the call reports its progress under it.
+pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
+    match progress {
+        Some(token) => json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": token}}),
+        None => json!({"name": tool, "arguments": arguments}),
+    }
+}
+
+/// Reads a line of the server's: a message or a batch of them. An error names the line and what is wrong with it.
+pub fn read(line: &[u8]) -> Result<Value> {
+    let shown = || String::from_utf8_lossy(line);
+    let message: Value =
+        serde_json::from_slice(line).map_err(|error| anyhow::anyhow!("a line is not JSON ({error}): {}", shown()))?;
+    let all = message.as_array().map_or(std::slice::from_ref(&message), Vec::as_slice);
+    for message in all {
+        let has = |key: &str| message.get(key).is_some();
+        let is_answer = has("result") != has("error");
+        let is_notification = message.get("method").is_some_and(Value::is_string) && !has("id");
+        let versioned = message.get("jsonrpc").is_some_and(|version| version == "2.0");
+        ensure!(versioned && is_answer != is_notification, "not JSON-RPC: {}", shown());
+    }
+    Ok(message)
+}
+
+/// What a message that answers a request says.
+pub fn answer(mut message: Value) -> Result<Answer> {
+    if let Some(result) = message.get_mut("result") {
+        return Ok(Ok(result.take()));
+    }
+    let error = message.get("error").with_context(|| format!("neither a result nor an error: {message}"))?;
+    let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+    let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Err(Refusal { code, message }))
+}
+
+/// All tools, page after page: `list` answers `tools/list` with these parameters.
+pub fn pages(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>> {
+    let (mut tools, mut params) = (Vec::new(), json!({}));
+    loop {
+        let mut page = list(params)?;
+        let listed = page.get_mut("tools").and_then(Value::as_array_mut).context("tools/list has no tools")?;
+        tools.append(listed);
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return Ok(tools),
+        }
+    }
+}
+
+/// The names of tools.
+pub fn names(tools: &[Value]) -> Vec<String> {
+    tools.iter().filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect()
+}
+
+/// The text blocks of a result, joined by line ends.
+pub fn text(result: &Value) -> String {
+    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a result says that the call failed.
+pub fn is_error(result: &Value) -> bool {
+    result.get("isError").is_some_and(|is| is == true)
+}
+
+/// The kind of an error result, such as `fuel`; `None` if the plugin itself failed the call.
+pub fn error_kind(result: &Value) -> Option<&str> {
+    result.get("_meta")?.get("dev.toolbay/error")?.as_str()
+}
+
+/// The kind (`none` without one) and the text of a result. Panics unless the result is an error.
+///
+/// # Panics
+///
+/// If the result is not an error.
+pub fn failure(result: &Value) -> (String, String) {
+    assert!(is_error(result), "the call did not fail: {result}");
+    (error_kind(result).unwrap_or("none").to_owned(), text(result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_messages_or_batches_and_nothing_else() {
+        for good in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#,
+            r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#,
+        ] {
+            read(good.as_bytes()).unwrap();
+        }
+        for bad in [
+            "hello",
+            r#"{"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#,
+            r#"[{"jsonrpc":"2.0","id":1,"result":{}},7]"#,
+        ] {
+            let error = read(bad.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(bad), "{error}");
+        }
+        assert!(read(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}").is_err(), "not UTF-8");
+    }
+
+    #[test]
+    fn a_stateless_request_states_what_its_parameters_do_not() {
+        let key = "io.modelcontextprotocol/protocolVersion";
+        let message = stateless("2026-07-28", 1, "ping", json!({}));
+        assert_eq!(message["params"]["_meta"][key], "2026-07-28");
+        let message = stateless("2026-07-28", 1, "ping", json!({"_meta": {key: "1999-01-01"}, "a": 1}));
+        assert_eq!((&message["params"]["_meta"][key], &message["params"]["a"]), (&json!("1999-01-01"), &json!(1)));
+    }
+
+    #[test]
+    fn answers_are_results_or_refusals() {
+        assert_eq!(answer(json!({"id": 1, "result": {"a": 1}})).unwrap(), Ok(json!({"a": 1})));
+        let refusal = answer(json!({"id": 1, "error": {"code": -32602, "message": "no"}})).unwrap().unwrap_err();
+        assert_eq!(refusal.to_string(), "-32602 no");
+        assert!(answer(json!({"id": 1})).is_err());
+    }
+
+    #[test]
+    fn a_failure_has_a_kind_and_a_text() {
+        let content = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]);
+        let result = json!({"isError": true, "content": content, "_meta": {"dev.toolbay/error": "fuel"}});
+        assert_eq!(failure(&result), ("fuel".to_owned(), "a\nb".to_owned()));
+        assert_eq!(failure(&json!({"isError": true})).0, "none");
+        assert!(!is_error(&json!({"content": []})));
+    }
+}

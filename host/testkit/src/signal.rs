@@ -1,0 +1,57 @@
+//! A value that threads share, and can wait for.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A value, and a bell that rings when it changes.
+#[derive(Debug, Default)]
+pub struct Signal<T> {
+    value: Mutex<T>,
+    changed: Condvar,
+}
+
+impl<T> Signal<T> {
+    /// One that holds `value`.
+    pub fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), changed: Condvar::new() }
+    }
+
+    /// Looks at the value.
+    pub fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        look(&self.lock())
+    }
+
+    /// Changes the value and wakes whoever waits for it.
+    pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits until `fits`; false when that did not come about in time.
+    pub fn wait_until(&self, patience: Duration, mut fits: impl FnMut(&T) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), patience, |value| !fits(value));
+        let (_value, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+        !outcome.timed_out()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_wakes_who_waits_for_it() {
+        let signal = Signal::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..3).for_each(|_| signal.update(|n| *n += 1)));
+            assert!(signal.wait_until(Duration::from_mins(1), |n| *n == 3));
+        });
+        assert!(!signal.wait_until(Duration::ZERO, |n| *n == 4));
+        assert_eq!(signal.read(|n| *n), 3);
+    }
+}

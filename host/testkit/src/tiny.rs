@@ -1,0 +1,247 @@
+//! Components of a few hundred bytes, made to measure: they compile in a
+//! millisecond, so that a test can have hundreds, and they can be wrong in ways
+//! that no toolchain is.
+//!
+//! A component is made of two core modules: `libc` has the memory, laid out by
+//! the canonical ABI of `wit/plugin.wit`, and `main` has the code.
+
+#![allow(
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a component that cannot be made fails the test that wants it"
+)]
+
+mod layout;
+
+use self::layout::{Data, libc, words};
+
+/// What one tool says of itself.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments.
+    pub input: String,
+    /// The JSON Schema of its structured content.
+    pub output: Option<String>,
+    /// The hint of that name.
+    pub read_only: Option<bool>,
+    /// The `src` of its icon.
+    pub icon: Option<String>,
+    /// Its `_meta`, as JSON.
+    pub meta: Option<String>,
+}
+
+impl Tool {
+    /// One that takes any object, and says what it does by its name.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: None,
+            description: Some(format!("Does {name}.")),
+            input: r#"{"type":"object"}"#.to_owned(),
+            output: None,
+            read_only: None,
+            icon: None,
+            meta: None,
+        }
+    }
+}
+
+/// A component that answers every call of its tools with the same text.
+#[derive(Clone, Debug)]
+pub struct Tiny {
+    tools: Vec<Tool>,
+    answer: String,
+    structured: Option<String>,
+    imports: String,
+    core: String,
+    list: Option<String>,
+    call: Option<String>,
+}
+
+impl Tiny {
+    /// With tools of these names.
+    pub fn new(names: &[&str]) -> Self {
+        Self::of(names.iter().map(|name| Tool::new(name)).collect())
+    }
+
+    /// With these tools.
+    pub fn of(tools: Vec<Tool>) -> Self {
+        let answer = "fine".to_owned();
+        Self { tools, answer, structured: None, imports: String::new(), core: String::new(), list: None, call: None }
+    }
+
+    /// Sets the text that every call answers.
+    #[must_use]
+    pub fn answer(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.answer);
+        self
+    }
+
+    /// Sets the structured content that every call answers.
+    #[must_use]
+    pub fn structured(mut self, json: &str) -> Self {
+        self.structured = Some(json.to_owned());
+        self
+    }
+
+    /// Adds imports to the component, as component text. Core functions in it
+    /// that are called `$import` can be imported by [`core`](Self::core) as
+    /// `"host" "import"`.
+    #[must_use]
+    pub fn imports(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.imports);
+        self
+    }
+
+    /// Adds items to the core module with the code, as text: imports, memories, tables, a start function.
+    #[must_use]
+    pub fn core(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.core);
+        self
+    }
+
+    /// Has `list-tools` do this before it answers.
+    #[must_use]
+    pub fn before_list(mut self, code: &str) -> Self {
+        self.list = Some(code.to_owned());
+        self
+    }
+
+    /// Has `call-tool` do this before it answers.
+    #[must_use]
+    pub fn before_call(mut self, code: &str) -> Self {
+        self.call = Some(code.to_owned());
+        self
+    }
+
+    /// The component.
+    pub fn build(&self) -> Vec<u8> {
+        let text = self.text();
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// The component, with some of its text replaced: for what no generator makes.
+    pub fn edited(&self, edits: &[(&str, &str)]) -> Vec<u8> {
+        let mut text = self.text();
+        for (from, to) in edits {
+            assert!(text.contains(from), "{from:?} is not in\n{text}");
+            text = text.replace(from, to);
+        }
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// The same tools as a core module, as compilers leave it before it becomes a component.
+    pub fn module(&self) -> Vec<u8> {
+        let (data, list, answer) = self.data();
+        let text = format!(
+            r#"(module {libc}
+    (export "cabi_realloc" (func $realloc))
+    (func (export "toolbay:plugin/tools@0.1.0#list-tools") (result i32) (i32.const {list}))
+    (func (export "toolbay:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (result i32) (i32.const {answer})))"#,
+            libc = libc(&data.bytes),
+        );
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// What is in memory, and where in it the tools and the answer are.
+    fn data(&self) -> (Data, usize, usize) {
+        let mut data = Data::default();
+        let tools: Vec<u8> = self.tools.iter().flat_map(|tool| data.definition(tool)).collect();
+        let list = data.put(&tools);
+        let list = data.put(&words(&[list, self.tools.len()]));
+        let output = data.output(&self.answer, self.structured.as_deref());
+        let answer = data.put(&output);
+        (data, list, answer)
+    }
+
+    fn text(&self) -> String {
+        let (data, list, answer) = self.data();
+        let with = if self.imports.contains("$import") {
+            r#"(with "host" (instance (export "import" (func $import))))"#
+        } else {
+            ""
+        };
+        format!(
+            r#"(component
+  {TYPES}
+  (core module $libc-module {libc})
+  (core instance $libc (instantiate $libc-module))
+  (alias core export $libc "memory" (core memory $memory))
+  (alias core export $libc "realloc" (core func $realloc))
+  {imports}
+  (core module $main-module
+    (import "libc" "memory" (memory 0))
+    {core}
+    (func (export "list-tools") (result i32) {before_list} (i32.const {list}))
+    (func (export "call-tool") (param $name i32) (param $name-length i32) (param $arguments i32)
+      (param $arguments-length i32) (result i32) {before_call} (i32.const {answer})))
+  (core instance $main (instantiate $main-module (with "libc" (instance $libc)) {with}))
+  (alias core export $main "list-tools" (core func $main-list))
+  (alias core export $main "call-tool" (core func $main-call))
+  (func $list (result (list $tool-definition))
+    (canon lift (core func $main-list) (memory $memory) (realloc $realloc)))
+  (func $call (param "name" string) (param "arguments" string) (result (result $output (error $failure)))
+    (canon lift (core func $main-call) (memory $memory) (realloc $realloc)))
+  (instance $tools (export "list-tools" (func $list)) (export "call-tool" (func $call)))
+  (export "toolbay:plugin/tools@0.1.0" (instance $tools)))"#,
+            libc = libc(&data.bytes),
+            imports = self.imports,
+            core = self.core,
+            before_list = self.list.as_deref().unwrap_or_default(),
+            before_call = self.call.as_deref().unwrap_or_default(),
+        )
+    }
+}
+
+/// The types of `wit/plugin.wit`, imported as every toolchain does.
+const TYPES: &str = r#"
+  (import "toolbay:plugin/types@0.1.0" (instance $types
+    (type $hints' (record (field "read-only" (option bool)) (field "destructive" (option bool))
+      (field "idempotent" (option bool)) (field "open-world" (option bool))))
+    (export "annotations" (type $annotations (eq $hints')))
+    (type $theme' (enum "light" "dark"))
+    (export "theme" (type $theme (eq $theme')))
+    (type $icon' (record (field "src" string) (field "mime-type" (option string)) (field "sizes" (list string))
+      (field "theme" (option $theme))))
+    (export "icon" (type $icon (eq $icon')))
+    (type $tool' (record (field "name" string) (field "title" (option string)) (field "description" (option string))
+      (field "input-schema" string) (field "output-schema" (option string)) (field "annotations" (option $annotations))
+      (field "icons" (list $icon)) (field "meta" (option string))))
+    (export "tool-definition" (type $tool-definition (eq $tool')))
+    (type $kind' (enum "text" "image" "audio" "resource-link" "embedded-resource"))
+    (export "content-kind" (type $kind (eq $kind')))
+    (type $audience' (enum "user" "assistant"))
+    (export "audience" (type $audience (eq $audience')))
+    (type $content' (record (field "kind" $kind) (field "text" (option string)) (field "data" (option (list u8)))
+      (field "mime-type" (option string)) (field "uri" (option string)) (field "name" (option string))
+      (field "title" (option string)) (field "description" (option string)) (field "size" (option u64))
+      (field "audience" (list $audience)) (field "priority" (option f64))))
+    (export "content" (type $content (eq $content')))
+    (type $output' (record (field "content" (list $content)) (field "structured" (option string))
+      (field "meta" (option string))))
+    (export "output" (type $output (eq $output')))
+    (type $failure' (variant (case "invalid-arguments" string) (case "failed" string)))
+    (export "failure" (type $failure (eq $failure')))))
+  (alias export $types "tool-definition" (type $tool-definition))
+  (alias export $types "output" (type $output))
+  (alias export $types "failure" (type $failure))"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_is_made_and_edited() {
+        let tiny = Tiny::of(vec![Tool { meta: Some("{}".to_owned()), ..Tool::new("a") }]).answer("hi").structured("{}");
+        assert!(tiny.build().starts_with(b"\0asm\x0d\0\x01\0"));
+        assert!(tiny.module().starts_with(b"\0asm\x01\0\0\0"));
+        let edited = tiny.edited(&[("\"toolbay:plugin/tools@0.1.0\"", "\"toolbay:plugin/tools@9.9.9\"")]);
+        assert!(edited.windows(5).any(|window| window == b"9.9.9"));
+    }
+}

@@ -1,0 +1,153 @@
+//! The program as a command, and its output in a form that is the same on every run and every machine.
+
+#![allow(clippy::panic, reason = "tests fail by panicking; `outcome` is for everybody else")]
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::Folder;
+
+/// `toolbay …` on a folder.
+#[derive(Debug)]
+pub struct Toolbay {
+    command: Command,
+    folder: Folder,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its exit code.
+    pub code: i32,
+    /// Standard output, in a form that is the same on every machine.
+    pub stdout: String,
+    /// Standard error, in a form that is the same on every machine.
+    pub stderr: String,
+    /// Standard output as it is.
+    pub raw: String,
+}
+
+impl Toolbay {
+    /// The program with no arguments, in the folder that has `plugins/` in it. It has no environment but what it is
+    /// given here: nobody's own settings change what is tested.
+    pub fn new(folder: &Folder) -> Self {
+        let mut command = Command::new(folder.program().path());
+        command.env_clear().current_dir(folder.root()).env("HOME", folder.program().home(folder.root()));
+        Self { command, folder: folder.clone() }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// The command, and the folder, which must be kept as long as it runs.
+    pub fn into_parts(self) -> (Command, Folder) {
+        (self.command, self.folder)
+    }
+
+    /// Runs it to its end, with `input` on standard input.
+    pub fn outcome(mut self, input: &str) -> Result<Outcome> {
+        let program = self.folder.program().path().display();
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().with_context(|| format!("failed to start {program}"))?;
+        // A command that does not read its input is none of our business.
+        drop(child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes())));
+        let output = child.wait_with_output().with_context(|| format!("failed to wait for {program}"))?;
+        let root = self.folder.root().display().to_string();
+        let text = |bytes: &[u8]| normal(&String::from_utf8_lossy(bytes).replace(&root, "<root>"));
+        Ok(Outcome {
+            code: output.status.code().with_context(|| format!("{program} was killed"))?,
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            raw: String::from_utf8_lossy(&output.stdout).into_owned(),
+        })
+    }
+
+    /// Runs it to its end, without input.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be run, or is killed.
+    pub fn run(self) -> Outcome {
+        self.run_with("")
+    }
+
+    /// Runs it to its end, with `input` on standard input.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be run, or is killed.
+    pub fn run_with(self, input: &str) -> Outcome {
+        self.outcome(input).unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    /// Whether it succeeds, without input and unheard.
+    pub fn run_quietly(mut self) -> bool {
+        let status = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    /// Runs by a shell script, in a name space of its own where it may mount; the script ends with `exec "$@"`.
+    #[must_use]
+    pub fn unshared(self, script: &str) -> Self {
+        let mut command = Command::new("unshare");
+        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+        command.arg(self.command.get_program()).args(self.command.get_args());
+        command.current_dir(self.folder.root());
+        Self { command, folder: self.folder }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "exit code {}\n--- standard output\n{}--- standard error\n{}", self.code, self.stdout, self.stderr)
+    }
+}
+
+/// `text` with digests, and what a call used, as placeholders.
+fn normal(text: &str) -> String {
+    let hex = |word: &str| matches!(word.len(), 12 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        if line.contains(" of memory at most") {
+            out.push_str("<used>\n");
+            continue;
+        }
+        for word in line.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+            let (bare, end) = match word.char_indices().last() {
+                Some((at, last)) if !last.is_ascii_alphanumeric() => word.split_at(at),
+                _ => (word, ""),
+            };
+            out.push_str(if hex(bare) { "<digest>" } else { bare });
+            out.push_str(end);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_a_placeholder() {
+        let digest = "0123456789abcdef".repeat(4);
+        let text = format!("digest {digest}, short 0123456789ab, word abcdef\n1 ms, 2 MiB of memory at most\n");
+        assert_eq!(normal(&text), "digest <digest>, short <digest>, word abcdef\n<used>\n");
+    }
+}

@@ -1,0 +1,96 @@
+//! What a running process holds, as Linux tells it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+/// What a process holds at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vitals {
+    /// Resident memory, in KiB.
+    pub resident: u64,
+    /// The part of it that is no page of a file, in KiB.
+    pub anonymous: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Open file descriptors.
+    pub descriptors: u64,
+    /// Processor time used so far, in user and in kernel mode.
+    pub cpu: Duration,
+}
+
+/// Reads what a process holds. An error where there is no `/proc`.
+pub fn vitals(pid: u32) -> Result<Vitals> {
+    system::vitals(pid)
+}
+
+/// How many threads wanted to run in the last minute, on average. An error where there is no `/proc`.
+pub fn load_average() -> Result<f64> {
+    system::load_average()
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::time::Duration;
+
+    use anyhow::{Context, Result};
+    use procfs::Current as _;
+    use procfs::process::Process;
+
+    use super::Vitals;
+
+    pub(super) fn vitals(pid: u32) -> Result<Vitals> {
+        let read = || -> Result<Vitals> {
+            let process = Process::new(pid.try_into()?)?;
+            let status = process.status()?;
+            let stat = process.stat()?;
+            Ok(Vitals {
+                resident: status.vmrss.context("no VmRSS")?,
+                anonymous: status.rssanon.context("no RssAnon")?,
+                threads: status.threads,
+                descriptors: process.fd_count()? as u64,
+                cpu: ticks(stat.utime + stat.stime),
+            })
+        };
+        read().with_context(|| format!("failed to read what process {pid} holds"))
+    }
+
+    pub(super) fn load_average() -> Result<f64> {
+        let load = procfs::LoadAverage::current().context("failed to read the load average")?;
+        // As Linux writes it, with two digits.
+        Ok((f64::from(load.one) * 100.0).round() / 100.0)
+    }
+
+    fn ticks(ticks: u64) -> Duration {
+        Duration::from_millis(ticks * 1000 / procfs::ticks_per_second().max(1))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use anyhow::{Result, bail};
+
+    use super::Vitals;
+
+    pub(super) fn vitals(_: u32) -> Result<Vitals> {
+        bail!("what a process holds is read from /proc, which Linux has")
+    }
+
+    pub(super) fn load_average() -> Result<f64> {
+        bail!("the load average is read from /proc, which Linux has")
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_holds_something() {
+        let vitals = vitals(std::process::id()).unwrap();
+        assert!(vitals.resident > 0 && vitals.resident >= vitals.anonymous);
+        assert!(vitals.threads > 0 && vitals.descriptors > 2);
+        assert!(load_average().unwrap() >= 0.0);
+        assert!(super::vitals(u32::MAX).is_err());
+    }
+}

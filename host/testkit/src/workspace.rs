@@ -1,0 +1,131 @@
+//! What cargo knows of the workspace: where things are, and which crates there are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::command;
+
+/// The crate with the server program.
+pub const HOST: &str = "toolbay";
+
+/// The workspace as it is checked out.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Where `Cargo.toml` is.
+    pub root: PathBuf,
+    /// Where cargo builds to.
+    pub target: PathBuf,
+    /// Its crates.
+    pub packages: Vec<Package>,
+}
+
+/// One crate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Where its `Cargo.toml` is, seen from the root.
+    pub folder: PathBuf,
+}
+
+/// Where the workspace was when this was compiled.
+pub fn root() -> &'static Path {
+    // This crate is `host/testkit`.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    folder.ancestors().nth(2).unwrap_or(folder)
+}
+
+impl Workspace {
+    /// Asks cargo.
+    pub fn load() -> Result<Self> {
+        let text = command::output(command::cargo(root()).args(["metadata", "--no-deps", "--format-version", "1"]))?;
+        Self::parse(&text).context("failed to read what `cargo metadata` wrote")
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let metadata: Value = serde_json::from_str(text)?;
+        let root = path(&metadata, "workspace_root")?;
+        let target = path(&metadata, "target_directory")?;
+        let packages = array(&metadata, "packages")?.iter().map(|package| Package::parse(package, &root));
+        let packages = packages.collect::<Result<_>>()?;
+        Ok(Self { root, target, packages })
+    }
+
+    /// The sample plugins.
+    pub fn plugins(&self) -> impl Iterator<Item = &Package> {
+        self.directly_in("plugins")
+    }
+
+    /// The plugins that tests use. They are WebAssembly and nothing else.
+    pub fn guests(&self) -> impl Iterator<Item = &Package> {
+        self.directly_in("tests/guests")
+    }
+
+    /// Every crate that is built for this machine: all but the guests.
+    pub fn native(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| !self.guests().any(|guest| guest == *package))
+    }
+
+    fn directly_in(&self, folder: &'static str) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(move |package| package.folder.parent() == Some(Path::new(folder)))
+    }
+}
+
+impl Package {
+    fn parse(package: &Value, root: &Path) -> Result<Self> {
+        let manifest = path(package, "manifest_path")?;
+        let folder = manifest.parent().unwrap_or(root);
+        Ok(Self {
+            name: string(package, "name")?.to_owned(),
+            folder: folder.strip_prefix(root).unwrap_or(folder).to_owned(),
+        })
+    }
+
+    /// What its plugin is called: its folder's name.
+    pub fn id(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+fn path(value: &Value, key: &str) -> Result<PathBuf> {
+    string(value, key).map(PathBuf::from)
+}
+
+fn string<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
+    value.get(key).and_then(Value::as_str).with_context(|| format!("no {key}"))
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).with_context(|| format!("no {key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<&'a str> {
+        packages.map(|package| package.name.as_str()).collect()
+    }
+
+    #[test]
+    fn crates_are_sorted_by_where_they_are() {
+        let package = |name: &str, folder: &str| serde_json::json!({"name": name, "manifest_path": format!("/w/{folder}/Cargo.toml")});
+        let packages = [package("toolbay", "host"), package("qr", "plugins/qr"), package("bad", "tests/guests/bad")];
+        let metadata = serde_json::json!({"workspace_root": "/w", "target_directory": "/t", "packages": packages});
+        let workspace = Workspace::parse(&metadata.to_string()).unwrap();
+        assert_eq!(workspace.target, Path::new("/t"));
+        assert_eq!(names(workspace.plugins()), ["qr"]);
+        assert_eq!(names(workspace.guests()), ["bad"]);
+        assert_eq!(names(workspace.native()), ["toolbay", "qr"]);
+        assert_eq!(workspace.packages[2].id(), "bad");
+    }
+
+    #[test]
+    fn this_workspace_has_a_host_and_plugins() {
+        let workspace = Workspace::load().unwrap();
+        assert!(workspace.packages.iter().any(|package| package.name == HOST));
+        assert!(workspace.plugins().count() >= 5);
+    }
+}

@@ -1,0 +1,15 @@
+//! Has the program built anew when a template that it embeds changes.
+
+use std::path::Path;
+
+fn main() {
+    for language in ["rust", "javascript", "typescript", "python", "go", "c", "cpp", "zig"] {
+        for part in ["sdk", "template", "plain"] {
+            let folder = format!("../../plugin-sdk/{language}/{part}");
+            // A folder that is not there would count as changed each time.
+            if Path::new(&folder).is_dir() {
+                println!("cargo::rerun-if-changed={folder}");
+            }
+        }
+    }
+}

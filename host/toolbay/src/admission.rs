@@ -1,0 +1,159 @@
+//! Who may enter a guest now: permits for the server, the plugin and the client, with a bounded wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use toolbay_model::{Bound, RateLimit, Reason, Rejection};
+
+use crate::activity::Activity;
+use crate::config::ServerConfig;
+use crate::rate_counter::RateCounter;
+
+/// Lets calls in, or has them wait for a while, or rejects them.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    calls: Arc<Semaphore>,
+    /// How many permits those are.
+    server_calls: usize,
+    client_rate: Option<RateLimit>,
+    client_calls: usize,
+    queue: usize,
+    wait: Duration,
+}
+
+/// What one client may do at once. A stdio session is one client.
+#[derive(Debug)]
+pub(crate) struct ClientPermits {
+    rate: Option<RateCounter>,
+    /// Running at once.
+    calls: Arc<Semaphore>,
+    /// Running or waiting.
+    places: Arc<Semaphore>,
+}
+
+/// The right to enter a guest, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 3]);
+
+impl Admission {
+    /// Admission by the numbers of the configuration.
+    pub(crate) fn new(server: &ServerConfig, client_rate: Option<RateLimit>) -> Self {
+        Self {
+            calls: Arc::new(Semaphore::new(server.calls)),
+            server_calls: server.calls,
+            client_rate,
+            client_calls: server.client_calls,
+            queue: server.queue,
+            wait: server.queue_wait,
+        }
+    }
+
+    /// What a new client may do.
+    pub(crate) fn client(&self) -> ClientPermits {
+        ClientPermits {
+            rate: self.client_rate.and_then(RateCounter::new),
+            calls: Arc::new(Semaphore::new(self.client_calls)),
+            places: Arc::new(Semaphore::new(self.client_calls.saturating_add(self.queue))),
+        }
+    }
+
+    /// Takes a place in the client's queue: to be held from the arrival of a call until its answer is on its way.
+    ///
+    /// # Errors
+    ///
+    /// The client calls too often, or its queue is full.
+    pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, Rejection> {
+        if let Some(rate) = &client.rate {
+            let rejected = |retry_after| Rejection { reason: Reason::ClientRate(rate.limit()), retry_after };
+            rate.take().map_err(rejected)?;
+        }
+        Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(Bound::Queue, self.queue))
+    }
+
+    /// Waits for the turn of a call of the tool `name` of the plugin with this activity, of which `concurrency` calls
+    /// may run at once.
+    ///
+    /// # Errors
+    ///
+    /// The plugin is disabled, the tool is called too often, or the turn did not come in time.
+    pub(crate) async fn admit(
+        &self,
+        client: &ClientPermits,
+        activity: &Activity,
+        name: &str,
+        concurrency: usize,
+    ) -> Result<Permit, Rejection> {
+        activity.breaker.check().map_err(|retry_after| Rejection { reason: Reason::Disabled, retry_after })?;
+        if let Some(rate) = activity.rates.get(name) {
+            let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rate.limit()), retry_after };
+            rate.take().map_err(rejected)?;
+        }
+        // In this order, so that a call that waits for a busy plugin holds no place of the whole server.
+        let mut full = (Bound::Client, self.client_calls);
+        let permits = async {
+            let client = Arc::clone(&client.calls).acquire_owned().await.ok()?;
+            full = (Bound::Plugin, concurrency);
+            let plugin = Arc::clone(&activity.slots).acquire_owned().await.ok()?;
+            full = (Bound::Server, self.server_calls);
+            let server = Arc::clone(&self.calls).acquire_owned().await.ok()?;
+            Some(Permit([client, plugin, server]))
+        };
+        let permit = timeout(self.wait, permits).await.ok().flatten();
+        permit.ok_or_else(|| self.busy(full.0, full.1))
+    }
+
+    fn busy(&self, bound: Bound, most: usize) -> Rejection {
+        let retry_after = self.wait.clamp(Duration::from_millis(100), Duration::from_secs(5));
+        Rejection { reason: Reason::Busy { bound, most }, retry_after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_catalog::{Component, Plugin, Terms};
+    use toolbay_model::Limits;
+    use toolbay_sandbox::Environment;
+
+    use super::*;
+    use crate::activity::Activities;
+
+    fn admission(calls: usize, client_calls: usize, queue: usize) -> Admission {
+        let queue_wait = Duration::from_millis(1);
+        Admission::new(&ServerConfig { calls, client_calls, queue, queue_wait, ..ServerConfig::default() }, None)
+    }
+
+    fn activity(concurrency: usize) -> Arc<Activity> {
+        let limits = Limits { concurrency, ..Limits::DEFAULT };
+        let terms = Terms { environment: Environment { limits, ..Environment::default() }, ..Terms::default() };
+        let component = Arc::new(Component::without_code(Vec::new()));
+        Activities::default().of(&Arc::new(Plugin::new("p".to_owned(), component, terms)))
+    }
+
+    #[tokio::test]
+    async fn each_of_the_three_bounds_holds() {
+        let cases = [(1, 9, 9, Bound::Server), (9, 1, 9, Bound::Client), (9, 9, 1, Bound::Plugin)];
+        for (calls, client_calls, concurrency, full) in cases {
+            let admission = admission(calls, client_calls, 9);
+            let (client, activity) = (admission.client(), activity(concurrency));
+            let first = admission.admit(&client, &activity, "t", concurrency).await.unwrap();
+            let busy = admission.admit(&client, &activity, "t", concurrency).await.unwrap_err();
+            assert_eq!(busy.retry_after, Duration::from_millis(100));
+            assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
+            drop(first);
+            admission.admit(&client, &activity, "t", concurrency).await.unwrap();
+        }
+    }
+
+    #[test]
+    fn the_queue_is_bounded() {
+        let admission = admission(1, 1, 1);
+        let client = admission.client();
+        let places = [admission.queue(&client).unwrap(), admission.queue(&client).unwrap()];
+        assert_eq!(admission.queue(&client).unwrap_err().reason, Reason::Busy { bound: Bound::Queue, most: 1 });
+        assert!(admission.queue(&admission.client()).is_ok(), "another client has its own");
+        drop(places);
+        assert!(admission.queue(&client).is_ok());
+    }
+}

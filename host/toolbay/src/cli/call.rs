@@ -1,0 +1,96 @@
+//! `toolbay call`: one call, under the limits that serving would apply.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Map, Value};
+use toolbay_catalog::{Snapshot, Status};
+use toolbay_model::text::thousands;
+use toolbay_model::{Limits, Usage};
+use toolbay_settings::toml_file::nearest;
+
+use super::common::{Common, Listen, block_on};
+use super::output::complain;
+use super::result::{self, Terminal};
+use super::waiting::loaded;
+use crate::server::Server;
+
+/// How many problems of plugins are told when a tool is unknown.
+const PROBLEMS: usize = 10;
+
+/// How the outcome is printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Show {
+    /// The whole result as JSON.
+    pub(super) json: bool,
+    /// What was used, beside what was allowed.
+    pub(super) usage: bool,
+}
+
+pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) -> anyhow::Result<ExitCode> {
+    let arguments = read(arguments)?;
+    let config = common.configure_for_call(&Listen::default())?;
+    block_on(async {
+        let server = Server::builder(config).watch(false).start()?;
+        let snapshot = loaded(&server).await;
+        let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
+        // What a person cannot see in the answer: why a use was denied, and what the operator should know of the plugin.
+        for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
+            complain(&format!("plugin {:?}: {problem}", offer.plugin.id));
+        }
+        let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
+        let answer = server.call(tool, arguments, Arc::new(Terminal)).await;
+        let used = answer.usage;
+        let code = result::show(answer, show.json);
+        if let (true, Some(used)) = (show.usage, used) {
+            print_usage(used, &limits);
+        }
+        Ok(code)
+    })
+}
+
+/// What to say of a tool that there is not: the nearest that there is, and what kept others from being there.
+fn unknown(tool: &str, snapshot: &Snapshot) -> String {
+    let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
+    let mut said = match nearest(tool, &names) {
+        Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
+        None => format!("unknown tool {tool:?}; `toolbay list` shows what there is"),
+    };
+    // Whose tools they are nobody knows: it may be any of these that has it.
+    let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
+    let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
+    for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
+        let refused = if report.status == Status::Refused { " was refused" } else { "" };
+        let _ = write!(said, "\n  plugin {id:?}{refused}: {problem}");
+    }
+    let more = problems.count();
+    if more > 0 {
+        let _ = write!(said, "\n  and {more} more");
+    }
+    said
+}
+
+/// The arguments as an object, from the command line or from standard input.
+fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
+    let mut text = arguments.to_owned();
+    if arguments == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).context("failed to read the arguments from standard input")?;
+    }
+    match serde_json::from_str(&text).context("the arguments are not JSON")? {
+        Value::Object(arguments) => Ok(arguments),
+        _ => bail!("the arguments must be a JSON object, such as '{{\"city\": \"Bern\"}}'"),
+    }
+}
+
+/// What was used, beside what was allowed.
+fn print_usage(used: Usage, limits: &Limits) {
+    let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
+    let timeout = humantime::format_duration(limits.timeout);
+    complain(&format!("fuel    {} of {} (limits.fuel)", thousands(used.fuel), thousands(limits.fuel)));
+    complain(&format!("time    {:.1} ms of {timeout} (limits.timeout)", used.wall.as_secs_f64() * 1000.0));
+    complain(&format!("memory  {} of {} (limits.memory)", bytes(used.memory), bytes(limits.memory.as_u64())));
+}

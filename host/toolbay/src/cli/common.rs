@@ -1,0 +1,81 @@
+//! What commands have in common: the options that say which folder and which configuration, and a runtime.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::config::{Config, ConfigError, Flags};
+use crate::telemetry;
+
+/// The messages about uses that a grant does not allow, and nothing else.
+const DENIALS: &str = "toolbay_sandbox::denied=info,off";
+
+#[derive(Args, Debug)]
+pub(super) struct Common {
+    /// The plugin folder [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    pub(super) plugins: Option<PathBuf>,
+    /// The configuration file [default: ./toolbay.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// What to log to standard error: error, warn, info, debug, or directives such as toolbay=debug,warn
+    #[arg(long, value_name = "FILTER")]
+    pub(super) log: Option<String>,
+}
+
+#[derive(Args, Debug, Default)]
+pub(super) struct Listen {
+    /// Listen here for MCP over HTTP, such as 127.0.0.1:8931; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(super) http: Option<SocketAddr>,
+    /// Serve the transport of 2024-11-05 as well, at /sse
+    #[arg(long)]
+    pub(super) sse: bool,
+}
+
+/// In the words of `http.listen`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address with its port, such as 127.0.0.1:8931".to_owned())
+}
+
+impl Common {
+    /// The configuration, with logging begun. A command that prints for people
+    /// logs only what it is asked to.
+    pub(super) fn configure(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
+        self.read(if quiet { Some("off") } else { None }, listen)
+    }
+
+    /// The same for a command that shows what a call's denied uses were.
+    pub(super) fn configure_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
+        self.read(Some(DENIALS), listen)
+    }
+
+    /// `log` is what a command logs that is not asked for more.
+    fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
+        let flags = Flags {
+            config: self.config.clone(),
+            plugins: self.plugins.clone(),
+            log: self.log.clone(),
+            http: listen.http,
+            sse: listen.sse,
+        };
+        // Names and values that are not UTF-8 are none of ours.
+        let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        let config = Config::load(&flags, variables)?;
+        let filter = log.filter(|_| self.log.is_none()).unwrap_or(&config.log);
+        telemetry::init(filter).map_err(ConfigError::new)?;
+        for clamp in config.clamps() {
+            tracing::warn!("{clamp}");
+        }
+        Ok(config)
+    }
+}
+
+/// Runs one command on a runtime, without waiting for threads that a read of standard input holds.
+pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
+}

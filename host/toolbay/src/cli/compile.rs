@@ -1,0 +1,43 @@
+//! `toolbay compile`: fills the store of compiled components, for images and CI.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use toolbay_catalog::Status;
+use toolbay_model::text::line;
+
+use super::common::{Common, Listen, block_on};
+use super::output::{complain, print};
+use super::waiting::loaded;
+use crate::server::Server;
+
+/// How much of a file's name is shown, in bytes.
+const NAME: usize = 300;
+
+pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
+    let config = common.configure(true, &Listen::default())?;
+    block_on(async {
+        let server = Server::builder(config).watch(false).start()?;
+        let sandbox = server.service().sandbox();
+        if let Some(why) = sandbox.keeps_nothing() {
+            bail!("{why}");
+        }
+        let snapshot = loaded(&server).await;
+        let mut code = ExitCode::SUCCESS;
+        for (id, report) in &snapshot.plugins {
+            if report.status != Status::Ready {
+                complain(&format!("{}: {}", line(id, NAME), report.problems.join("; ")));
+            } else if report.digest.as_deref().is_some_and(|digest| sandbox.keeps(digest)) {
+                print(&format!("{}  compiled\n", line(id, NAME)));
+                continue;
+            } else {
+                complain(&format!(
+                    "{}: compiled, but not kept: is the disk full, or compile.store_size too small?",
+                    line(id, NAME)
+                ));
+            }
+            code = ExitCode::FAILURE;
+        }
+        Ok(code)
+    })
+}

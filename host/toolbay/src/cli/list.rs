@@ -1,0 +1,160 @@
+//! `toolbay list`: what would be served, and why a file is refused.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolbay_catalog::{Different, Granted, PluginReport, Snapshot, Status};
+use toolbay_mcp::definition_json;
+use toolbay_model::text::line;
+use toolbay_model::{Access, Amount, Limits};
+
+use super::common::{Common, Listen, block_on};
+use super::output::print;
+use super::waiting::loaded;
+use crate::config::Config;
+use crate::server::Server;
+
+pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
+    let config = common.configure(true, &Listen::default())?;
+    block_on(async {
+        let server = Server::builder(config.clone()).watch(false).start()?;
+        let snapshot = loaded(&server).await;
+        print(&if json { as_json(&snapshot, &config)? } else { as_text(&snapshot, &config) });
+        // A file that is refused is part of the answer.
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<String> {
+    let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
+    let (limits, ceilings) = config.in_force();
+    let mut plugins = serde_json::to_value(&snapshot.plugins)?;
+    for plugin in plugins.as_object_mut().into_iter().flat_map(|plugins| plugins.values_mut()) {
+        for mount in plugin.pointer_mut("/grant/permissions/mounts").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            let there = mount.get("host").and_then(Value::as_str).is_some_and(|host| Path::new(host).is_dir());
+            if let (false, Some(mount)) = (there, mount.as_object_mut()) {
+                mount.insert("missing".into(), true.into());
+            }
+        }
+    }
+    let all = json!({
+        "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
+        "plugins": plugins,
+        "notes": snapshot.notes,
+        "tools": tools,
+    });
+    let mut text = serde_json::to_string_pretty(&all)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn as_text(snapshot: &Snapshot, config: &Config) -> String {
+    let mut out = String::new();
+    for clamp in config.clamps() {
+        let _ = writeln!(out, "! {clamp}");
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    for (id, report) in &snapshot.plugins {
+        plugin(&mut out, id, report, snapshot);
+    }
+    for (name, why) in &snapshot.notes {
+        let _ = writeln!(out, "{name}: {why}");
+    }
+    if !snapshot.notes.is_empty() {
+        out.push('\n');
+    }
+    if snapshot.plugins.is_empty() {
+        let _ = writeln!(out, "No plugins in {}: copy a .wasm file there.", config.plugins.display());
+        return out;
+    }
+    let serving = snapshot.plugins.values().filter(|report| !report.tools.is_empty()).count();
+    let refused = snapshot.plugins.values().filter(|report| report.status == Status::Refused).count();
+    let _ = write!(out, "{} from {}", count(snapshot.tools.len(), "tool"), count(serving, "plugin"));
+    if refused > 0 {
+        let _ = write!(out, "; {} refused", count(refused, "file"));
+    }
+    out.push('\n');
+    out
+}
+
+/// How much of a line that strangers had a hand in is shown, in bytes.
+const SHOWN: usize = 2_000;
+
+fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
+    let status = match report.status {
+        Status::Loading => "loading",
+        Status::Ready => "ready",
+        Status::Stale => "stale",
+        Status::Refused => "refused",
+    };
+    let digest = report.digest.as_deref().and_then(|digest| digest.get(..12)).unwrap_or_default();
+    let _ = writeln!(out, "{}", format!("{}  {status}  {digest}", line(id, SHOWN)).trim_end());
+    for problem in &report.problems {
+        let _ = writeln!(out, "    ! {}", line(problem, SHOWN));
+    }
+    for name in &report.tools {
+        let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
+        let _ = writeln!(out, "{}", format!("    {name}  {}", summary(description.unwrap_or_default())).trim_end());
+    }
+    if let Some(granted) = &report.grant {
+        for grant in grants(granted) {
+            let _ = writeln!(out, "    + {}", line(&grant, SHOWN));
+        }
+    }
+    out.push('\n');
+}
+
+/// The first sentence of a description, on one line.
+fn summary(description: &str) -> String {
+    let paragraph = description.split("\n\n").next().unwrap_or_default();
+    let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.find(". ") {
+        Some(end) => text.get(..=end).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
+/// What was granted beyond nothing, and every limit that is not Toolbay's own default.
+fn grants(granted: &Granted) -> Vec<String> {
+    let mut lines = Vec::new();
+    let permissions = &granted.permissions;
+    if let Some(prefix) = &granted.prefix {
+        lines.push(format!("prefix {prefix}"));
+    }
+    if !permissions.environment.is_empty() {
+        lines.push(format!("may read the environment variables {}", permissions.environment.join(", ")));
+    }
+    for mount in &permissions.mounts {
+        let verb = match mount.access {
+            Access::Read => "read",
+            Access::ReadWrite => "read and write",
+        };
+        let missing = if mount.host.is_dir() { "" } else { ", which is not there" };
+        lines.push(format!("may {verb} {} as {}{missing}", mount.host.display(), mount.guest));
+    }
+    if !granted.secrets.is_empty() {
+        lines.push(format!("must not tell the secrets {}", granted.secrets.join(", ")));
+    }
+    if !granted.config.is_empty() {
+        lines.push(format!("is configured by {}", granted.config.join(", ")));
+    }
+    if let Some(limit) = granted.rate_limit {
+        lines.push(format!("{limit} of each tool"));
+    }
+    let named = |(key, amount): (&str, Amount)| format!("{key} {amount}");
+    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(named));
+    for (tool, Different(limits)) in &granted.tools {
+        let limits: Vec<String> = limits.iter().copied().map(named).collect();
+        lines.push(format!("tool {tool}: {}", limits.join(", ")));
+    }
+    lines
+}
+
+fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,278 @@
+//! `toolbay new`: a plugin's project that builds at once. Everything it writes is in this program.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::ValueEnum;
+use include_dir::{Dir, DirEntry, include_dir};
+use toolbay_settings::project::{self, Project};
+use wit_parser::UnresolvedPackageGroup;
+
+use super::output::print;
+
+/// A language that plugins can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Language {
+    /// With the toolbay-plugin crate
+    Rust,
+    /// With componentize-qjs, from npm
+    Javascript,
+    /// With componentize-qjs, from npm
+    Typescript,
+    #[value(help = "With componentize-py, from PyPI")]
+    Python,
+    /// With the Go compiler
+    Go,
+    /// With zig cc or clang
+    C,
+    /// With zig c++ or clang
+    Cpp,
+    /// With the Zig compiler
+    Zig,
+}
+
+/// The contract, which every project has a copy of.
+const CONTRACT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
+
+/// What there is for one language.
+struct Kit {
+    /// What a project vendors as `toolbay/`.
+    sdk: Dir<'static>,
+    /// A project with the SDK.
+    template: Dir<'static>,
+    /// A project of plain WIT functions.
+    plain: Option<Dir<'static>>,
+}
+
+/// A kit of these folders. `tt`, because `include_dir` takes a literal token and nothing around it.
+macro_rules! kit {
+    ($sdk:tt, $template:tt) => {
+        Kit { sdk: include_dir!($sdk), template: include_dir!($template), plain: None }
+    };
+    ($sdk:tt, $template:tt, $plain:tt) => {
+        Kit { plain: Some(include_dir!($plain)), ..kit!($sdk, $template) }
+    };
+}
+
+static RUST: Kit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/template",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/rust/plain"
+);
+static JAVASCRIPT: Kit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/template",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/javascript/plain"
+);
+static TYPESCRIPT: Kit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/template",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/typescript/plain"
+);
+static PYTHON: Kit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/template",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/plain"
+);
+static GO: Kit =
+    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/go/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/go/template");
+static C: Kit = kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/c/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/template");
+static CPP: Kit =
+    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/template");
+static ZIG: Kit =
+    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template");
+
+/// What compilers and package clients leave in a folder, which is nobody's source.
+const LEFT_BEHIND: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
+
+impl Language {
+    fn kit(self) -> &'static Kit {
+        match self {
+            Self::Rust => &RUST,
+            Self::Javascript => &JAVASCRIPT,
+            Self::Typescript => &TYPESCRIPT,
+            Self::Python => &PYTHON,
+            Self::Go => &GO,
+            Self::C => &C,
+            Self::Cpp => &CPP,
+            Self::Zig => &ZIG,
+        }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Result<ExitCode> {
+    // `.` has no name of its own.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let name = absolute.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    check_name(name)?;
+    if plain {
+        check_wit_name(name)?;
+    }
+    let files = files(name, language, plain)?;
+    let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    if path.exists() && !is_empty() {
+        bail!("{} already exists and is not an empty folder", path.display());
+    }
+    for (file, content) in files {
+        let file = path.join(file);
+        let parent = file.parent().unwrap_or(path);
+        fs::create_dir_all(parent).with_context(|| format!("failed to create {}", parent.display()))?;
+        fs::write(&file, content).with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    let project = Project::read(path).map_err(anyhow::Error::msg)?;
+    print(&instructions(path, &project));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A name that every language can make its own of.
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    let words = name.split('-').all(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+    if letters && words && name.len() <= 40 {
+        return Ok(());
+    }
+    bail!(
+        "{name:?} is no name for a plugin: use small letters, digits and hyphens, each word beginning with a letter, such as my-weather"
+    )
+}
+
+/// A name that a WIT package can have as well.
+fn check_wit_name(name: &str) -> anyhow::Result<()> {
+    let text = format!("package local:{name}; world {name} {{}}");
+    match UnresolvedPackageGroup::parse("plugin.wit", &text) {
+        Ok(_) => Ok(()),
+        Err(_) => bail!("{name:?} is a word of WIT, which no package of plain functions can be called; try my-{name}"),
+    }
+}
+
+/// The files of a project, by their path in it.
+fn files(name: &str, language: Language, plain: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let kit = language.kit();
+    let Some(template) = (if plain { kit.plain.as_ref() } else { Some(&kit.template) }) else {
+        bail!("there is no plain form for {}: rust, javascript, typescript and python have one", language.name());
+    };
+    let mut files = Vec::new();
+    collect(template, template.path(), &mut files);
+    for (path, content) in &mut files {
+        *path = PathBuf::from(filled(&path.to_string_lossy(), name));
+        if let Ok(text) = std::str::from_utf8(content) {
+            *content = filled(text, name).into_bytes();
+        }
+    }
+    if !plain {
+        let mut shared = Vec::new();
+        collect(&kit.sdk, kit.sdk.path(), &mut shared);
+        files.extend(shared.into_iter().map(|(path, content)| (Path::new("toolbay").join(path), content)));
+        files.retain(|(path, _)| path != Path::new("toolbay/wit/plugin.wit"));
+        files.push((PathBuf::from("toolbay/wit/plugin.wit"), CONTRACT.into()));
+    }
+    Ok(files)
+}
+
+fn collect(dir: &Dir<'_>, root: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in dir.entries() {
+        let name = entry.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if LEFT_BEHIND.contains(&name) {
+            continue;
+        }
+        match entry {
+            DirEntry::Dir(dir) => collect(dir, root, files),
+            DirEntry::File(file) => {
+                let path = file.path().strip_prefix(root).unwrap_or(file.path());
+                files.push((path.to_owned(), file.contents().to_vec()));
+            }
+        }
+    }
+}
+
+fn filled(text: &str, name: &str) -> String {
+    text.replace("{{name}}", name).replace("{{ident}}", &name.replace('-', "_"))
+}
+
+fn instructions(path: &Path, project: &Project) -> String {
+    let mut out = format!("A plugin in {} is in {}. To build it:\n\n", project.language, path.display());
+    let _ = writeln!(out, "    cd {}", path.display());
+    for command in project.setup.iter().chain(&project.build) {
+        let _ = writeln!(out, "    {command}");
+    }
+    if !project.test.is_empty() {
+        let _ = writeln!(out, "\nto test it:\n");
+        for command in &project.test {
+            let _ = writeln!(out, "    {command}");
+        }
+    }
+    let _ = writeln!(out, "\nand to use it, copy it into the plugin folder:\n");
+    let copied = std::iter::once(&project.output).chain(&project.beside);
+    let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
+    let _ = writeln!(out, "    cp {} PLUGINS/", copied.join(" "));
+    let missing = project.missing();
+    if !missing.is_empty() {
+        let _ = writeln!(out, "\nBefore that, this machine needs:\n");
+        for what in missing {
+            let _ = writeln!(out, "    {what}");
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\n`toolbay dev --plugins PLUGINS {}`, from here, does all of it after each change of what `watch` in {} names,\n\
+         and makes the call that is there.",
+        path.display(),
+        project::FILE
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_a_project_that_is_whole() {
+        for language in Language::value_variants() {
+            let files = files("my-plugin", *language, false).unwrap();
+            let text = |name: &str| {
+                let found = files.iter().find(|(path, _)| path == Path::new(name));
+                String::from_utf8(found.unwrap_or_else(|| panic!("{language:?}: no {name}")).1.clone()).unwrap()
+            };
+            let project = Project::parse(&text("plugin.toml")).unwrap_or_else(|error| panic!("{language:?}: {error}"));
+            assert_eq!((project.name.as_str(), project.language), ("my-plugin", language.name()));
+            assert_eq!(project.example.unwrap().tool, "my_plugin_greet", "{language:?}");
+            assert!(!project.build.is_empty() && !project.watch.is_empty(), "{language:?}");
+            assert!(!project.test.is_empty() && !project.requires.is_empty(), "{language:?}");
+            text(".gitignore");
+            text("README.md");
+            assert_eq!(text("toolbay/wit/plugin.wit"), CONTRACT, "{language:?}");
+            for (path, content) in &files {
+                let content = String::from_utf8_lossy(content);
+                assert!(!content.contains("{{name}}") && !content.contains("{{ident}}"), "{language:?}: {path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_plain_form_is_for_those_that_have_one() {
+        for language in Language::value_variants() {
+            match files("my-plugin", *language, true) {
+                Ok(files) => assert!(files.iter().any(|(path, _)| path.ends_with("wit/my-plugin.wit")), "{language:?}"),
+                Err(error) => assert!(error.to_string().starts_with("there is no plain form for "), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_some_language_cannot_have_are_refused() {
+        for name in ["weather", "my-weather", "a1-b2"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "My-Weather", "my_weather", "-a", "a-", "1a", "a-1", "a b", "a.b"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

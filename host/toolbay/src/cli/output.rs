@@ -1,0 +1,13 @@
+//! What commands print: results to standard output, everything else to standard error.
+
+use std::io::Write as _;
+
+/// Prints to standard output. A reader that went away, as `head` does, is no error.
+pub(super) fn print(text: &str) {
+    drop(std::io::stdout().write_all(text.as_bytes()));
+}
+
+/// Prints one line to standard error.
+pub(super) fn complain(text: &str) {
+    drop(writeln!(std::io::stderr(), "toolbay: {text}"));
+}

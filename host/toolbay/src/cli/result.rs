@@ -1,0 +1,75 @@
+//! The result of a call, for a person or as JSON.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use serde_json::Value;
+use toolbay_mcp::{Revision, result_json};
+use toolbay_model::text::thousands;
+use toolbay_model::{Answer, Failure, LogLevel, Observer, Progress, Usage};
+
+use super::output::{complain, print};
+
+pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
+    let usage = answer.usage;
+    let failed = answer.result.is_err();
+    if let Err(Failure::UnknownTool(name)) = &answer.result {
+        complain(&format!("unknown tool {name:?}"));
+        return ExitCode::FAILURE;
+    }
+    match result_json(answer, Revision::NEWEST) {
+        Ok(result) if json => print(&format!("{result:#}\n")),
+        Ok(result) => {
+            print(&text(&result));
+            if let Some(usage) = usage {
+                complain(&used(usage));
+            }
+        }
+        Err(message) => complain(&message),
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// A result for a person: text as it is, everything else as one line that says what it is.
+fn text(result: &Value) -> String {
+    let mut out = String::new();
+    for block in result.get("content").and_then(Value::as_array).into_iter().flatten() {
+        let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
+        let _ = match member("type") {
+            "text" => writeln!(out, "{}", member("text")),
+            kind @ ("image" | "audio") => {
+                // Four characters of base64 are three bytes.
+                writeln!(
+                    out,
+                    "[{kind}, {}, {} bytes]",
+                    member("mimeType"),
+                    member("data").trim_end_matches('=').len() * 3 / 4
+                )
+            }
+            kind => writeln!(out, "[{kind}] {block}"),
+        };
+    }
+    out
+}
+
+fn used(usage: Usage) -> String {
+    let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
+    format!("{} fuel, {:.1} ms, {memory} of memory at most", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
+}
+
+/// Shows a tool's progress while it runs; its log messages are in the log.
+pub(super) struct Terminal;
+
+impl Observer for Terminal {
+    fn log(&self, _level: LogLevel, _message: &str) {}
+
+    fn progress(&self, progress: Progress) {
+        let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
+        complain(&format!("{}{total}{message}", progress.progress));
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}

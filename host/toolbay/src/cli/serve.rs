@@ -1,0 +1,54 @@
+//! `toolbay serve`: MCP over standard input and output or over HTTP, until the client or the operator ends it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use toolbay_mcp::{http, streams};
+
+use super::common::{Common, Listen, block_on};
+use super::signals::{self, Signals};
+use crate::config::Config;
+use crate::server::Server;
+
+pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
+    let config = common.configure(false, listen)?;
+    block_on(async {
+        let signals = Signals::listen().context("failed to listen for signals")?;
+        tokio::select! {
+            served = serve(config, &signals) => served?,
+            () = signals.hurry.cancelled() => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn serve(config: Config, signals: &Signals) -> anyhow::Result<()> {
+    let Some(address) = config.http.listen else {
+        tracing::info!(plugins = %config.plugins.display(), "serving on standard input and output");
+        let server = start(config)?;
+        let (reader, writer) = streams::standard();
+        let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
+        return ended.context("failed to read standard input");
+    };
+    // First of all: an address that is in use should not start anything.
+    let listener = http::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
+    tracing::info!(plugins = %config.plugins.display(), "serving over HTTP");
+    let server = start(config)?;
+    let reporting = Arc::clone(&server);
+    tokio::spawn(async move { reporting.report_useless_patterns().await });
+    server.serve_http(listener, signals.end.clone()).await
+}
+
+/// Starts a server that reports, at `SIGUSR1`, which limits would suit the plugins.
+fn start(config: Config) -> anyhow::Result<Arc<Server>> {
+    let server = Arc::new(Server::builder(config).start()?);
+    let reporting = Arc::downgrade(&server);
+    let report = move || {
+        if let Some(server) = reporting.upgrade() {
+            server.service().log_suggestions();
+        }
+    };
+    signals::on_report(report).context("failed to listen for signals")?;
+    Ok(server)
+}

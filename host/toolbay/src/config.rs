@@ -1,0 +1,491 @@
+//! The server's configuration: defaults, then `toolbay.toml`, then `TOOLBAY_*` variables, then flags.
+//!
+//! Merged once, before anything listens, and never changed.
+
+mod bounds;
+mod compile;
+mod describe;
+mod error;
+mod http;
+mod server;
+mod variables;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use toolbay_catalog::Rules;
+use toolbay_model::setting::positive;
+use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit};
+use toolbay_sandbox::{Compile, Settings};
+use toolbay_settings::toml_file;
+
+pub use self::compile::CompileConfig;
+pub use self::describe::Describe;
+pub use self::error::ConfigError;
+pub use self::http::{Http, OAuth, Token};
+pub use self::server::ServerConfig;
+use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
+use crate::breaker::BreakerRules;
+use crate::telemetry;
+
+/// The file that is read when `--config` names none and it exists.
+const FILE: &str = "toolbay.toml";
+
+/// The variable that names the plugin folder.
+const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
+
+/// Calls a minute of one client over HTTP, where nothing else is said.
+const CLIENT_CALLS: u32 = 600;
+
+/// Calls a minute of one tool over HTTP, where nothing else is said.
+const TOOL_CALLS: u32 = 120;
+
+/// Slots beyond the calls that admission lets in: for plugins that are being described.
+const SPARE_SLOTS: u32 = 16;
+
+/// Everything an operator can set for the server.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The plugin folder; a relative path starts at the configuration file.
+    pub plugins: PathBuf,
+    /// What is logged: a level, or `tracing` directives such as `toolbay=debug`.
+    #[serde(deserialize_with = "log_filter")]
+    pub log: String,
+    /// Tools in one page of `tools/list`.
+    #[serde(deserialize_with = "positive")]
+    pub page_size: usize,
+    /// Whether results carry `_meta["dev.toolbay/usage"]`.
+    pub usage: bool,
+    /// What the process as a whole may use.
+    pub server: ServerConfig,
+    /// The budget of a call where the plugin's grant says nothing.
+    pub limits: LimitsPatch,
+    /// What no grant goes beyond.
+    pub ceilings: LimitsPatch,
+    /// How often one client may call; absent is [`CLIENT_CALLS`] a minute over HTTP, and as often as it likes otherwise.
+    pub client_rate_limit: Option<RateLimit>,
+    /// How often one tool may be called, where its plugin's grant says nothing; absent is [`TOOL_CALLS`] a minute over
+    /// HTTP, and as often as anybody likes otherwise.
+    pub rate_limit: Option<RateLimit>,
+    /// When a plugin that crashes call after call rests.
+    pub breaker: BreakerRules,
+    /// What a plugin may use to list its tools.
+    pub describe: Describe,
+    /// What compiling a plugin may use, and where the result is kept.
+    pub compile: CompileConfig,
+    /// MCP over HTTP.
+    pub http: Http,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            plugins: PathBuf::from("plugins"),
+            log: "info".to_owned(),
+            page_size: 500,
+            usage: true,
+            server: ServerConfig::default(),
+            limits: LimitsPatch::default(),
+            ceilings: LimitsPatch::default(),
+            client_rate_limit: None,
+            rate_limit: None,
+            breaker: BreakerRules::default(),
+            describe: Describe::default(),
+            compile: CompileConfig::default(),
+            http: Http::default(),
+        }
+    }
+}
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--plugins`.
+    pub plugins: Option<PathBuf>,
+    /// `--log`.
+    pub log: Option<String>,
+    /// `--http`.
+    pub http: Option<SocketAddr>,
+    /// `--sse`.
+    pub sse: bool,
+}
+
+impl Config {
+    /// Merges all layers; `variables` are the process's environment.
+    ///
+    /// # Errors
+    ///
+    /// One line that says which file or variable is wrong, and what would be right.
+    pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        // Empty is how a shell says unset.
+        let variable = variables.iter().find(|(name, path)| name == CONFIG_VARIABLE && !path.is_empty());
+        let named = match (&flags.config, variable) {
+            (Some(path), _) => Some((path.clone(), "--config")),
+            (None, Some((_, path))) => Some((PathBuf::from(path), CONFIG_VARIABLE)),
+            (None, None) => None,
+        };
+        let (table, folder) = read_file(named)?;
+        Self::merge(table, &folder, &variables, flags)
+    }
+
+    /// Merges the file's table, whose relative paths start at `folder`, with what is above it.
+    fn merge(
+        mut table: toml::Table,
+        folder: &Path,
+        variables: &[(String, String)],
+        flags: &Flags,
+    ) -> Result<Self, ConfigError> {
+        for (name, value) in variables {
+            if name != CONFIG_VARIABLE {
+                let check = |text: &str| toml_file::read::<Self>(text).map(drop);
+                apply_variable(&mut table, name, value, check)?;
+            }
+        }
+        let mut config: Self = table.try_into().map_err(|error: toml::de::Error| {
+            ConfigError(format!("the configuration cannot be used: {}", error.message()))
+        })?;
+        let from_variable = variables.iter().any(|(name, _)| name == PLUGINS_VARIABLE);
+        if from_variable && config.plugins.as_os_str().is_empty() {
+            return Err(ConfigError(format!("{PLUGINS_VARIABLE} is empty; it must name a folder")));
+        }
+        if !from_variable && !config.plugins.as_os_str().is_empty() {
+            config.plugins = folder.join(&config.plugins);
+        }
+        if let Some(plugins) = &flags.plugins {
+            config.plugins.clone_from(plugins);
+        }
+        if let Some(log) = &flags.log {
+            telemetry::check(log).map_err(|why| ConfigError(format!("--log: {why}")))?;
+            config.log.clone_from(log);
+        }
+        if flags.http.is_some() {
+            config.http.listen = flags.http;
+        }
+        if flags.sse && config.http.listen.is_none() {
+            return Err(ConfigError("--sse is about HTTP: --http or http.listen says where to listen".to_owned()));
+        }
+        config.http.sse |= flags.sse;
+        if config.http.listen.is_some() {
+            // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
+            // operator's own.
+            config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
+            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS));
+        }
+        config.http.resolve(folder);
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What [`Config::load`] makes of a file of this text and these variables.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn of_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
+        Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags)
+    }
+
+    /// The rules for loading plugins.
+    pub fn rules(&self) -> Rules {
+        let (limits, ceiling) = self.in_force();
+        let describe = LimitsPatch {
+            fuel: Some(self.describe.fuel),
+            timeout: Some(self.describe.timeout),
+            ..LimitsPatch::default()
+        };
+        let (describe, _) = Limits::DEFAULT.with(&describe, &ceiling);
+        Rules {
+            limits,
+            ceiling,
+            describe,
+            rate_limit: self.rate_limit,
+            component: self.server.component,
+            tools: self.describe.tools,
+            schemas: self.describe.schemas,
+        }
+    }
+
+    /// How the protocol is served, whatever the transport.
+    pub(crate) fn protocol(&self) -> toolbay_mcp::Options {
+        toolbay_mcp::Options {
+            page_size: self.page_size,
+            usage: self.usage,
+            request: self.server.request,
+            grace: self.server.grace,
+            instructions: self.server.instructions.clone(),
+        }
+    }
+
+    /// What the sandbox is made by.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot find itself, to compile with.
+    pub fn sandbox(&self) -> std::io::Result<Settings> {
+        // On Linux this name is the running program even after it was replaced on disk.
+        let running = PathBuf::from("/proc/self/exe");
+        let compiler = if running.exists() { running } else { std::env::current_exe()? };
+        let slots = u32::try_from(self.server.calls).unwrap_or(u32::MAX).saturating_add(SPARE_SLOTS);
+        let (ceiling, _) = self.ceiling();
+        let CompileConfig { memory, cpu, timeout, .. } = self.compile;
+        Ok(Settings {
+            slots,
+            stack: self.server.stack,
+            ceiling,
+            compiler: Some(compiler),
+            compile: Compile { memory, cpu, timeout },
+            cache: self.compile.store(),
+        })
+    }
+
+    /// Remarks about limits of the server's own that its ceilings lowered.
+    pub fn clamps(&self) -> Vec<String> {
+        let (ceiling, above) = self.ceiling();
+        let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
+        above.iter().map(|clamp| format!("ceilings: {clamp}")).chain(clamps.iter().map(ToString::to_string)).collect()
+    }
+
+    /// The limits that apply where a grant says nothing, and what no grant goes beyond.
+    pub fn in_force(&self) -> (Limits, Limits) {
+        let (ceiling, _) = self.ceiling();
+        let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
+        (limits, ceiling)
+    }
+
+    /// What no grant goes beyond, and what of it was clamped itself.
+    fn ceiling(&self) -> (Limits, Vec<Clamp>) {
+        Limits::CEILING.with(&self.ceilings, &Limits::UTMOST)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        self.http.check().map_err(ConfigError)?;
+        if self.plugins.as_os_str().is_empty() {
+            return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
+        }
+        if self.plugins.is_file() {
+            let plugins = self.plugins.display();
+            return Err(ConfigError(format!("the plugin folder {plugins} is a file; name the folder that it is in")));
+        }
+        if !self.plugins.is_dir() {
+            return Err(ConfigError(format!(
+                "the plugin folder {} is not there; create it, or name another with --plugins",
+                self.plugins.display()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The file's table, checked, and the folder that its relative paths start from; `named` with what names it.
+fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), ConfigError> {
+    let (path, by) = match named {
+        Some((path, by)) => (path, format!(" ({by} names it)")),
+        None if Path::new(FILE).exists() => (PathBuf::from(FILE), String::new()),
+        None => return Ok((toml::Table::new(), PathBuf::new())),
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        ConfigError(match error.kind() {
+            io::ErrorKind::NotFound => format!("there is no file {name}{by}"),
+            io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
+            io::ErrorKind::InvalidData => format!("{name} is not UTF-8 text"),
+            kind => format!("{name} cannot be read: {kind}"),
+        })
+    })?;
+    Ok((parse_file(&name, &text)?, path.parent().map(Path::to_owned).unwrap_or_default()))
+}
+
+/// Once as what it means, for errors that name the line; once as what is merged.
+fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
+    toml_file::parse::<Config>(name, text).map_err(ConfigError)?;
+    toml_file::parse(name, text).map_err(ConfigError)
+}
+
+fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let filter = String::deserialize(deserializer)?;
+    telemetry::check(&filter).map_err(D::Error::custom)?;
+    Ok(filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytesize::ByteSize;
+
+    use super::*;
+
+    /// A folder with `plugins/` and a configuration file of this text in it.
+    fn load(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Config, String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("plugins")).unwrap();
+        let file = dir.path().join(FILE);
+        std::fs::write(&file, text).unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::load(&Flags { config: Some(file), ..flags }, variables)
+            .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+    }
+
+    #[test]
+    fn each_layer_wins_over_the_one_below() {
+        let text = "log = \"warn\"\npage_size = 7\n[limits]\nfuel = 1\ntimeout = \"1s\"";
+        let variables =
+            [("TOOLBAY_PAGE_SIZE", "8"), ("TOOLBAY_LIMITS_FUEL", "2"), ("TOOLBAY_LOG", "error"), ("PATH", "x")];
+        let flags = Flags { log: Some("debug".into()), ..Flags::default() };
+        let config = load(text, &variables, flags).unwrap();
+        assert_eq!((config.page_size, config.log.as_str()), (8, "debug"));
+        assert_eq!((config.limits.fuel, config.limits.timeout), (Some(2), Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn mistakes_name_their_place_and_what_would_be_right() {
+        let variable = |name, value| load("", &[(name, value)], Flags::default()).unwrap_err();
+        let file = |text| load(text, &[], Flags::default()).unwrap_err();
+        let said = [
+            file("page_sise = 1"),
+            file("[limits]\nfuel = \"a lot\""),
+            file("page_size = 0"),
+            file("[server]\nstack = \"1KiB\""),
+            file("[server]\ncalls = 5000"),
+            file("log = \"inof\""),
+            file("plugins = \"nowhere\""),
+            file("plugins = \"\""),
+            file("server = 7"),
+            file("[server]\nqueue = 9_000_000"),
+            file("[breaker]\nrest = \"500000years\""),
+            file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
+            variable("TOOLBAY_PAGE_SISE", "1"),
+            variable("TOOLBAY_A:B", "1"),
+            variable("TOOLBAY_LIMITS_FUEL", "a lot"),
+            variable("TOOLBAY_LIMITS_FUEL", "0"),
+            variable("TOOLBAY_LIMITS_MEMORY", "lots"),
+            variable("TOOLBAY_LOG", "loud"),
+            variable("TOOLBAY_USAGE", "yes"),
+            variable("TOOLBAY_PLUGINS", ""),
+            variable("TOOLBAY_LIMIT_TIMEOUT", "1s"),
+        ];
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        toolbay.toml:1:1: unknown key `page_sise`; did you mean `page_size`?
+        toolbay.toml:2:8: limits.fuel: expected a whole number of at least 1, not "a lot"
+        toolbay.toml:1:13: page_size: expected a whole number of at least 1, not 0
+        toolbay.toml:2:9: server.stack: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
+        toolbay.toml:2:9: server.calls: expected at most 4096, not 5000
+        toolbay.toml:1:7: log: "inof" is not a level; did you mean "info"?
+        the plugin folder nowhere is not there; create it, or name another with --plugins
+        plugins is empty; it must name a folder
+        toolbay.toml:1:10: server: expected a table, not 7
+        toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
+        toolbay.toml:2:8: breaker.rest: expected a duration of at most 1day, not "500000years"
+        toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1year, not "600years"
+        TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
+        TOOLBAY_A:B: unknown key `a:b`; the keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
+        TOOLBAY_LIMITS_FUEL: expected a whole number of at least 1, not "a lot"
+        TOOLBAY_LIMITS_FUEL: expected a whole number of at least 1, not 0
+        TOOLBAY_LIMITS_MEMORY: expected a size above 0 such as "64MiB", not "lots"
+        TOOLBAY_LOG: "loud" is not a level; the levels are off, error, warn, info, debug, trace
+        TOOLBAY_USAGE: expected true or false, not "yes"
+        TOOLBAY_PLUGINS is empty; it must name a folder
+        TOOLBAY_LIMIT_TIMEOUT is not a variable of Toolbay; did you mean TOOLBAY_LIMITS_TIMEOUT?
+        "#);
+    }
+
+    #[test]
+    fn zero_is_refused_where_nothing_would_work_and_taken_where_it_allows_none() {
+        let refused = [
+            ("limits", "fuel", "0"),
+            ("limits", "timeout", "\"0s\""),
+            ("limits", "memory", "0"),
+            ("limits", "table_elements", "0"),
+            ("limits", "instances", "0"),
+            ("limits", "memories", "0"),
+            ("limits", "transfer", "0"),
+            ("limits", "handles", "0"),
+            ("limits", "output", "\"0B\""),
+            ("limits", "output_items", "0"),
+            ("limits", "concurrency", "0"),
+            ("ceilings", "fuel", "0"),
+            ("server", "calls", "0"),
+            ("server", "client_calls", "0"),
+            ("server", "request", "0"),
+            ("server", "component", "0"),
+            ("server", "stack", "0"),
+            ("describe", "fuel", "0"),
+            ("describe", "timeout", "\"0s\""),
+            ("describe", "tools", "0"),
+            ("describe", "schemas", "0"),
+            ("compile", "memory", "0"),
+            ("compile", "cpu", "\"0s\""),
+            ("compile", "timeout", "\"0s\""),
+            ("compile", "store_size", "0"),
+            ("breaker", "rest", "\"0s\""),
+        ];
+        for (table, key, zero) in refused {
+            let error = load(&format!("[{table}]\n{key} = {zero}"), &[], Flags::default()).unwrap_err();
+            assert!(
+                error.starts_with(&format!("toolbay.toml:2:{}: {table}.{key}: expected ", key.len() + 4)),
+                "{error}"
+            );
+            let variable = format!("TOOLBAY_{table}_{key}").to_uppercase();
+            load("", &[(&variable, zero.trim_matches('"'))], Flags::default()).unwrap_err();
+        }
+        let taken = "[limits]\nrandom = 0\nstdio = 0\nlog = 0\n[server]\nqueue = 0\nqueue_wait = \"0s\"\ngrace = \"0s\"\n\
+                     [breaker]\ncrashes = 0\n[compile]\nstore = \"\"";
+        load(taken, &[], Flags::default()).unwrap();
+    }
+
+    #[test]
+    fn http_has_rates_unless_others_are_set() {
+        let per_minute = |calls| RateLimit::per_minute(calls);
+        let stdio = load("", &[], Flags::default()).unwrap();
+        assert_eq!((stdio.client_rate_limit, stdio.rate_limit), (None, None));
+        let http = "[http]\nlisten = \"127.0.0.1:0\"\n";
+        let config = load(http, &[], Flags::default()).unwrap();
+        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120)));
+        let own = format!("{http}[client_rate_limit]\ncalls = 7\nper = \"1m\"");
+        assert_eq!(load(&own, &[], Flags::default()).unwrap().client_rate_limit, per_minute(7));
+    }
+
+    #[test]
+    fn the_file_that_is_named_must_be_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        std::fs::write(dir.path().join("latin"), b"log = \"\xe9\"").unwrap();
+        let load = |flag: Option<String>, variable: String| {
+            let flags = Flags { config: flag.map(PathBuf::from), ..Flags::default() };
+            let error = Config::load(&flags, [(CONFIG_VARIABLE.to_owned(), variable)]).unwrap_err().to_string();
+            error.replace(&format!("{}/", dir.path().display()), "")
+        };
+        let said = [
+            load(Some(at("nope.toml")), String::new()),
+            load(None, at("nope.toml")),
+            load(None, dir.path().display().to_string() + "/."),
+            load(None, at("latin")),
+        ];
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        there is no file nope.toml (--config names it)
+        there is no file nope.toml (TOOLBAY_CONFIG names it)
+        . is a folder, not a file (TOOLBAY_CONFIG names it)
+        latin is not UTF-8 text
+        "#);
+    }
+
+    #[test]
+    fn ceilings_can_be_raised_and_lowered() {
+        let config =
+            load("[ceilings]\nmemory = \"2GiB\"\nfuel = 5\n[limits]\nmemory = \"9GiB\"", &[], Flags::default());
+        let config = config.unwrap();
+        let rules = config.rules();
+        assert_eq!(
+            (rules.ceiling.memory, rules.limits.memory, rules.limits.fuel),
+            (ByteSize::gib(2), ByteSize::gib(2), 5)
+        );
+        assert_eq!(config.clamps(), ["limits.memory = 9.0 GiB is above the server's ceiling; 2.0 GiB applies"]);
+    }
+}

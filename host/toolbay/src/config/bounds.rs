@@ -1,0 +1,12 @@
+//! Bounds that several tables share.
+
+use serde::Deserializer;
+use toolbay_model::setting::count;
+
+/// The most of anything that takes memory: calls that one client has running or waiting, connections, sessions.
+pub(super) const MANY: usize = 1_000_000;
+
+/// A number from 1 to [`MANY`].
+pub(super) fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    count(deserializer, 1, MANY)
+}

@@ -1,0 +1,76 @@
+//! `TOOLBAY_*` variables: a layer above the file.
+
+use toolbay_settings::toml_file::{Mistake, nearest};
+
+use super::error::ConfigError;
+
+/// What every variable of ours begins with.
+pub(super) const PREFIX: &str = "TOOLBAY_";
+
+/// `TOOLBAY_CONFIG` names the file; it is not a key in it.
+pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
+
+/// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
+const TABLES: [&str; 7] = ["server", "limits", "ceilings", "describe", "compile", "breaker", "http"];
+
+/// Puts `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` into the table.
+pub(super) fn apply_variable(
+    table: &mut toml::Table,
+    name: &str,
+    value: &str,
+    check: fn(&str) -> Result<(), Mistake>,
+) -> Result<(), ConfigError> {
+    let value_text = value;
+    let (section, key) = place(name);
+    let (key, text, value) = written(section, &key, value).map_err(|error| ConfigError(format!("{name}: {error}")))?;
+    // The place is the variable; a line and a column in it mean nothing.
+    check(&text).map_err(|mistake| {
+        ConfigError(match meant(name, value_text, check) {
+            Some(near) => format!("{name} is not a variable of Toolbay; did you mean {near}?"),
+            None => format!("{name}: {}", mistake.words),
+        })
+    })?;
+    let target = match section {
+        None => table,
+        Some(section) => {
+            let entry = table.entry(section).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            match entry {
+                toml::Value::Table(table) => table,
+                _ => return Err(ConfigError(format!("{name}: {section} is not a table in the configuration file"))),
+            }
+        }
+    };
+    target.insert(key, value);
+    Ok(())
+}
+
+/// The table and the key that a variable names.
+fn place(name: &str) -> (Option<&'static str>, String) {
+    let key = name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
+    let in_table =
+        |section: &'static str| Some((Some(section), key.strip_prefix(section)?.strip_prefix('_')?.to_owned()));
+    TABLES.into_iter().find_map(in_table).unwrap_or((None, key))
+}
+
+/// The key, the TOML text that a variable stands for, and its value.
+fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, String, toml::Value), toml::ser::Error> {
+    // `10` and `true` are themselves; anything else is text.
+    let literal = value.parse::<toml::Value>().ok().filter(|value| value.is_integer() || value.is_bool());
+    let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let mut alone = toml::Table::new();
+    alone.insert(key.to_owned(), value.clone());
+    if let Some(section) = section {
+        alone = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(alone))]);
+    }
+    Ok((key.to_owned(), toml::to_string(&alone)?, value))
+}
+
+/// The variable that `name` was most likely meant to be, where the slip is in the name of a table.
+fn meant(name: &str, value: &str, check: fn(&str) -> Result<(), Mistake>) -> Option<String> {
+    let (None, key) = place(name) else { return None };
+    let (table, rest) = key.split_once('_')?;
+    let table = nearest(table, &TABLES)?;
+    let (_, text, _) = written(Some(table), rest, value).ok()?;
+    let is_key = check(&text).err().is_none_or(|mistake| !mistake.words.starts_with("unknown key"));
+    is_key.then(|| format!("{PREFIX}{table}_{rest}").to_uppercase())
+}

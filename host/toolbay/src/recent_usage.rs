@@ -1,0 +1,121 @@
+//! What the calls of a plugin used lately, and which limits that suggests.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use toolbay_model::Usage;
+use toolbay_model::text::thousands;
+
+/// How many calls are remembered.
+const CALLS: usize = 1_000;
+
+/// How much more than the most that was used is suggested.
+const MARGIN: u64 = 2;
+
+/// What the last calls of one plugin used. A reloaded plugin has a new one.
+#[derive(Debug, Default)]
+pub(crate) struct RecentUsage {
+    calls: Mutex<VecDeque<Call>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    usage: Usage,
+    /// It met a limit, so it would have used more.
+    stopped: bool,
+}
+
+/// Limits that the last calls would have kept, with room to spare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Suggestion {
+    /// How many calls it is drawn from.
+    pub(crate) calls: usize,
+    /// How many of them met a limit.
+    pub(crate) stopped: usize,
+    /// See [`toolbay_model::Limits::fuel`].
+    pub(crate) fuel: u64,
+    /// See [`toolbay_model::Limits::timeout`].
+    pub(crate) timeout: Duration,
+    /// See [`toolbay_model::Limits::memory`].
+    pub(crate) memory: ByteSize,
+}
+
+impl RecentUsage {
+    /// Remembers a call; `stopped` says that it met a limit.
+    pub(crate) fn note(&self, usage: Usage, stopped: bool) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.len() == CALLS {
+            calls.pop_front();
+        }
+        calls.push_back(Call { usage, stopped });
+    }
+
+    /// Twice the most that one of the calls used, as round figures; none if there were no calls.
+    pub(crate) fn suggest(&self) -> Option<Suggestion> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = |of: fn(&Usage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
+        let wall = most(|usage| u64::try_from(usage.wall.as_millis()).unwrap_or(u64::MAX))?;
+        Some(Suggestion {
+            calls: calls.len(),
+            stopped: calls.iter().filter(|call| call.stopped).count(),
+            fuel: round(most(|usage| usage.fuel)?).max(1_000_000),
+            // Less than a second says more about the machine than about the plugin.
+            timeout: Duration::from_secs(round(wall).div_ceil(1_000).max(1)),
+            memory: ByteSize::mib(most(|usage| usage.memory)?.saturating_mul(MARGIN).div_ceil(1 << 20).max(1)),
+        })
+    }
+}
+
+/// So much more, in one significant digit.
+fn round(n: u64) -> u64 {
+    let wanted = n.saturating_mul(MARGIN);
+    let unit = 10_u64.saturating_pow(wanted.checked_ilog10().unwrap_or_default());
+    wanted.div_ceil(unit).saturating_mul(unit)
+}
+
+/// Ready for a grant.
+impl fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fuel = thousands(self.fuel).replace(',', "_");
+        let timeout = humantime::format_duration(self.timeout);
+        let memory = self.memory.as_u64() >> 20;
+        write!(f, "[limits] fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\"")?;
+        write!(f, " (twice the most of {} calls", self.calls)?;
+        match self.stopped {
+            0 => f.write_str(")"),
+            n => write!(f, "; {n} of them met a limit, and would have used more)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(fuel: u64, wall_ms: u64, memory: u64) -> Usage {
+        Usage { fuel, wall: Duration::from_millis(wall_ms), memory }
+    }
+
+    #[test]
+    fn the_most_of_the_last_calls_decides() {
+        let recent = RecentUsage::default();
+        assert_eq!(recent.suggest(), None);
+        recent.note(usage(123_456_789, 40, 3 << 20), false);
+        recent.note(usage(5, 2_400, 1), true);
+        assert_eq!(
+            recent.suggest().unwrap().to_string(),
+            "[limits] fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" (twice the most of 2 calls; 1 of them \
+             met a limit, and would have used more)"
+        );
+        for _ in 0..CALLS {
+            recent.note(usage(1, 1, 1), false);
+        }
+        assert_eq!(
+            recent.suggest().unwrap().to_string(),
+            "[limits] fuel = 1_000_000, timeout = \"1s\", memory = \"1MiB\" (twice the most of 1000 calls)"
+        );
+    }
+}

@@ -1,0 +1,309 @@
+//! A tool call from its name to its checked result: look up, validate, admit, run, validate.
+//!
+//! It is what the protocol calls its host, and knows neither JSON-RPC nor wasmtime.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
+use toolbay_mcp::{Call, Client, Host, Options, Page};
+use toolbay_model::text::line;
+use toolbay_model::{Answer, CallError, Failure, LogLevel, Observer, Output, Progress, Tool, Trace};
+use toolbay_sandbox::{Entry, Finished, Sandbox};
+use tracing::Instrument as _;
+
+use crate::activity::Activities;
+use crate::admission::{Admission, ClientPermits};
+use crate::breaker::BreakerRules;
+use crate::config::Config;
+use crate::share::Share;
+use crate::tally::Tally;
+
+/// How long a call of an unknown tool waits for the plugins that were there at start: it would fail otherwise.
+const FIRST_CALL: Duration = Duration::from_secs(10);
+
+/// How much of a failure goes into the log, in bytes: guests write these words.
+const LOGGED: usize = 1_000;
+
+/// Everything that a call needs. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Service {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    catalog: Catalog,
+    sandbox: Sandbox,
+    admission: Admission,
+    activities: Activities,
+    tally: Arc<Tally>,
+    breaker: BreakerRules,
+    options: Options,
+    /// How long the first `tools/list` waits for the plugins that were there at start.
+    first_list: Duration,
+}
+
+impl Service {
+    /// Puts the parts together.
+    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
+        let inner = Inner {
+            catalog,
+            sandbox,
+            admission: Admission::new(&config.server, config.client_rate_limit),
+            activities: Activities::default(),
+            tally: Arc::default(),
+            breaker: config.breaker,
+            options: config.protocol(),
+            first_list: config.server.first_list,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What is offered.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.inner.catalog
+    }
+
+    /// Where calls run.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.inner.sandbox
+    }
+
+    /// Who may run them now.
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.inner.admission
+    }
+
+    /// What became of the calls so far.
+    pub(crate) fn tally(&self) -> &Arc<Tally> {
+        &self.inner.tally
+    }
+
+    /// Makes a call for a client. The future must run on the guests' runtime; dropping it cancels the call.
+    pub(crate) async fn answer(&self, client: &ClientPermits, call: Call, observer: Arc<dyn Observer>) -> Answer {
+        let failed = |failure| Answer { result: Err(failure), usage: None };
+        let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&call.tool);
+        let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
+        let offer = snapshot.tools.get(&call.tool).filter(|_| call.permitted);
+        let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
+        // Nothing of the snapshot but this tool is needed from here on.
+        drop(snapshot);
+        let missing = |needed: &(&String, &Value)| !call.capabilities.contains_key(needed.0);
+        let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
+        if !missing.is_empty() {
+            return failed(Failure::MissingCapabilities(missing));
+        }
+        let arguments = Value::Object(call.arguments);
+        let violations = offer.definition.input.violations(&arguments);
+        if !violations.is_empty() {
+            return failed(Failure::InvalidArguments(violations));
+        }
+        let (plugin, name) = (&offer.plugin, &offer.definition.tool.name);
+        let (activity, environment) = (self.inner.activities.of(plugin), plugin.environment(name));
+        let concurrency = plugin.terms.environment.limits.concurrency;
+        let permit = match self.inner.admission.admit(client, &activity, name, concurrency).await {
+            Ok(permit) => permit,
+            Err(rejection) => return failed(Failure::Rejected(rejection)),
+        };
+        let Some(prepared) = &plugin.component.prepared else {
+            return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
+        };
+        // Written anew and not passed on as it came: what the guest reads is what was checked, even where keys were
+        // doubled.
+        let arguments = arguments.to_string();
+        let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer) });
+        let trace = call.trace.as_ref().map(child);
+        let span = match (&call.trace, &trace) {
+            (Some(parent), Some(own)) => {
+                tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span)
+            }
+            _ => tracing::Span::none(),
+        };
+        let entry = Entry { environment, trace: trace.as_ref(), observer };
+        let finished = self.inner.sandbox.call(prepared, entry, name, &arguments).instrument(span.clone()).await;
+        drop(permit);
+        activity.usage.note(finished.usage, matches!(finished.result, Err(CallError::Limit { .. })));
+        let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
+        if activity.breaker.note(crashed, self.inner.breaker) {
+            let BreakerRules { crashes, rest } = self.inner.breaker;
+            let rest = humantime::format_duration(rest);
+            tracing::warn!(plugin = plugin.id, "disabled for {rest} after {crashes} crashes in a row (breaker)");
+        }
+        let result = finished.result.and_then(|output| check_output(&offer, output));
+        let result = result.map_err(|error| own_limit(error, plugin, name));
+        let finished = Finished { result, ..finished };
+        span.in_scope(|| self.log_end(&offer, &finished));
+        Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
+    }
+
+    /// What the operator should know of a call that ended.
+    fn log_end(&self, offer: &Offer, finished: &Finished<Output>) {
+        let (plugin, tool, usage) = (&offer.plugin.id, &offer.tool.name, finished.usage);
+        for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
+            if !text.is_empty() {
+                tracing::debug!(plugin, tool, stream, text);
+            }
+        }
+        if finished.log_dropped > 0 {
+            let limit = offer.plugin.environment(&offer.definition.tool.name).limits.log.display().iec();
+            tracing::warn!(
+                plugin,
+                tool,
+                dropped = finished.log_dropped,
+                "dropped log messages beyond {limit} (limits.log)"
+            );
+        }
+        let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
+        let Err(error) = &finished.result else {
+            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "done");
+            return;
+        };
+        let said = line(&error.to_string(), LOGGED);
+        match error {
+            CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "{said}"),
+            CallError::Trap { .. } => {
+                // This one is counted when the answer is.
+                let traps = self.inner.tally.traps() + 1;
+                tracing::warn!(plugin, tool, wall_ms, traps, "crashed: {said}");
+            }
+            _ => tracing::info!(plugin, tool, wall_ms, "failed: {said}"),
+        }
+    }
+
+    /// Logs, for each plugin that was called, which limits its last calls would have kept.
+    pub(crate) fn log_suggestions(&self) {
+        let snapshot = self.inner.catalog.snapshot();
+        // A plugin has several tools, which are not beside each other.
+        let plugins: BTreeMap<&str, &Arc<Plugin>> =
+            snapshot.tools.values().map(|offer| (offer.plugin.id.as_str(), &offer.plugin)).collect();
+        for (plugin, suggestion) in
+            plugins.iter().filter_map(|(id, plugin)| Some((id, self.inner.activities.of(plugin).usage.suggest()?)))
+        {
+            tracing::info!(plugin, "suggested limits: {suggestion}");
+        }
+    }
+
+    async fn snapshot_within(&self, wait: Duration, ready: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let now = self.inner.catalog.snapshot();
+        if ready(&now) {
+            return now;
+        }
+        let waited = tokio::time::timeout(wait, self.inner.catalog.wait_for(ready)).await;
+        waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
+    }
+}
+
+impl Host for Service {
+    fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    fn listing(&self) -> u64 {
+        self.inner.catalog.snapshot().listing
+    }
+
+    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(async move {
+            let snapshot = self.inner.catalog.wait_for(|snapshot| snapshot.listing > listing).await;
+            Some(snapshot.listing).filter(|now| *now > listing)
+        })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.inner.catalog.snapshot().complete
+    }
+
+    fn complete(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
+            if !snapshot.complete {
+                let wait = humantime::format_duration(self.inner.first_list);
+                let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
+                tracing::warn!(
+                    loading,
+                    "answered tools/list while plugins were still loading, after {wait} (server.first_list)"
+                );
+            }
+        })
+    }
+
+    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
+        let snapshot = self.inner.catalog.snapshot();
+        let (tools, more) = snapshot.page(after, limit, visible);
+        Page { tools, more, listing: snapshot.listing }
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
+        self.inner.catalog.snapshot().tools.get(name).map(|offer| Arc::clone(&offer.tool))
+    }
+
+    fn client(&self) -> Arc<dyn Client> {
+        Arc::new(Share::new(self.clone()))
+    }
+
+    fn spawn(&self, work: BoxFuture<'static, ()>) {
+        self.inner.sandbox.spawn(work);
+    }
+}
+
+fn owned((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+/// A new span of the trace, for the call. Without random bytes the parent stands for it.
+fn child(parent: &Trace) -> Trace {
+    let mut id = [0; 8];
+    parent.child(if getrandom::fill(&mut id).is_ok() { id } else { [0; 8] })
+}
+
+/// A limit that is set for this tool alone is told by its own key.
+fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
+    match error {
+        CallError::Limit { limit, .. } if plugin.is_limit_of_tool(name, limit) => {
+            CallError::Limit { limit, tool: Some(name.to_owned()) }
+        }
+        error => error,
+    }
+}
+
+/// A tool with an output schema must return structured content that fits it.
+fn check_output(offer: &Offer, output: Output) -> Result<Output, CallError> {
+    let Some(schema) = &offer.definition.output else { return Ok(output) };
+    let Some(structured) = &output.structured else {
+        return Err(CallError::InvalidOutput("no structured content, which the tool's output schema asks for".into()));
+    };
+    let violations: Vec<String> = schema.violations(structured).iter().map(ToString::to_string).collect();
+    if violations.is_empty() { Ok(output) } else { Err(CallError::InvalidOutput(violations.join("; "))) }
+}
+
+/// Puts a guest's log lines into the host's log as well.
+struct Logged {
+    inner: Arc<dyn Observer>,
+    offer: Arc<Offer>,
+}
+
+impl Observer for Logged {
+    fn log(&self, level: LogLevel, message: &str) {
+        let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
+        match level {
+            LogLevel::Debug => tracing::debug!(plugin, tool, "{message}"),
+            LogLevel::Info | LogLevel::Notice => tracing::info!(plugin, tool, "{message}"),
+            LogLevel::Warning => tracing::warn!(plugin, tool, "{message}"),
+            LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
+                tracing::error!(plugin, tool, "{message}");
+            }
+        }
+        self.inner.log(level, message);
+    }
+
+    fn progress(&self, progress: Progress) {
+        self.inner.progress(progress);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.inner.cancelled()
+    }
+}

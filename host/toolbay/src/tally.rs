@@ -1,0 +1,117 @@
+//! Counts what became of calls since the start, for the log: a few atomics, no lock.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use toolbay_model::ErrorKind;
+
+/// What became of calls since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    fine: AtomicU64,
+    failed: [AtomicU64; ErrorKind::ALL.len()],
+    crashes: AtomicU64,
+}
+
+/// A call that is not counted yet: it is when this is dropped, whatever ends it.
+#[derive(Debug)]
+pub(crate) struct Uncounted {
+    tally: Arc<Tally>,
+    tool: String,
+    ended: bool,
+}
+
+impl Tally {
+    /// A call of `tool` begins.
+    pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> Uncounted {
+        Uncounted { tally: Arc::clone(self), tool: tool.to_owned(), ended: false }
+    }
+
+    fn of(&self, kind: ErrorKind) -> Option<&AtomicU64> {
+        self.failed.get(ErrorKind::ALL.iter().position(|known| *known == kind)?)
+    }
+
+    fn count(&self, kind: ErrorKind) -> u64 {
+        self.of(kind).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// How many guests have crashed.
+    pub(crate) fn traps(&self) -> u64 {
+        self.of(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// Puts the counts into the log.
+    pub(crate) fn log(&self) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (fine, crashes) = (read(&self.fine), read(&self.crashes));
+        let (mut kinds, mut failed, mut cancelled) = (String::new(), 0, 0);
+        for (kind, count) in ErrorKind::ALL.iter().zip(&self.failed) {
+            let count = read(count);
+            if *kind == ErrorKind::Cancelled {
+                cancelled = count;
+                continue;
+            }
+            failed += count;
+            if count > 0 {
+                let _ = write!(kinds, "{}{kind} {count}", if kinds.is_empty() { "" } else { ", " });
+            }
+        }
+        let calls = fine + failed + cancelled + crashes;
+        tracing::info!(calls, fine, failed, kinds, cancelled, crashes, "ended");
+    }
+}
+
+impl Uncounted {
+    /// The call ended: well, or for a reason of this kind.
+    pub(crate) fn end(&mut self, kind: Option<ErrorKind>) {
+        self.ended = true;
+        match kind {
+            None => drop(self.tally.fine.fetch_add(1, Ordering::Relaxed)),
+            Some(kind) => drop(self.tally.count(kind)),
+        }
+    }
+}
+
+impl Drop for Uncounted {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        // Whoever contains the panic cannot tell which call it was; here both are known.
+        if std::thread::panicking() {
+            let crashes = self.tally.crashes.fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::error!(tool = self.tool, crashes, "a call ended by a fault of the server");
+        } else {
+            self.tally.count(ErrorKind::Cancelled);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn every_end_is_counted_once() {
+        let tally = Arc::<Tally>::default();
+        tally.begin("a").end(None);
+        for count in 1..=2 {
+            tally.begin("a").end(Some(ErrorKind::Trap));
+            assert_eq!(tally.traps(), count);
+        }
+        tally.begin("a").end(Some(ErrorKind::Fuel));
+        drop(tally.begin("a"));
+        let crash = catch_unwind(AssertUnwindSafe(|| {
+            let _running = tally.begin("a");
+            panic!("a fault");
+        }));
+        assert!(crash.is_err());
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let failed: u64 = tally.failed.iter().map(read).sum();
+        assert_eq!((read(&tally.fine), failed, read(&tally.crashes)), (1, 4, 1));
+        assert_eq!(tally.of(ErrorKind::Cancelled).map(read), Some(1));
+    }
+}

@@ -1,0 +1,118 @@
+//! Logs: to standard error, never to standard output, which belongs to the protocol.
+
+use std::io::{IsTerminal as _, stderr};
+
+use toolbay_settings::toml_file::nearest;
+use tracing_subscriber::EnvFilter;
+
+/// What can be logged, from nothing to everything.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// The crates that Toolbay consists of.
+const CRATES: [&str; 6] =
+    ["toolbay", "toolbay_catalog", "toolbay_mcp", "toolbay_sandbox", "toolbay_schema", "toolbay_settings"];
+
+/// What the watcher says of its own housekeeping is for nobody who has not asked for it.
+const QUIET: [&str; 1] = ["notify=error"];
+
+/// Whether `filter` can be read.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn check(filter: &str) -> Result<(), String> {
+    directives(filter).map(|_| ())
+}
+
+fn directives(filter: &str) -> Result<EnvFilter, String> {
+    let wrong = |error| format!("{filter:?} is not a log filter: {error}");
+    let mut directives = EnvFilter::try_new(in_full(filter)?).map_err(wrong)?;
+    if !filter.contains("notify") {
+        for quiet in QUIET {
+            directives = directives.add_directive(quiet.parse().map_err(wrong)?);
+        }
+    }
+    Ok(directives)
+}
+
+/// The directives that `filter` stands for: a level alone is about Toolbay, and
+/// what the libraries in it do is for whoever asks for that.
+fn in_full(filter: &str) -> Result<String, String> {
+    let filter = filter.trim();
+    if filter.is_empty() {
+        return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
+    }
+    if LEVELS.contains(&filter) {
+        let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
+        let ours = CRATES.map(|name| format!("{name}={filter}")).join(",");
+        return Ok(format!("{ours},{others}"));
+    }
+    // What stands in the brackets of a span may have commas and signs of equality of its own.
+    if !filter.contains('[') {
+        for directive in filter.split(',').map(str::trim) {
+            // Read as the name of a target, a level with a slip in it would turn all logs off.
+            let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
+            if !LEVELS.contains(&level) {
+                return Err(match nearest(level, &LEVELS) {
+                    Some(near) => format!("{level:?} is not a level; did you mean {near:?}?"),
+                    None => format!("{level:?} is not a level; the levels are {}", LEVELS.join(", ")),
+                });
+            }
+        }
+    }
+    Ok(filter.to_owned())
+}
+
+/// Starts logging what `filter` says: a level, or directives such as `toolbay=debug,warn`.
+///
+/// # Errors
+///
+/// The filter cannot be read.
+pub(crate) fn init(filter: &str) -> Result<(), String> {
+    // Fails only when a test has set one before.
+    drop(
+        tracing_subscriber::fmt()
+            .with_env_filter(directives(filter)?)
+            .with_writer(stderr)
+            .with_ansi(stderr().is_terminal())
+            .with_target(false)
+            .try_init(),
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_alone_is_about_toolbay() {
+        for (level, full) in [
+            ("debug", "toolbay=debug,warn"),
+            ("warn", "toolbay=warn,warn"),
+            ("error", "toolbay=error,error"),
+            ("off", "toolbay=off,off"),
+        ] {
+            assert_eq!(in_full(level).unwrap(), full);
+        }
+        let full = ["toolbay=debug,warn", "info,wasmtime=trace", "toolbay::mcp=trace", "toolbay[span{a=1}]=info"];
+        for filter in full {
+            assert_eq!(in_full(filter).unwrap(), filter);
+            check(filter).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused_with_the_nearest() {
+        let said = ["inof", "", "loud", "toolbay=debgu", "wran,toolbay=debug", "toolbay", "toolbay[=info"];
+        insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
+        "inof" is not a level; did you mean "info"?
+        it is empty; the levels are off, error, warn, info, debug, trace
+        "loud" is not a level; the levels are off, error, warn, info, debug, trace
+        "debgu" is not a level; did you mean "debug"?
+        "wran" is not a level; did you mean "warn"?
+        "toolbay" is not a level; the levels are off, error, warn, info, debug, trace
+        "toolbay[=info" is not a log filter: invalid filter directive
+        "#);
+    }
+}

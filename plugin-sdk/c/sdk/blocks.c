@@ -1,0 +1,17 @@
+/* What the kinds of content block are called. */
+
+#include "internal.h"
+
+/* A kind without a case is an error, whatever the project asks of its compiler. */
+#pragma GCC diagnostic error "-Wswitch"
+
+block_names toolbay_block_names(toolbay_block_kind kind) {
+    switch (kind) {
+    case TOOLBAY_BLOCK_TEXT: return (block_names){"text", "text"};
+    case TOOLBAY_BLOCK_IMAGE: return (block_names){"image", "image"};
+    case TOOLBAY_BLOCK_AUDIO: return (block_names){"audio", "audio"};
+    case TOOLBAY_BLOCK_LINK: return (block_names){"resource-link", "resource_link"};
+    case TOOLBAY_BLOCK_RESOURCE: return (block_names){"embedded-resource", "resource"};
+    }
+    toolbay_panic("there is no block of kind %d", (int)kind);
+}

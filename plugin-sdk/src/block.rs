@@ -1,0 +1,139 @@
+//! The kinds of content block, and what each looks like in the contract.
+//!
+//! A new kind begins as a variant of [`Block`]. The compiler then asks for the
+//! rest: an arm in the `match` below, which uses every field of the variant.
+
+use crate::bindings::toolbay::plugin::types;
+
+/// A content block, with the fields that its kind has.
+pub(crate) enum Block {
+    Text(String),
+    Image(Media),
+    Audio(Media),
+    ResourceLink(Link),
+    EmbeddedResource(Embedded),
+}
+
+/// A picture or a sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Media {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mime_type: String,
+}
+
+/// A resource that the client can fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) uri: String,
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) mime_type: Option<String>,
+    /// In bytes.
+    pub(crate) size: Option<u64>,
+}
+
+/// A resource that comes with the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Embedded {
+    pub(crate) uri: String,
+    pub(crate) body: Body,
+    pub(crate) mime_type: Option<String>,
+}
+
+/// What an embedded resource holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Block> for types::Content {
+    fn from(block: Block) -> Self {
+        match block {
+            Block::Text(text) => Self { text: Some(text), ..empty("text") },
+            Block::Image(Media { bytes, mime_type }) => {
+                Self { data: Some(bytes), mime_type: Some(mime_type), ..empty("image") }
+            }
+            Block::Audio(Media { bytes, mime_type }) => {
+                Self { data: Some(bytes), mime_type: Some(mime_type), ..empty("audio") }
+            }
+            Block::ResourceLink(Link { uri, name, title, description, mime_type, size }) => {
+                let (uri, name) = (Some(uri), Some(name));
+                Self { uri, name, title, description, mime_type, size, ..empty("resource-link") }
+            }
+            Block::EmbeddedResource(Embedded { uri, body, mime_type }) => {
+                let (text, data) = match body {
+                    Body::Text(text) => (Some(text), None),
+                    Body::Bytes(bytes) => (None, Some(bytes)),
+                };
+                Self { uri: Some(uri), text, data, mime_type, ..empty("embedded-resource") }
+            }
+        }
+    }
+}
+
+fn empty(kind: &str) -> types::Content {
+    types::Content {
+        kind: kind.to_owned(),
+        text: None,
+        data: None,
+        mime_type: None,
+        uri: None,
+        name: None,
+        title: None,
+        description: None,
+        size: None,
+        audience: Vec::new(),
+        priority: None,
+        last_modified: None,
+        members: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_the_fields_of_its_kind_and_no_other() {
+        let media = || Media { bytes: vec![1], mime_type: "a/b".to_owned() };
+        let embedded = |body| Block::EmbeddedResource(Embedded { uri: "c:".to_owned(), body, mime_type: None });
+        let link = Link {
+            uri: "c:".to_owned(),
+            name: "n".to_owned(),
+            title: Some("t".to_owned()),
+            description: Some("d".to_owned()),
+            mime_type: Some("a/b".to_owned()),
+            size: Some(2),
+        };
+        let said = |text: &str| Some(text.to_owned());
+        let data = || Some(vec![1]);
+        let (uri, mime_type) = (said("c:"), said("a/b"));
+        let cases = [
+            (Block::Text("x".to_owned()), types::Content { text: said("x"), ..empty("text") }),
+            (Block::Image(media()), types::Content { data: data(), mime_type: mime_type.clone(), ..empty("image") }),
+            (Block::Audio(media()), types::Content { data: data(), mime_type: mime_type.clone(), ..empty("audio") }),
+            (
+                Block::ResourceLink(link),
+                types::Content {
+                    uri: uri.clone(),
+                    name: said("n"),
+                    title: said("t"),
+                    description: said("d"),
+                    mime_type,
+                    size: Some(2),
+                    ..empty("resource-link")
+                },
+            ),
+            (
+                embedded(Body::Text("x".to_owned())),
+                types::Content { uri: uri.clone(), text: said("x"), ..empty("embedded-resource") },
+            ),
+            (embedded(Body::Bytes(vec![1])), types::Content { uri, data: data(), ..empty("embedded-resource") }),
+        ];
+        for (block, expected) in cases {
+            assert_eq!(types::Content::from(block), expected);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How long after its cancellation a guest is gone.
+//!
+//! From outside this is seen by a plugin that may run one call at a time: a second call waits for the end of the first,
+//! and its answer says that the first is no more. And by the processor time that the server uses from then on.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::vitals::vitals;
+use toolbay_testkit::{Connection, Mailbox};
+
+use crate::fairness::pause;
+use crate::row::{Row, Target};
+
+/// How long a guest may stay.
+const TARGET: Duration = Duration::from_millis(5);
+
+/// How often each is measured in a round.
+const TIMES: u32 = 10;
+
+/// For how long the server is watched afterwards.
+const AFTERWARDS: Duration = Duration::from_millis(200);
+
+/// The call that waits for its turn.
+const NEXT: &str = "alone.edition";
+
+/// Measures guests that are at different things when they are cancelled.
+pub(crate) fn measure(connection: &Connection, rounds: u32) -> Result<Vec<Row>> {
+    let mailbox = connection.mailbox();
+    let mut idle = Latencies::new()?;
+    for _ in 0..rounds * TIMES {
+        let began = Instant::now();
+        idle.add(mailbox.ask(NEXT, &json!({}))?.at - began);
+    }
+    let mut rows = Vec::new();
+    let guests = [
+        ("spin", "computing"),
+        ("clock", "asking for the time"),
+        ("random", "asking for random bytes"),
+        ("sleep", "sleeping"),
+    ];
+    for (tool, words) in guests {
+        let (mut gone, mut cpu) = (Latencies::new()?, Latencies::new()?);
+        for n in 0..rounds * TIMES {
+            gone.add(cancelled(connection, &mailbox, tool, n)?);
+            let before = vitals(connection.pid())?.cpu;
+            pause(AFTERWARDS);
+            cpu.add(vitals(connection.pid())?.cpu.saturating_sub(before));
+        }
+        rows.push(Row::new(
+            format!("{words}, cancelled → the next call is answered"),
+            gone,
+            Some(&idle),
+            Target::Over(TARGET),
+        ));
+        let what = format!("{words}, cancelled: processor time in the next {} ms", AFTERWARDS.as_millis());
+        rows.push(Row::new(what, cpu, None, Target::Within(Duration::from_millis(10))));
+    }
+    Ok(rows)
+}
+
+/// From the cancellation of a running guest to the answer of the one that waits for its end.
+fn cancelled(connection: &Connection, mailbox: &Mailbox<'_>, tool: &str, n: u32) -> Result<Duration> {
+    let first = mailbox.call_with_progress(&format!("alone.{tool}"), &json!({}))?;
+    mailbox.begun(first)?;
+    let next = mailbox.call(NEXT, &json!({}))?;
+    // The guest is well under way, at another point each time, and the next call has arrived.
+    pause(Duration::from_millis(10) + Duration::from_micros(u64::from(n) * 317 % 5000));
+    ensure!(mailbox.next(Instant::now()).is_none(), "two calls ran at once, or a guest ended by itself");
+    let began = Instant::now();
+    connection.cancel(first)?;
+    let answer = mailbox.answer(next)?;
+    ensure!(answer.what.is_ok_and(|result| result.get("isError").is_none()), "the next call failed");
+    Ok(answer.at - began)
+}

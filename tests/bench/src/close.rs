@@ -1,0 +1,98 @@
+//! How long after the client has gone the server is gone as well.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::{Toolbay, message, revision};
+
+use crate::row::{Row, Target};
+use crate::stage::Stage;
+
+/// How much longer than an idle server one with guests may take.
+const TARGET: Duration = Duration::from_millis(5);
+
+/// How often each is measured in a round.
+const TIMES: u32 = 3;
+
+/// Guests that run when the client goes.
+const GUESTS: u64 = 2;
+
+/// Measures a server without guests, and with guests that are at different things.
+pub(crate) fn measure(stage: &Stage, rounds: u32) -> Result<Vec<Row>> {
+    let idle = repeated(stage, None, rounds)?;
+    let mut rows = Vec::new();
+    for (tool, words) in [("spin", "computing"), ("random", "asking for random bytes"), ("sleep", "sleeping")] {
+        let took = repeated(stage, Some(tool), rounds)?;
+        let what = format!("client gone, {GUESTS} guests {words} → server gone");
+        rows.push(Row::new(what, took, Some(&idle), Target::Over(TARGET)));
+    }
+    rows.insert(0, Row::new("client gone, idle → server gone", idle, None, Target::None));
+    Ok(rows)
+}
+
+fn repeated(stage: &Stage, tool: Option<&str>, rounds: u32) -> Result<Latencies> {
+    let mut latencies = Latencies::new()?;
+    for _ in 0..rounds * TIMES {
+        latencies.add(once(stage, tool)?);
+    }
+    Ok(latencies)
+}
+
+/// A client that goes without a word, as one that is killed does: both ends of the connection close.
+fn once(stage: &Stage, tool: Option<&str>) -> Result<Duration> {
+    let mut conversation = Conversation::begin(stage)?;
+    conversation.says(&message::request(0, "initialize", &message::hello(revision::SESSION)))?;
+    conversation.hears(|message| message.get("id").is_some_and(|id| id == 0))?;
+    conversation.says(&message::notification("notifications/initialized", &json!({})))?;
+    for id in 1..=GUESTS {
+        let Some(tool) = tool else { break };
+        let params = message::call(&format!("burner.{tool}"), &json!({}), Some(id));
+        conversation.says(&message::request(id, "tools/call", &params))?;
+        conversation.hears(|message| message.pointer("/params/progressToken").is_some_and(|token| *token == id))?;
+    }
+    let Conversation { mut server, input, output } = conversation;
+    let began = Instant::now();
+    drop((input, output));
+    server.wait().context("failed to wait for the server")?;
+    Ok(began.elapsed())
+}
+
+/// A client on one thread, which can close what it reads from: the kit's client has a thread that reads to the end.
+struct Conversation {
+    server: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Conversation {
+    fn begin(stage: &Stage) -> Result<Self> {
+        let (mut command, _) = Toolbay::new(&stage.folder).args(["serve"]).into_parts();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut server = command.spawn().context("failed to start the server")?;
+        let input = server.stdin.take().context("no standard input")?;
+        let output = BufReader::new(server.stdout.take().context("no standard output")?);
+        Ok(Self { server, input, output })
+    }
+
+    fn says(&mut self, message: &Value) -> Result<()> {
+        writeln!(self.input, "{message}").context("the server has gone")
+    }
+
+    /// Waits for a message that fits.
+    fn hears(&mut self, fits: impl Fn(&Value) -> bool) -> Result<()> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            ensure!(self.output.read_line(&mut line)? > 0, "the server has ended");
+            let message = message::read(line.trim_end().as_bytes())?;
+            ensure!(message.get("error").is_none(), "the server answered with an error: {message}");
+            if fits(&message) {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Light calls and pings, on an idle server and beside guests that burn.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use serde_json::json;
+use toolbay_testkit::latency::Latencies;
+use toolbay_testkit::vitals::vitals;
+use toolbay_testkit::{Connection, DEADLINE, Event, Mailbox};
+
+use crate::row::{Row, Target};
+
+/// What burns, in words, and how slow a light call beside it may be at most.
+const BURNERS: [(&str, &str, Duration); 3] = [
+    ("spin", "computing", Duration::from_millis(10)),
+    ("clock", "asking for the time", Duration::from_millis(25)),
+    ("random", "asking for random bytes", Duration::from_millis(25)),
+];
+
+/// How many burn at once.
+const CROWDS: [usize; 2] = [2, 8];
+
+/// How much slower than on an idle server a light call may be.
+const TIMES: f64 = 3.0;
+
+/// A light call every two milliseconds, and a ping every two, in turn.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// What the light call sends and gets back.
+const TEXT: &str = "sixty-four bytes of text, which is about what many a tool says..";
+
+/// Light calls and pings.
+struct Light {
+    echo: Latencies,
+    ping: Latencies,
+}
+
+/// Light calls beside so many of one kind.
+struct Case {
+    what: Option<(&'static str, &'static str, Duration)>,
+    crowd: usize,
+    light: Light,
+}
+
+/// Measures everything `rounds` times, each time one after the other, so that whatever else the machine does meets all.
+pub(crate) fn measure(connection: &Connection, rounds: u32, time: Duration) -> Result<Vec<Row>> {
+    let mut cases = vec![Case { what: None, crowd: 0, light: Light::new()? }];
+    for burner in BURNERS {
+        for crowd in CROWDS {
+            cases.push(Case { what: Some(burner), crowd, light: Light::new()? });
+        }
+    }
+    for _ in 0..rounds {
+        for case in &mut cases {
+            let burning = Burning::begin(connection, case.what.map_or("", |(tool, ..)| tool), case.crowd)?;
+            case.light.measure(connection, time)?;
+            burning.end()?;
+        }
+    }
+    rows(cases)
+}
+
+fn rows(cases: Vec<Case>) -> Result<Vec<Row>> {
+    let mut cases = cases.into_iter();
+    let Some(Case { light: idle, .. }) = cases.next() else { bail!("nothing was measured") };
+    let mut rows = vec![
+        Row::new("echo, idle", idle.echo.clone(), None, Target::None),
+        Row::new("ping, idle", idle.ping.clone(), None, Target::None),
+    ];
+    for Case { what, crowd, light } in cases {
+        let Some((_, words, most)) = what else { continue };
+        let target = Target::Beside(TIMES, most);
+        rows.push(Row::new(format!("echo beside {crowd} guests {words}"), light.echo, Some(&idle.echo), target));
+        rows.push(Row::new(format!("ping beside {crowd} guests {words}"), light.ping, Some(&idle.ping), Target::None));
+    }
+    Ok(rows)
+}
+
+impl Light {
+    fn new() -> Result<Self> {
+        Ok(Self { echo: Latencies::new()?, ping: Latencies::new()? })
+    }
+
+    /// Sends by the clock, whether the one before has been answered or not: a slow answer must not spare the server
+    /// the next ones.
+    fn measure(&mut self, connection: &Connection, time: Duration) -> Result<()> {
+        let (mailbox, end) = (connection.mailbox(), Instant::now() + time);
+        let (mut due, mut turn, mut open) = (Instant::now(), true, HashMap::new());
+        while due < end || !open.is_empty() {
+            let now = Instant::now();
+            if now >= due && due < end {
+                let sent = Instant::now();
+                let id = if turn {
+                    mailbox.call("light.echo", &json!({"text": TEXT}))?
+                } else {
+                    mailbox.request("ping", &json!({}))?
+                };
+                open.insert(id, (turn, sent));
+                turn = !turn;
+                due += EVERY;
+                continue;
+            }
+            let wait = if due < end { due } else { now + DEADLINE };
+            match mailbox.next(wait) {
+                Some(Event::Answer(id, answer)) => {
+                    let Some((echo, sent)) = open.remove(&id) else { continue };
+                    let latencies = if echo { &mut self.echo } else { &mut self.ping };
+                    latencies.add(answer.at - sent);
+                    let well = answer.what.is_ok_and(|result| result.get("isError").is_none());
+                    ensure!(well, "a light call failed");
+                }
+                Some(Event::Gone) => bail!("the server has ended"),
+                Some(Event::Progress(_)) => {}
+                None => ensure!(due < end, "light calls were not answered within {} s", DEADLINE.as_secs()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Guests that burn until they are cancelled.
+struct Burning<'a> {
+    connection: &'a Connection,
+    calls: Vec<u64>,
+    /// Where their answers would come.
+    mailbox: Mailbox<'a>,
+}
+
+impl<'a> Burning<'a> {
+    fn begin(connection: &'a Connection, tool: &str, crowd: usize) -> Result<Self> {
+        let (mailbox, mut calls) = (connection.mailbox(), Vec::new());
+        for _ in 0..crowd {
+            let call = mailbox.call_with_progress(&format!("burner.{tool}"), &json!({}))?;
+            mailbox.begun(call)?;
+            calls.push(call);
+        }
+        Ok(Self { connection, calls, mailbox })
+    }
+
+    /// Cancels them, and waits until the server rests, so that the next case finds it idle.
+    fn end(self) -> Result<()> {
+        ensure!(self.mailbox.next(Instant::now()).is_none(), "a guest that should burn was answered");
+        for call in self.calls {
+            self.connection.cancel(call)?;
+        }
+        let cpu = || Ok::<_, anyhow::Error>(vitals(self.connection.pid())?.cpu);
+        let deadline = Instant::now() + DEADLINE;
+        let mut before = cpu()?;
+        loop {
+            pause(Duration::from_millis(100));
+            let now = cpu()?;
+            if now.saturating_sub(before) <= Duration::from_millis(10) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "guests that were cancelled go on burning");
+            before = now;
+        }
+    }
+}
+
+/// Lets time pass in which something is or is not done.
+#[expect(clippy::disallowed_methods, reason = "what is measured is what happens in a stretch of time")]
+pub(crate) fn pause(time: Duration) {
+    std::thread::sleep(time);
+}

@@ -1,0 +1,126 @@
+//! `cargo xtask bench`: what the real server does, measured from outside. Nothing here passes or fails.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+
+mod budget;
+mod cancel;
+mod close;
+mod fairness;
+mod row;
+mod stage;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anstream::{eprintln, println};
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use serde_json::json;
+use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::{Connection, DEADLINE, Log, Toolbay, Unclaimed, revision, terminal, vitals};
+
+use self::row::Row;
+use self::stage::Stage;
+
+/// Measure the real server from outside.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+/// What to measure.
+#[derive(Subcommand)]
+enum Bench {
+    /// How fast light calls are beside guests that burn, and how soon those are gone that must end
+    Fairness(Options),
+}
+
+/// How to measure.
+#[derive(Args)]
+struct Options {
+    /// Measure the server as it is meant to be used, not as the tests use it
+    #[arg(long)]
+    release: bool,
+    /// Measure this server and build none
+    #[arg(long, value_name = "PATH", conflicts_with = "release")]
+    server: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// How often everything is measured, one after the other
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// For how long light calls are measured beside each kind of burner, in each round
+    #[arg(long, default_value = "4s", value_parser = humantime::parse_duration, value_name = "DURATION")]
+    beside: Duration,
+}
+
+fn main() -> ExitCode {
+    let Cli { bench: Bench::Fairness(options) } = Cli::parse();
+    match fairness(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{} {error:#}", terminal::red("error:"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn fairness(options: &Options) -> Result<()> {
+    let profile = if options.release { Profile::Release } else { Profile::Dev };
+    let stage = Stage::set(&Builder::new(&Workspace::load()?).with_server(options.server.as_deref(), profile)?)?;
+    let load = vitals::load_average()?;
+    let rows = measure(&stage, options)?;
+    let built_as = options.server.as_ref().map_or_else(|| profile.to_string(), |server| server.display().to_string());
+    let cores = std::thread::available_parallelism().context("how many cores are there?")?;
+    if options.json {
+        let rows: Vec<_> = rows.iter().map(Row::json).collect();
+        let machine = json!({"cores": cores, "load_before": load, "profile": built_as});
+        println!("{:#}", json!({"machine": machine, "rounds": options.rounds, "rows": rows}));
+    } else {
+        println!("{}", row::table(&rows));
+        println!(
+            "{cores} cores, load {load} before, {} build, {} rounds, {} beside each kind of burner in each",
+            built_as,
+            options.rounds,
+            humantime::format_duration(options.beside),
+        );
+    }
+    Ok(())
+}
+
+fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {
+    let (log, (command, _)) = (Log::default(), Toolbay::new(&stage.folder).args(["serve"]).into_parts());
+    let connection = Connection::start(command, Unclaimed::Judged, log.hear())?;
+    let mut rows = Vec::new();
+    let mut measure = || -> Result<()> {
+        connection.initialize(revision::SESSION)?;
+        stage::all_listed(&connection)?;
+        say("light calls beside burners");
+        rows.extend(fairness::measure(&connection, options.rounds, options.beside)?);
+        say("budgets");
+        rows.extend(budget::measure(&connection, options.rounds)?);
+        say("cancellation");
+        rows.extend(cancel::measure(&connection, options.rounds)?);
+        Ok(())
+    };
+    if let Err(error) = measure() {
+        return Err(error.context(format!("the server's log ends:\n{}", log.tail(30))));
+    }
+    if let Some(fault) = connection.books().faults().first.first() {
+        anyhow::bail!("the server did what it should not: {fault}");
+    }
+    connection.end(DEADLINE)?;
+    say("closed connections");
+    rows.extend(close::measure(stage, options.rounds)?);
+    Ok(rows)
+}
+
+/// What is being measured. Standard output is for what came of it.
+fn say(what: &str) {
+    eprintln!("{}", terminal::dim(format!("measuring {what} …")));
+}

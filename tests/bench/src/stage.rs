@@ -1,0 +1,54 @@
+//! What is in the folder while the server is measured.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use toolbay_testkit::build::Built;
+use toolbay_testkit::{Connection, DEADLINE, Folder, Program};
+
+/// The fuel of `spin` in the plugin `budget`: some ten milliseconds.
+pub(crate) const FUEL: u64 = 200_000_000;
+
+/// The deadline of everything in the plugin `late`, in milliseconds.
+pub(crate) const DEADLINE_MS: u64 = 100;
+
+/// All that may be granted: for what must not end by itself.
+const ENDLESS: &str = "fuel = 1_000_000_000_000\ntimeout = \"10m\"\n";
+
+/// The plugins: their ids, the guests that they are, and their limits.
+fn plugins() -> [(&'static str, &'static str, String); 5] {
+    [
+        ("light", "hostile", String::new()),
+        ("burner", "restless", ENDLESS.to_owned()),
+        ("alone", "restless", format!("concurrency = 1\n{ENDLESS}")),
+        ("budget", "restless", format!("{ENDLESS}\n[tools.spin.limits]\nfuel = {FUEL}\n")),
+        ("late", "restless", format!("fuel = 1_000_000_000_000\ntimeout = \"{DEADLINE_MS}ms\"\n")),
+    ]
+}
+
+/// A folder for a server, and what belongs to it.
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+}
+
+impl Stage {
+    /// Makes the folder.
+    pub(crate) fn set(built: &Built) -> Result<Self> {
+        let root = Folder::make(&Program::new(&built.server), "toolbay-bench-")?;
+        let folder = root.plugins();
+        for (id, guest, limits) in plugins() {
+            let from = built.guests.join(guest).with_extension("wasm");
+            let to = folder.join(id).with_extension("wasm");
+            fs::copy(&from, &to).with_context(|| format!("failed to copy {} to {}", from.display(), to.display()))?;
+            fs::write(folder.join(id).with_extension("toml"), format!("prefix = \"{id}\"\n\n[limits]\n{limits}"))
+                .with_context(|| format!("failed to write the grant of {id}"))?;
+        }
+        Ok(Self { folder: root })
+    }
+}
+
+/// Waits until everything that is in the folder has been loaded.
+pub(crate) fn all_listed(connection: &Connection) -> Result<()> {
+    let loaded = |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}.")));
+    connection.until_listed(DEADLINE, |tools| plugins().iter().all(|(id, ..)| loaded(tools, id))).map(drop)
+}

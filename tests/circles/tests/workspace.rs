@@ -1,0 +1,50 @@
+//! No crate of the workspace has a circle.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by it")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use circles::{Unit, circles};
+use serde_json::Value;
+
+/// The crates that still have circles.
+const STILL: [&str; 5] = ["toolbay", "toolbay-plugin", "toolbay-soak", "toolbay-testkit", "xtask"];
+
+/// The root files of what the crates of the workspace consist of, with the name of the crate; tests are left out.
+fn roots() -> Vec<(String, PathBuf)> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = cargo.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut roots = Vec::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        for target in package["targets"].as_array().unwrap() {
+            let is_of = |kind: &Value| ["test", "bench", "example", "custom-build"].iter().any(|other| kind == other);
+            if !target["kind"].as_array().unwrap().iter().any(is_of) {
+                let name = package["name"].as_str().unwrap().to_owned();
+                roots.push((name, target["src_path"].as_str().unwrap().into()));
+            }
+        }
+    }
+    roots
+}
+
+#[test]
+fn no_crate_has_a_circle() {
+    let roots = roots();
+    assert!(roots.len() > 10, "{roots:?}");
+    let mut said = Vec::new();
+    for (name, root) in &roots {
+        for unit in [Unit::File, Unit::Folder] {
+            said.extend(circles(root, unit).unwrap().into_iter().map(|circle| (name.as_str(), circle)));
+        }
+    }
+    for name in STILL {
+        assert!(said.iter().any(|(of, _)| *of == name), "{name} has no circle any more: take it off the list");
+    }
+    let new: Vec<String> =
+        said.iter().filter(|(of, _)| !STILL.contains(of)).map(|(of, circle)| format!("{of}: {circle}")).collect();
+    assert!(new.is_empty(), "\n{}", new.join("\n\n"));
+}

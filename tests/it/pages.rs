@@ -1,0 +1,125 @@
+//! What readers copy from the pages is read by the same code that reads their files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toolbay::{Config, Flags};
+use toolbay_catalog::Grant;
+use toolbay_testkit::markdown::{Block, blocks};
+
+/// What the TOML on a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Toml {
+    /// `toolbay.toml`.
+    Config,
+    /// `<plugin>.toml`.
+    Grant,
+    /// Another program's.
+    Foreign,
+}
+
+/// The pages that have TOML on them.
+const TOML: [(&str, Toml); 7] = [
+    ("README.md", Toml::Foreign),
+    ("docs/src/clients.md", Toml::Foreign),
+    ("docs/src/configuration.md", Toml::Config),
+    ("docs/src/grants.md", Toml::Grant),
+    ("docs/src/http.md", Toml::Config),
+    ("docs/src/plain-functions.md", Toml::Grant),
+    ("plugin-sdk/README.md", Toml::Foreign),
+];
+
+/// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate (`plugin-sdk/src/test.rs`).
+const COMPILED: [&str; 3] = ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md"];
+
+fn root() -> PathBuf {
+    // The nearest folder above that has the book.
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().find(|folder| folder.join("docs/book.toml").is_file()).unwrap().to_owned()
+}
+
+/// The pages of the book and the README files, seen from the root.
+fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_owned(), "plugin-sdk/README.md".to_owned()];
+    for entry in fs::read_dir(root().join("docs/src")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+            pages.push(format!("docs/src/{name}"));
+        }
+    }
+    pages
+}
+
+/// Gives each block in a language to `check`, and fails with everything that it says; returns how many there were.
+fn each(language: &str, mut check: impl FnMut(&str, &Block) -> Result<(), String>) -> usize {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for page in pages() {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
+        for block in blocks(&text).into_iter().filter(|block| block.language() == language) {
+            count += 1;
+            if let Err(why) = check(&page, &block) {
+                wrong.push(format!("{page}:{}: {why}", block.line));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    count
+}
+
+fn config(text: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("toolbay.toml");
+    fs::write(&file, text).unwrap();
+    let flags = Flags { config: Some(file), ..Flags::default() };
+    Config::load(&flags, []).map(drop).map_err(|error| error.to_string())
+}
+
+#[test]
+fn toml_is_a_configuration_or_a_grant() {
+    let count = each("toml", |page, block| {
+        let kind = TOML.iter().find(|(name, _)| *name == page).map(|(_, kind)| kind);
+        match kind {
+            Some(Toml::Config) => config(&block.text),
+            Some(Toml::Grant) => Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop),
+            Some(Toml::Foreign) => block.text.parse::<toml::Table>().map(drop).map_err(|error| error.to_string()),
+            None => Err("no rule for TOML on this page: add the page to `TOML` in the test".to_owned()),
+        }
+    });
+    assert!(count >= TOML.len(), "{count} blocks");
+}
+
+#[test]
+fn a_mistake_on_a_page_would_be_found() {
+    assert!(config("[limits]\ntimeuot = \"1s\"\n").unwrap_err().contains("timeuot"));
+    assert!(Grant::parse("plugin.toml", "prefxi = \"a\"\n", Path::new("")).is_err());
+}
+
+#[test]
+fn json_is_json() {
+    let count = each("json", |_, block| {
+        // Where messages follow each other, one a line.
+        let whole = serde_json::from_str::<serde_json::Value>(&block.text).map(drop);
+        let lines =
+            || block.text.lines().try_for_each(|line| serde_json::from_str::<serde_json::Value>(line).map(drop));
+        whole.or_else(|error| lines().map_err(|_| error)).map_err(|error| error.to_string())
+    });
+    assert!(count > 0);
+}
+
+#[test]
+fn rust_is_compiled_or_says_that_it_is_not() {
+    let count = each("rust", |page, block| {
+        let is_marked = block.labels.iter().any(|label| label == "ignore");
+        if COMPILED.contains(&page) || is_marked {
+            Ok(())
+        } else {
+            Err("nothing compiles this: label it `rust,ignore`".to_owned())
+        }
+    });
+    assert!(count > 0);
+}
+
+#[test]
+fn every_block_names_its_language() {
+    each("", |_, _| Err("a block without a language: `text` is one".to_owned()));
+}

@@ -1,0 +1,266 @@
+//! Changes one plugin file again and again, and sees to it that each change has the effect that it should.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use fastrand::Rng;
+use toolbay_testkit::Mailbox;
+
+use crate::Soak;
+use crate::caller::{judge_slot, slot_said};
+use crate::editions::{Editions, is_odd};
+use crate::files::{Files, pause};
+use crate::log::Log;
+use crate::slot::Slot;
+
+/// How long a change may take to have its effect before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a change is looked for of which nobody is told.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What the file of a slot is made of.
+pub(crate) enum Source<'a> {
+    /// The guest `restless`.
+    Editions(&'a Editions),
+    /// One plugin, always the same.
+    Always(Vec<u8>),
+}
+
+/// One slot's file, and who changes it.
+pub(crate) struct Churner<'a> {
+    soak: &'a Soak<'a>,
+    mailbox: Mailbox<'a>,
+    random: Rng,
+    slot: &'a Slot,
+    source: Source<'a>,
+    files: &'a Files,
+    /// What is in the folder.
+    edition: u64,
+    /// `config.note` in the grant.
+    note: u64,
+}
+
+impl<'a> Churner<'a> {
+    pub(crate) fn new(soak: &'a Soak<'a>, slot: &'a Slot, source: Source<'a>, files: &'a Files, seed: u64) -> Self {
+        let (mailbox, random) = (soak.connection.mailbox(), Rng::with_seed(seed));
+        Self { soak, mailbox, random, slot, source, files, edition: 0, note: 0 }
+    }
+
+    /// Changes the file until the soak ends.
+    pub(crate) fn run(mut self) -> Result<()> {
+        while !self.soak.is_over() {
+            let changed = match (&self.source, self.random.u8(..10)) {
+                (_, 0..=1) => self.remove_and_bring_back(),
+                (_, 2) => self.break_and_mend(),
+                (_, 3) => self.leave_half_and_mend(),
+                (_, 4) => self.break_grant_and_mend(),
+                (Source::Editions(_), 5) => self.change_grant(),
+                (Source::Editions(_), _) => self.replace(),
+                (Source::Always(_), _) => self.remove_and_bring_back(),
+            };
+            changed.with_context(|| format!("a change of {} was lost", self.slot.id))?;
+        }
+        self.restore().with_context(|| format!("{} could not be put back as it was", self.slot.id))
+    }
+
+    /// Puts back what was there in the beginning, so that the server should hold what it held then.
+    fn restore(&mut self) -> Result<()> {
+        (self.edition, self.note) = (0, 0);
+        self.slot.may_say(None);
+        self.files.remove(&self.file(), &mut self.random)?;
+        self.until_listed_tool(&self.slot.tool, false)?;
+        self.slot.says(None);
+        let (grant, name) = (self.grant(), self.grant_file());
+        self.files.put(&name, grant.as_bytes(), &mut self.random)?;
+        self.slot.may_say(Some(self.says()));
+        self.put_file()?;
+        self.until_listed_tool(&self.slot.tool, true)?;
+        self.slot.says(Some(self.says()));
+        Ok(())
+    }
+
+    /// Another edition takes the place of the one that is there.
+    fn replace(&mut self) -> Result<()> {
+        let Source::Editions(editions) = self.source else { return self.put_file() };
+        let before = self.edition;
+        self.edition = editions.other_than(before, &mut self.random);
+        let said = Some(self.says());
+        self.slot.may_say(said.clone());
+        self.put_file()?;
+        let began = Instant::now();
+        self.until_answered()?;
+        self.slot.says(said);
+        if is_odd(before) != is_odd(self.edition) {
+            self.until_listed("odd", is_odd(self.edition))?;
+        }
+        self.soak.counts.reload("replaced", began.elapsed());
+        Ok(())
+    }
+
+    /// What was there comes again, after something that was refused.
+    fn mend(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let loaded = |log: &Log| log.loaded(self.slot.id);
+        let before = self.soak.log.read(loaded);
+        self.files.put(name, bytes, &mut self.random)?;
+        let began = Instant::now();
+        let mended = self.soak.log.wait_until(PATIENCE, |log| loaded(log) > before);
+        ensure!(mended, "{name} was not loaded again");
+        self.soak.counts.reload("mended", began.elapsed());
+        self.still_answered()
+    }
+
+    fn remove_and_bring_back(&mut self) -> Result<()> {
+        self.slot.may_say(None);
+        self.files.remove(&self.file(), &mut self.random)?;
+        let began = Instant::now();
+        self.until_listed_tool(&self.slot.tool, false)?;
+        self.slot.says(None);
+        self.soak.counts.reload("removed", began.elapsed());
+        let said = Some(self.says());
+        self.slot.may_say(said.clone());
+        self.put_file()?;
+        let began = Instant::now();
+        self.until_listed_tool(&self.slot.tool, true)?;
+        self.slot.says(said);
+        self.soak.counts.reload("returned", began.elapsed());
+        Ok(())
+    }
+
+    /// Something that is no plugin comes: what was there goes on serving.
+    fn break_and_mend(&mut self) -> Result<()> {
+        let refused = self.refused();
+        self.files.put_wrong(&self.file(), &mut self.random)?;
+        self.until_refused(refused)?;
+        if self.random.bool() {
+            return self.replace();
+        }
+        let (name, bytes) = (self.file(), self.bytes());
+        self.mend(&name, &bytes)
+    }
+
+    /// Half a file comes, and later all of one.
+    fn leave_half_and_mend(&mut self) -> Result<()> {
+        let bytes = self.bytes();
+        self.files.put_half(&self.file(), &bytes, &mut self.random)?;
+        pause(Duration::from_millis(self.random.u64(..100)));
+        self.still_answered()?;
+        self.replace()
+    }
+
+    /// A grant with a mistake comes: what was there goes on serving.
+    fn break_grant_and_mend(&mut self) -> Result<()> {
+        let refused = self.refused();
+        let (grant, name) = (self.grant(), self.grant_file());
+        self.files.put(&name, format!("kernel = true\n{grant}").as_bytes(), &mut self.random)?;
+        self.until_refused(refused)?;
+        self.mend(&name, grant.as_bytes())
+    }
+
+    fn change_grant(&mut self) -> Result<()> {
+        self.note += 1;
+        let said = Some(self.says());
+        self.slot.may_say(said.clone());
+        let (grant, name) = (self.grant(), self.grant_file());
+        self.files.put(&name, grant.as_bytes(), &mut self.random)?;
+        let began = Instant::now();
+        self.until_answered()?;
+        self.slot.says(said);
+        self.soak.counts.reload("grant changed", began.elapsed());
+        Ok(())
+    }
+
+    fn put_file(&mut self) -> Result<()> {
+        let bytes = self.bytes();
+        self.files.put(&self.file(), &bytes, &mut self.random)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        match &self.source {
+            Source::Editions(editions) => editions.file(self.edition),
+            Source::Always(bytes) => bytes.clone(),
+        }
+    }
+
+    fn file(&self) -> String {
+        format!("{}.wasm", self.slot.id)
+    }
+
+    fn grant_file(&self) -> String {
+        format!("{}.toml", self.slot.id)
+    }
+
+    fn grant(&self) -> String {
+        grant(self.slot.id, &note(self.note))
+    }
+
+    /// What the slot's tool answers when everything is as it should be.
+    fn says(&self) -> String {
+        match self.source {
+            Source::Editions(_) => Editions::says(self.edition, &note(self.note)),
+            Source::Always(_) => crate::SLUG.to_owned(),
+        }
+    }
+
+    /// Asks until the answer is what it should become.
+    fn until_answered(&self) -> Result<()> {
+        let (said, deadline) = (Some(self.says()), Instant::now() + PATIENCE);
+        while self.asked()? != said {
+            ensure!(Instant::now() < deadline, "{} never answered {said:?}", self.slot.tool);
+            pause(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Sees that what was there goes on serving.
+    fn still_answered(&self) -> Result<()> {
+        let (said, asked) = (Some(self.says()), self.asked()?);
+        ensure!(asked == said, "{} answered {asked:?}, not {said:?}", self.slot.tool);
+        Ok(())
+    }
+
+    /// What the slot's tool answers now; an answer that it cannot give is an error.
+    fn asked(&self) -> Result<crate::slot::Said> {
+        let since = self.slot.step();
+        let answer = self.mailbox.ask(&self.slot.tool, &self.slot.arguments)?.what;
+        self.soak.counts.call(&crate::counts::kind(&answer));
+        if let Err(fault) = judge_slot(self.slot, since, &answer) {
+            bail!("{fault}");
+        }
+        Ok(slot_said(&answer).flatten())
+    }
+
+    /// Waits until a client has been told that the list of tools changed, and has seen that it did.
+    fn until_listed(&self, tool: &str, there: bool) -> Result<()> {
+        self.until_listed_tool(&format!("{}.{tool}", self.slot.id), there)
+    }
+
+    fn until_listed_tool(&self, tool: &str, there: bool) -> Result<()> {
+        let listed = self.soak.listed.wait_until(PATIENCE, |tools| tools.contains(tool) == there);
+        ensure!(listed, "no list_changed led to a list {} {tool}", if there { "with" } else { "without" });
+        Ok(())
+    }
+
+    fn refused(&self) -> u64 {
+        self.soak.log.read(|log| log.refused(self.slot.id))
+    }
+
+    /// Waits until the log says that the file was refused, and sees that the one before it goes on serving.
+    fn until_refused(&self, before: u64) -> Result<()> {
+        let began = Instant::now();
+        let refused = self.soak.log.wait_until(PATIENCE, |log| log.refused(self.slot.id) > before);
+        ensure!(refused, "{} was not refused", self.slot.id);
+        self.soak.counts.reload("refused", began.elapsed());
+        self.still_answered()
+    }
+}
+
+/// A slot's grant.
+pub(crate) fn grant(prefix: &str, note: &str) -> String {
+    format!("prefix = \"{prefix}\"\n\n[config]\nnote = \"{note}\"\n")
+}
+
+/// The number that tells one grant from another.
+pub(crate) fn note(number: u64) -> String {
+    format!("note-{number}")
+}

@@ -1,0 +1,153 @@
+//! The ways in which files come into a folder, and leave it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// How a file comes.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// It is written over what is there, at once.
+    Copied,
+    /// It is written over what is there, in pieces, with pauses.
+    Slowly,
+    /// It is written beside, in the folder, and renamed.
+    Renamed,
+    /// It is written elsewhere and moved over what is there.
+    Moved,
+    /// It is a link to a file elsewhere, moved over what is there.
+    Linked,
+}
+
+/// What is no plugin, and says so to whoever reads it.
+const WRONG: [&[u8]; 4] = [
+    b"<!doctype html><title>404 Not Found</title>",
+    b"\0asm\x01\0\0\0",
+    b"\0asm\x0d\0\x01\0\xff\xff\xff\xff\xff\xff",
+    b"#!/bin/sh\nexit 1\n",
+];
+
+/// The plugin folder, and a place beside it from which files are moved there.
+pub(crate) struct Files {
+    folder: PathBuf,
+    beside: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn new(folder: &Path, beside: &Path) -> Self {
+        Self { folder: folder.to_owned(), beside: beside.to_owned() }
+    }
+
+    /// Puts a file into the folder in any way there is.
+    pub(crate) fn put(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
+        // Half a component is seen to be one. Half a grant may be a grant, and is taken for what it says.
+        let ways: &[Way] = if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+            &[Way::Renamed, Way::Moved, Way::Linked]
+        } else {
+            &[Way::Renamed, Way::Moved, Way::Linked, Way::Copied, Way::Slowly]
+        };
+        let way = random.choice(ways).copied().unwrap_or(Way::Renamed);
+        self.put_in(way, name, bytes, random).with_context(|| format!("failed to put {name}: {way:?}"))
+    }
+
+    fn put_in(&self, way: Way, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> io::Result<()> {
+        let (to, part) = (self.folder.join(name), self.folder.join(format!("{name}.part")));
+        let (elsewhere, linked) = (self.beside.join(name), fs::read_link(&to));
+        match way {
+            // Through a link, another file would be written than the one in the folder.
+            Way::Copied | Way::Slowly if linked.is_ok() => fs::remove_file(&to)?,
+            _ => {}
+        }
+        match way {
+            Way::Copied => fs::write(&to, bytes)?,
+            Way::Slowly => {
+                let mut file = fs::File::create(&to)?;
+                for piece in bytes.chunks(bytes.len().div_ceil(3).max(1)) {
+                    file.write_all(piece)?;
+                    pause(Duration::from_millis(random.u64(..30)));
+                }
+            }
+            Way::Renamed => {
+                fs::write(&part, bytes)?;
+                fs::rename(&part, &to)?;
+            }
+            Way::Moved => {
+                fs::write(&elsewhere, bytes)?;
+                fs::rename(&elsewhere, &to)?;
+            }
+            Way::Linked => {
+                // What a link leads to never changes: a new link leads elsewhere.
+                let target = self.beside.join(format!("{:x}", random.u64(..)));
+                fs::write(&target, bytes)?;
+                symlink(&target, &elsewhere)?;
+                fs::rename(&elsewhere, &to)?;
+            }
+        }
+        if let Ok(target) = linked {
+            fs::remove_file(target)?;
+        }
+        Ok(())
+    }
+
+    /// Puts something there that is no plugin.
+    pub(crate) fn put_wrong(&self, name: &str, random: &mut fastrand::Rng) -> Result<()> {
+        self.put(name, random.choice(WRONG).unwrap_or_default(), random)
+    }
+
+    /// Leaves a file that ends in the middle, as a copy that was broken off does.
+    pub(crate) fn put_half(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
+        let half = bytes.get(..random.usize(..bytes.len().max(1))).unwrap_or_default();
+        self.put_in(Way::Copied, name, half, random).with_context(|| format!("failed to put half of {name}"))
+    }
+
+    /// Takes a file away: deletes it, or moves it out of sight.
+    pub(crate) fn remove(&self, name: &str, random: &mut fastrand::Rng) -> Result<()> {
+        let (file, elsewhere) = (self.folder.join(name), self.beside.join(name));
+        let mut remove = || {
+            let linked = fs::read_link(&file);
+            if random.bool() {
+                fs::remove_file(&file)?;
+            } else {
+                fs::rename(&file, &elsewhere)?;
+                fs::remove_file(&elsewhere)?;
+            }
+            linked.map_or(Ok(()), fs::remove_file)
+        };
+        remove().with_context(|| format!("failed to remove {name}"))
+    }
+}
+
+/// Lets time pass, as people and programs do who work on files.
+#[expect(clippy::disallowed_methods, reason = "a change of a file is what others wait for; nothing announces it")]
+pub(crate) fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_brings_the_same_bytes_whatever_was_there() {
+        let root = tempfile::tempdir().unwrap();
+        let (folder, beside) = (root.path().join("folder"), root.path().join("beside"));
+        fs::create_dir(&folder).unwrap();
+        fs::create_dir(&beside).unwrap();
+        let (files, mut random) = (Files::new(&folder, &beside), fastrand::Rng::with_seed(1));
+        for n in 0..50_u8 {
+            files.put("a.wasm", &[n; 10], &mut random).unwrap();
+            assert_eq!(fs::read(folder.join("a.wasm")).unwrap(), [n; 10]);
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        }
+        files.put_half("a.wasm", b"0123456789", &mut random).unwrap();
+        assert!(fs::metadata(folder.join("a.wasm")).unwrap().len() < 10);
+        files.remove("a.wasm", &mut random).unwrap();
+        for left in [&folder, &beside] {
+            assert_eq!(fs::read_dir(left).unwrap().count(), 0);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is in the folder when a soak begins.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use toolbay_testkit::build::Built;
+use toolbay_testkit::{Folder, Program};
+
+use crate::SLUG;
+use crate::churn::{Source, grant, note};
+use crate::editions::Editions;
+use crate::files::Files;
+use crate::slot::Slot;
+
+/// Sample plugins that stay as they are.
+const STEADY: [&str; 4] = ["calculator", "chart", "qr", "time"];
+
+/// The sample plugin that comes and goes.
+const SAMPLE: &str = "text";
+
+/// The guest whose editions replace one another.
+const RESTLESS: &str = "restless";
+
+/// Plugins of that guest that are replaced.
+const CHANGING: [&str; 3] = ["a", "b", "c"];
+
+/// Small limits, so that thousands of calls can meet them; a small store, so that it must make room; a short rest.
+const CONFIG: &str = r#"
+[compile]
+store_size = "48MiB"
+
+[breaker]
+crashes = 5
+rest = "300ms"
+"#;
+
+/// Guests that misbehave: the plugin, the guest, and the plugin's grant.
+const MISBEHAVING: [(&str, &str, &str); 4] = [
+    ("bad", "hostile", "[limits]\nmemory = \"16MiB\"\n\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n"),
+    ("crash", "hostile", ""),
+    ("flood", RESTLESS, "[limits]\nfuel = 20_000_000\n"),
+    ("long", RESTLESS, "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n"),
+];
+
+/// A folder for a server, and what belongs to it.
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    editions: Editions,
+    sample: Vec<u8>,
+    pub(crate) files: Files,
+    pub(crate) slots: Vec<Slot>,
+}
+
+impl Stage {
+    /// Makes the folder.
+    pub(crate) fn set(built: &Built) -> Result<Self> {
+        let root = Folder::make(&Program::new(&built.server), "toolbay-soak-")?;
+        let (folder, beside) = (root.plugins(), root.beside("beside"));
+        fs::create_dir(&beside).with_context(|| format!("failed to create {}", beside.display()))?;
+        write(&root.beside("toolbay.toml"), CONFIG)?;
+        for id in STEADY {
+            write(&wasm(&folder, id), read(&wasm(&built.plugins, id))?)?;
+        }
+        for (id, guest, limits) in MISBEHAVING {
+            write(&wasm(&folder, id), read(&wasm(&built.guests, guest))?)?;
+            write(&folder.join(format!("{id}.toml")), format!("prefix = \"{id}\"\n\n{limits}"))?;
+        }
+        let editions = Editions::read(&wasm(&built.guests, RESTLESS))?;
+        let sample = read(&wasm(&built.plugins, SAMPLE))?;
+        let mut slots = vec![Slot::new(SAMPLE, "slugify", json!({"text": "Hello, Toolbay!"}), SLUG)];
+        write(&wasm(&folder, SAMPLE), &sample)?;
+        for id in CHANGING {
+            write(&wasm(&folder, id), editions.file(0))?;
+            slots.push(Slot::new(id, "edition", json!({}), &Editions::says(0, &note(0))));
+        }
+        for slot in &slots {
+            write(&folder.join(format!("{}.toml", slot.id)), grant(slot.id, &note(0)))?;
+        }
+        Ok(Self { files: Files::new(&folder, &beside), folder: root, editions, sample, slots })
+    }
+
+    /// What a slot's file is made of.
+    pub(crate) fn source(&self, slot: &Slot) -> Source<'_> {
+        if slot.id == SAMPLE { Source::Always(self.sample.clone()) } else { Source::Editions(&self.editions) }
+    }
+
+    /// Tools by whose names one can tell that everything is loaded.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let steady = ["evaluate", "line_chart", "qr_svg", "time_difference"].map(str::to_owned);
+        let misbehaving = ["bad.echo", "crash.panic", "flood.spin", "long.sleep"].map(str::to_owned);
+        let slots = self.slots.iter().map(|slot| slot.tool.clone());
+        steady.into_iter().chain(misbehaving).chain(slots).collect()
+    }
+
+    /// How many editions there have been.
+    pub(crate) fn editions(&self) -> u64 {
+        self.editions.count()
+    }
+}
+
+fn wasm(folder: &Path, id: &str) -> PathBuf {
+    folder.join(id).with_extension("wasm")
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    fs::read(file).with_context(|| format!("failed to read {}", file.display()))
+}
+
+fn write(file: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    fs::write(file, bytes).with_context(|| format!("failed to write {}", file.display()))
+}

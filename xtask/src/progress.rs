@@ -1,0 +1,98 @@
+//! Shows a person who waits how far a build is.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anstream::print;
+use toolbay_testkit::build::Progress;
+
+/// How often the numbers are shown where lines stay: on a terminal they are written over.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// What is shown, and when it was.
+pub(crate) struct Shown {
+    what: &'static str,
+    /// What is said once, with the first numbers.
+    remark: &'static str,
+    terminal: bool,
+    began: Instant,
+    last: Option<Instant>,
+}
+
+impl Shown {
+    /// Nothing yet, of a build of `what`. Whoever waits for long is told `remark` once.
+    pub(crate) fn new(what: &'static str, remark: &'static str) -> Self {
+        Self { what, remark, terminal: std::io::stdout().is_terminal(), began: Instant::now(), last: None }
+    }
+
+    /// Shows the numbers, if it is time.
+    pub(crate) fn show(&mut self, progress: Progress) {
+        if let Some(text) = self.due(progress, Instant::now()) {
+            print!("{text}");
+            // Where it cannot be written, the build goes on.
+            drop(std::io::stdout().flush());
+        }
+    }
+
+    /// The build has ended.
+    pub(crate) fn end(&self) {
+        if self.terminal && self.last.is_some() {
+            print!("\r\x1b[K");
+        }
+    }
+
+    fn due(&mut self, progress: Progress, now: Instant) -> Option<String> {
+        let Progress { done, total } = progress;
+        // What is up to date is counted at once and is not worth a line.
+        let waited = now.saturating_duration_since(self.last.unwrap_or(self.began));
+        let pause = match (self.terminal, self.last) {
+            (_, None) => Duration::from_secs(1),
+            (true, Some(_)) => Duration::ZERO,
+            (false, Some(_)) => EVERY,
+        };
+        if waited < pause || total == 0 {
+            return None;
+        }
+        let first = self.last.is_none();
+        self.last = Some(now);
+        let left = total.saturating_sub(done);
+        let line = format!("compiled {done} of {total} crates of {}, {left} to go", self.what);
+        let remark = if first && !self.remark.is_empty() { format!("{}\n", self.remark) } else { String::new() };
+        Some(match (self.terminal, first) {
+            (true, true) => format!("{remark}{line}"),
+            (true, false) => format!("\r\x1b[K{line}"),
+            (false, _) => format!("{remark}{line}\n"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_stay_are_few() {
+        let mut shown = Shown { terminal: false, ..Shown::new("the server", "This takes a while.") };
+        let (began, seconds) = (shown.began, Duration::from_secs);
+        let mut at = |after: u64, done| shown.due(Progress { done, total: 310 }, began + seconds(after));
+        assert_eq!(at(0, 100), None, "what is up to date");
+        let first = at(2, 120).unwrap();
+        assert_eq!(first, "This takes a while.\ncompiled 120 of 310 crates of the server, 190 to go\n");
+        assert_eq!(at(9, 121), None);
+        assert_eq!(at(12, 130).unwrap(), "compiled 130 of 310 crates of the server, 180 to go\n");
+    }
+
+    #[test]
+    fn on_a_terminal_one_line_is_written_over() {
+        let mut shown = Shown { terminal: true, ..Shown::new("the server", "This takes a while.") };
+        let now = shown.began + Duration::from_secs(2);
+        assert!(
+            shown
+                .due(Progress { done: 1, total: 3 }, now)
+                .unwrap()
+                .ends_with("compiled 1 of 3 crates of the server, 2 to go")
+        );
+        let next = shown.due(Progress { done: 2, total: 3 }, now).unwrap();
+        assert_eq!(next, "\r\x1b[Kcompiled 2 of 3 crates of the server, 1 to go");
+    }
+}

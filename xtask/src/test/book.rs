@@ -1,0 +1,72 @@
+//! The book is built, and every link on its pages and in the repository leads somewhere.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anstream::println;
+use anyhow::{Context as _, Result, bail};
+
+use super::{Context, tools};
+use toolbay_testkit::command;
+use toolbay_testkit::workspace::Workspace;
+
+/// Where the vendored SDK is in the repository that a new project has as `toolbay/`: links in the templates lead there.
+const TEMPLATES: &str = "plugin-sdk/([a-z]+)/template/toolbay/ plugin-sdk/$1/sdk/";
+
+/// Builds the book into `target/book`, and checks the links of its pages and of all Markdown in the repository.
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    let workspace = context.workspace;
+    let mdbook = tools::program(workspace, "mdbook")?;
+    let lychee = tools::program(workspace, "lychee")?;
+    let book = workspace.target.join("book");
+    build(&mdbook, workspace, &book)?;
+    println!("{}", book.join("index.html").display());
+    // In the repository, as on the pages of a forge.
+    let files = command::run(links(&lychee).args(["--remap", TEMPLATES, "."]).current_dir(&workspace.root));
+    // On the pages, as on any other site: with nothing of the repository around them.
+    let alone = tempfile::tempdir().context("failed to make a folder")?;
+    build(&mdbook, workspace, alone.path())?;
+    let pages = command::run(links(&lychee).arg("--root-dir").arg(alone.path()).arg(alone.path()));
+    files.context("links in the repository")?;
+    pages.context(
+        "links on the pages of the book: they can lead to each other and to the web, but to no file beside them",
+    )?;
+    context.tally.passed += 1;
+    Ok(())
+}
+
+/// Runs mdBook, and fails where it only warns.
+fn build(mdbook: &Path, workspace: &Workspace, to: &Path) -> Result<()> {
+    let mut build = Command::new(mdbook);
+    build.arg("build").arg(workspace.root.join("docs")).arg("--dest-dir").arg(to);
+    let output = build.stdin(Stdio::null()).output().context("failed to start mdbook")?;
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    if !output.status.success() || complains(&said) {
+        bail!("mdbook ({}) says:\n{}", output.status, said.trim());
+    }
+    Ok(())
+}
+
+/// Whether mdBook's log has more than information in it. It builds on after most mistakes.
+fn complains(log: &str) -> bool {
+    log.lines().any(|line| ["WARN", "ERROR"].iter().any(|level| line.trim_start().starts_with(level)))
+}
+
+/// The link checker. Links to the web are not followed: what others take down is no mistake of ours.
+fn links(lychee: &Path) -> Command {
+    let mut links = Command::new(lychee);
+    links.args(["--offline", "--include-fragments", "--no-progress", "--extensions", "md,html"]);
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_mdbook_only_warns_of_is_found() {
+        assert!(!complains(" INFO Book building has started\n INFO Running the html backend\n"));
+        assert!(complains(" INFO Book building has started\n WARN unclosed HTML tag `<b>` found in `a.md`\n"));
+        assert!(complains("ERROR Error updating \"{{#include nowhere.txt}}\"\n"));
+    }
+}

@@ -1,0 +1,65 @@
+//! What is depended on is allowed: licences, versions and where it comes from, by `deny.toml`.
+
+use std::process::{Command, Stdio};
+
+use anstream::println;
+use anyhow::{Context as _, Result, bail};
+
+use super::{Context, tools};
+use toolbay_testkit::{command, terminal};
+
+/// What cargo-deny says when the database of advisories cannot be had, and not when it has something against a crate.
+const NO_DATABASE: &str = "failed to fetch advisory database";
+
+/// Checks the dependencies; the advisories against them only where their database can be reached, and says so.
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    let workspace = context.workspace;
+    let program = tools::program(workspace, "cargo-deny")?;
+    let check = |what: &[&str]| {
+        let mut check = Command::new(&program);
+        check.args(["--workspace", "check", "--deny", "warnings"]).args(what).current_dir(&workspace.root);
+        check
+    };
+    command::run(&mut check(&["bans", "licenses", "sources"]))?;
+    let output = check(&["advisories"]).stdin(Stdio::null()).output().context("failed to start cargo-deny")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    match judge(output.status.success(), &said) {
+        Advisories::Checked => println!("advisories: checked, none applies"),
+        Advisories::Unreachable => {
+            let notice = "advisories: NOT checked, because their database cannot be reached from here";
+            println!("{}", terminal::red(notice));
+        }
+        Advisories::Found => bail!("advisories:\n{}", said.trim()),
+    }
+    context.tally.passed += 1;
+    Ok(())
+}
+
+/// How the check for advisories ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Advisories {
+    Checked,
+    Unreachable,
+    Found,
+}
+
+fn judge(is_success: bool, said: &str) -> Advisories {
+    match is_success {
+        true => Advisories::Checked,
+        false if said.contains(NO_DATABASE) => Advisories::Unreachable,
+        false => Advisories::Found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_database_that_cannot_be_had_excuses_a_failure() {
+        assert_eq!(judge(true, ""), Advisories::Checked);
+        let unreachable = "[ERROR] failed to fetch advisory database https://example.org with cli: failed to clone";
+        assert_eq!(judge(false, unreachable), Advisories::Unreachable);
+        assert_eq!(judge(false, "error[vulnerability]: Marvin Attack"), Advisories::Found);
+    }
+}

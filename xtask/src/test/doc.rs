@@ -1,0 +1,11 @@
+//! The examples in the documentation.
+
+use anyhow::Result;
+
+use super::{Context, natives};
+
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    let mut select = natives(context.workspace);
+    select.push("--doc");
+    context.cargo_test(&select)
+}

@@ -1,0 +1,141 @@
+//! No dependency is compiled twice: once for the server alone, and once more for the tests, with other features.
+//!
+//! Cargo gives a dependency the features that all selected crates want of it together. Tests select more than a build of
+//! the server does, so the server's crate names the features that only others would ask for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+use toolbay_testkit::command;
+use toolbay_testkit::workspace::{HOST, Workspace};
+
+use super::{Context, natives};
+
+/// By what is compiled: the ways in which it is.
+type Compiled = BTreeMap<Unit, BTreeSet<Way>>;
+
+/// A part of a dependency that is compiled by itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Unit {
+    /// The package and its version.
+    package: String,
+    /// What of it: the library, the build script, or the run of that; and for which machine.
+    part: String,
+}
+
+/// How it is compiled.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    features: String,
+    /// Optimisation and the like, as cargo writes it.
+    profile: String,
+}
+
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    let workspace = context.workspace;
+    let built = compiled(workspace, &["build", "--package", HOST, "--bin", HOST])?;
+    let mut tests = vec!["test"];
+    tests.extend(natives(workspace));
+    let twice = twice(&built, &compiled(workspace, &tests)?);
+    if twice.is_empty() {
+        context.tally.passed += 1;
+        return Ok(());
+    }
+    bail!(
+        "these are compiled for `cargo build -p {HOST}` and again for the tests; name the missing features in the \
+         manifest of {HOST} (under build-dependencies for what macros and build scripts use):\n  {}",
+        twice.join("\n  ")
+    )
+}
+
+/// Asks cargo what it would compile.
+fn compiled(workspace: &Workspace, args: &[&str]) -> Result<Compiled> {
+    let mut cargo = command::cargo(&workspace.root);
+    // Only a nightly cargo tells by itself. This one compiles nothing here.
+    cargo.env("RUSTC_BOOTSTRAP", "1").args(args).args(["--unit-graph", "-Z", "unstable-options"]);
+    parse(&command::output(&mut cargo)?).context("failed to read what cargo would compile")
+}
+
+fn parse(graph: &str) -> Result<Compiled> {
+    let graph: Value = serde_json::from_str(graph)?;
+    ensure!(graph.get("version").is_some_and(|version| version == 1), "the graph is of another version of cargo");
+    let units = graph.get("units").and_then(Value::as_array).context("the graph has no units")?;
+    let mut compiled = Compiled::new();
+    for unit in units {
+        let text = |key: &str| unit.get(key).and_then(Value::as_str).unwrap_or_default();
+        // What is in the workspace is cheap, and is to be tested otherwise than it is built.
+        let Some((_, package)) = text("pkg_id").strip_prefix("registry+").and_then(|id| id.split_once('#')) else {
+            continue;
+        };
+        let kind = unit.pointer("/target/kind").map(Value::to_string).unwrap_or_default();
+        let part = format!("{kind} {} {}", text("mode"), text("platform"));
+        let features = unit.get("features").and_then(Value::as_array).into_iter().flatten();
+        let features: Vec<&str> = features.filter_map(Value::as_str).collect();
+        let mut profile = unit.get("profile").cloned().unwrap_or_default();
+        if let Some(profile) = profile.as_object_mut() {
+            // Tests have a profile of another name with the same in it.
+            profile.remove("name");
+        }
+        let way = Way { features: features.join(","), profile: profile.to_string() };
+        compiled.entry(Unit { package: package.to_owned(), part }).or_default().insert(way);
+    }
+    ensure!(!compiled.is_empty(), "the graph has no dependency");
+    Ok(compiled)
+}
+
+/// What is built in a way that the tests do not build it in, a line for each package and each difference.
+fn twice(built: &Compiled, tested: &Compiled) -> Vec<String> {
+    let mut lines = BTreeSet::new();
+    for (unit, built) in built {
+        let Some(tested) = tested.get(unit) else { continue };
+        for way in built.difference(tested) {
+            let features = |ways: &BTreeSet<Way>| {
+                ways.iter()
+                    .map(|way| format!("[{}]", way.features))
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect::<Vec<_>>()
+            };
+            let others = features(tested).join(" ");
+            lines.insert(format!("{}: built with [{}], tested with {others}", unit.package, way.features));
+        }
+    }
+    lines.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn unit(id: &str, profile: &str, features: &[&str]) -> Value {
+        let profile = json!({"name": profile, "opt_level": "3"});
+        json!({"pkg_id": id, "target": {"kind": ["lib"]}, "mode": "build", "platform": null, "profile": profile,
+            "features": features})
+    }
+
+    fn graph(units: &[Value]) -> Compiled {
+        parse(&json!({"version": 1, "units": units}).to_string()).unwrap()
+    }
+
+    #[test]
+    fn what_has_other_features_is_named() {
+        let (memchr, serde) = ("registry+https://r#memchr@2.8.3", "registry+https://r#serde@1.0.0");
+        let ours = unit("path+file:///w/host#toolbay@0.1.0", "dev", &[]);
+        let built = graph(&[unit(memchr, "dev", &["std"]), unit(serde, "dev", &["derive"]), ours]);
+        assert_eq!(built.len(), 2);
+        let tested =
+            [unit(memchr, "test", &["default", "std"]), unit(serde, "test", &["derive"]), unit(serde, "test", &[])];
+        assert_eq!(twice(&built, &graph(&tested)), ["memchr@2.8.3: built with [std], tested with [default,std]"]);
+        assert!(twice(&built, &built).is_empty());
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_read_is_no_success() {
+        for graph in ["", "{}", r#"{"version":1,"units":[]}"#, r#"{"version":2,"units":[]}"#] {
+            assert!(parse(graph).is_err(), "{graph}");
+        }
+    }
+}

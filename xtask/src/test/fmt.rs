@@ -1,0 +1,12 @@
+//! The code is formatted.
+
+use anyhow::Result;
+use toolbay_testkit::command;
+
+use super::Context;
+use crate::toolchain;
+
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    toolchain::ensure_component(context.workspace, "rustfmt", "cargo-fmt")?;
+    command::run(command::cargo(&context.workspace.root).args(["fmt", "--all", "--check"]))
+}

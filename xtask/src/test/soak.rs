@@ -1,0 +1,15 @@
+//! A soak of some seconds, to see that it works.
+
+use anyhow::Result;
+use toolbay_testkit::command;
+
+use super::Context;
+
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    let server = &context.built()?.server;
+    let mut cargo = command::cargo(&context.workspace.root);
+    cargo.args(["run", "--quiet", "--package", "toolbay-soak", "--", "--server"]).arg(server);
+    command::run(cargo.args(["--calls", "500", "--reloads", "20", "--time", "1m", "--seed", "1"]))?;
+    context.tally.passed += 1;
+    Ok(())
+}

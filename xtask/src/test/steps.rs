@@ -1,0 +1,81 @@
+//! The steps of `cargo xtask test`, in the order in which they are taken. A new one is a row here, and a file beside this
+//! one if it is more than a call.
+
+use anyhow::Result;
+
+use super::{Context, book, clippy, deny, doc, features, fmt, it, rustdoc, soak, unit};
+use crate::{clients, conformance, languages};
+
+/// One part of the tests.
+pub(super) struct Step {
+    /// What it is called on the command line and in the summary.
+    pub(super) name: &'static str,
+    /// What has been seen when it has gone well, for `--help`.
+    pub(super) about: &'static str,
+    /// Whether it is taken when no step is named.
+    pub(super) is_usual: bool,
+    /// Whether it uses the server, the sample plugins or the guests as `cargo xtask build` leaves them.
+    pub(super) needs_build: bool,
+    pub(super) run: fn(&mut Context<'_>) -> Result<()>,
+}
+
+/// A step of every run that needs no build.
+const SOURCES: Step = Step { name: "", about: "", is_usual: true, needs_build: false, run: |_| Ok(()) };
+
+/// A step of every run that needs the build.
+const BUILT: Step = Step { needs_build: true, ..SOURCES };
+
+/// All of them.
+pub(super) const STEPS: &[Step] = &[
+    Step { name: "fmt", about: "The code is formatted", run: fmt::run, ..SOURCES },
+    Step { name: "features", about: "No dependency is compiled twice", run: features::run, ..SOURCES },
+    Step { name: "clippy", about: "Clippy has nothing to say", run: clippy::run, ..SOURCES },
+    Step {
+        name: "deny",
+        about: "Licences, versions and origins of dependencies are allowed",
+        run: deny::run,
+        ..SOURCES
+    },
+    Step {
+        name: "rustdoc",
+        about: "The reference of every crate is made without a warning",
+        run: rustdoc::run,
+        ..SOURCES
+    },
+    Step { name: "book", about: "The book is built, and every link leads somewhere", run: book::run, ..SOURCES },
+    Step { name: "unit", about: "The tests of every crate, plugins included", run: unit::run, ..SOURCES },
+    Step { name: "doc", about: "The examples in the documentation", run: doc::run, ..SOURCES },
+    Step { name: "it", about: "The server as a whole, with sample and hostile plugins", run: it::run, ..SOURCES },
+    Step {
+        name: "clients",
+        about: "The official clients against the real server",
+        run: |context| clients::run(context.workspace, context.built()?, context.tally),
+        ..BUILT
+    },
+    Step {
+        name: "languages",
+        about: "Plugins in every language, built from their templates and called",
+        run: |context| languages::test(context.workspace, &context.built()?.server, context.tally),
+        ..BUILT
+    },
+    Step {
+        name: "conformance",
+        about: "The official conformance suite against the real server",
+        run: |context| conformance::check(context.workspace, context.built()?, context.tally),
+        ..BUILT
+    },
+    Step { name: "soak", about: "A soak of some seconds; only when named", is_usual: false, run: soak::run, ..BUILT },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_told_apart() {
+        for step in STEPS {
+            assert!(!step.name.is_empty() && !step.about.is_empty(), "{}", step.name);
+            assert_eq!(STEPS.iter().filter(|other| other.name == step.name).count(), 1, "{}", step.name);
+        }
+    }
+}

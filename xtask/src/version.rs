@@ -1,0 +1,47 @@
+//! Versions as programs say them.
+
+use semver::{Comparator, Op, Version, VersionReq};
+
+/// The first version in what a program says of itself: digits with dots between them. Parts that it leaves out are zero.
+pub(crate) fn found(said: &str) -> Option<Version> {
+    let words = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
+    words.filter(|word| word.contains('.')).find_map(|word| {
+        let mut parts = word.split('.').map(|part| part.parse().ok());
+        let mut next = || parts.next().unwrap_or(Some(0));
+        Some(Version::new(next()?, next()?, next()?))
+    })
+}
+
+/// Whether a version is `least` or newer; `least` may leave parts out. An error says that it is no version.
+pub(crate) fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
+    let mut least = Comparator::parse(least)?;
+    least.op = Op::GreaterEq;
+    Ok(VersionReq { comparators: vec![least] }.matches(version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        for (said, version) in [
+            ("go version go1.27.3 linux/amd64", "1.27.3"),
+            ("v20.0.0\n", "20.0.0"),
+            ("3.10.2", "3.10.2"),
+            ("cargo-nextest 0.9.148 (0123456 2026-10-01)", "0.9.148"),
+            ("zig 0.16", "0.16.0"),
+        ] {
+            assert_eq!(found(said).unwrap().to_string(), version, "{said}");
+        }
+        assert_eq!(found("many 7"), None);
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let at_least = |version: &str, least: &str| is_at_least(&found(version).unwrap(), least).unwrap();
+        assert!(at_least("3.10.2", "3.10") && at_least("20.0.0", "20") && at_least("1.27.3", "1.9.10"));
+        assert!(!at_least("3.9.18", "3.10") && !at_least("1.9.1", "1.24"));
+        assert!(is_at_least(&found("1.0").unwrap(), "many").is_err());
+    }
+}
