@@ -46,7 +46,7 @@ cases! {
 
     a_gibibyte_of_randomness: HostCall, "requests 1 GiB of random data at once",
         |folder| random(folder, "(call $bytes (i64.const 1073741824) (i32.const 8))")
-        => fails("trap", "The tool asked for more than 64.0 KiB of randomness at once (limits.random raises it).");
+        => fails("limit", "The tool asked for more than 64.0 KiB of randomness at once (limits.random raises it).");
 
     randomness_without_end: HostCall, "requests 64 KiB of random data forever",
         |folder| random(folder, "(loop $again (call $bytes (i64.const 65536) (i32.const 8)) (br $again))")
@@ -101,7 +101,7 @@ cases! {
 
     leaking_handles: HostCall, "opens handles and never closes them",
         |folder| poll(folder, "(loop $again (drop (call $subscribe (i64.const 0))) (br $again))")
-        => fails("trap", "The tool held more than 1,000 host resources open (limits.handles raises it).");
+        => fails("limit", "The tool held more than 1,000 host resources open (limits.handles raises it).");
 
     invented_handles: HostCall, "uses a handle that it does not have",
         |folder| poll(folder, "(call $block (i32.const 77))")
