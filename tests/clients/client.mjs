@@ -134,8 +134,8 @@ async function converse(client, news, folder) {
 
   let code = await errorCode(client.callTool({ name: 'no_such_tool', arguments: {} }));
   check('an unknown tool is error -32602', code === -32602, String(code));
-  const refused = await client.callTool({ name: 'calculate_sum', arguments: { numbers: 'many' } });
-  const named = refused.isError === true && refused.content[0].text.includes('/numbers');
+  const refused = await client.callTool({ name: 'calculate_sum', arguments: { a: 'many', b: 1 } });
+  const named = refused.isError === true && refused.content[0].text.includes('/a');
   check('bad arguments are a result with isError that names them', named, refused);
 
   const target = join(folder, basename(newcomer));

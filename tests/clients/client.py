@@ -154,9 +154,9 @@ async def converse(client: Client, news: News, folder: Path, newcomer: Path, mod
         check("an unknown tool is error -32602", False, answer)
     except MCPError as error:
         check("an unknown tool is error -32602", error.code == -32602, error)
-    refused = await client.call_tool("calculate_sum", {"numbers": "many"})
+    refused = await client.call_tool("calculate_sum", {"a": "many", "b": 1})
     text = refused.content[0].text
-    check("bad arguments are a result with isError that names them", refused.is_error and "/numbers" in text, refused)
+    check("bad arguments are a result with isError that names them", refused.is_error and "/a" in text, refused)
 
     target = folder / newcomer.name
     times = await time_changes(client, news, newcomer, target)

@@ -45,7 +45,7 @@ async def converse(target: object, mode: str, folder: Path, newcomer: Path, chec
         checks.append((f"connects, with revision {version}", fitting, version))
         names = {tool.name for tool in await client.list_tools()}
         checks.append(("lists tools", {"calculate_sum", *serving.GUESTS} <= names, names))
-        result = await client.call_tool("calculate_sum", {"numbers": [1, 2.5]})
+        result = await client.call_tool("calculate_sum", {"a": 1, "b": 2.5})
         checks.append(("calls a tool", result.structured_content == {"sum": 3.5}, result))
         failed = await client.call_tool("test_error_handling", {}, raise_on_error=False)
         checks.append(("a failure is a result", failed.is_error, failed))

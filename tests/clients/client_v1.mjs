@@ -41,7 +41,7 @@ async function converse(client, folder) {
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => logged.push(params.data));
 
   check('lists tools', (await names()).includes('calculate_sum'));
-  const sum = await client.callTool({ name: 'calculate_sum', arguments: { numbers: [1, 2.5] } });
+  const sum = await client.callTool({ name: 'calculate_sum', arguments: { a: 1, b: 2.5 } });
   check('calls a tool', isDeepStrictEqual(sum.structuredContent, { sum: 3.5 }), sum);
   const steps = [];
   const onprogress = ({ progress }) => steps.push(progress);

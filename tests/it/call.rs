@@ -17,6 +17,7 @@ fn every_sample_plugin_does_what_it_says() {
         "bar_chart",
         "calculate_statistics",
         "calculate_sum",
+        "calculate_total",
         "convert_time",
         "count_words",
         "diff_texts",
@@ -37,7 +38,8 @@ fn every_sample_plugin_does_what_it_says() {
         }
         result["structuredContent"].clone()
     };
-    assert_eq!(structured("calculate_sum", json!({"numbers": [1, 2.5]}))["sum"], 3.5);
+    assert_eq!(structured("calculate_sum", json!({"a": 1, "b": 2.5}))["sum"], 3.5);
+    assert_eq!(structured("calculate_total", json!({"numbers": [1, 2.5]}))["total"], 3.5);
     assert_eq!(structured("calculate_statistics", json!({"numbers": [1, 3]}))["mean"], 2.0);
     assert_eq!(structured("evaluate", json!({"expression": "2 * (3 + sqrt(16)) ^ 2"}))["value"], 98.0);
     assert_eq!(structured("count_words", json!({"text": "one two"}))["words"], 2);

@@ -72,7 +72,7 @@ fn a_plugin_that_crashes_call_after_call_rests() {
         assert_eq!(server.failure("panic", json!({})).0, "trap");
     }
     let (kind, text) = server.failure("count", json!({}));
-    assert_eq!(kind, "resting");
+    assert_eq!(kind, "disabled");
     assert!(text.starts_with("The tool's plugin crashed call after call and rests. Try again in "), "{text}");
     assert_eq!(server.text("good", json!({})), "fine");
     // A new version begins anew.

@@ -3,12 +3,8 @@
 use std::os::unix::fs::symlink;
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
-use toolbay::catalog::{self, Status};
-use toolbay::config::{Config, Flags};
-use toolbay::plugin::loader::Loader;
-use toolbay::plugin::reloader::Reloader;
-use toolbay::sandbox::{Sandbox, Settings};
+use toolbay::{CompileConfig, Config, Flags};
+use toolbay_catalog::Status;
 
 use crate::support::{DEADLINE, Folder, Server, Tiny};
 
@@ -17,12 +13,10 @@ async fn a_compiler_that_could_not_be_started_is_tried_again() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let compiler = folder.beside("compiler");
     let config = Config::load(&Flags { plugins: Some(folder.plugins()), ..Flags::default() }, []).unwrap();
-    let settings = Settings { compiler: Some(compiler.clone()), store: None, ..config.sandbox().unwrap() };
-    let loader = Loader::new(Sandbox::new(settings).unwrap(), config.rules(), folder.plugins());
-    let (publisher, catalog) = catalog::channel();
-    let stop = CancellationToken::new();
-    let reloader = tokio::spawn(Reloader::new(loader, publisher).run(None, stop.clone()));
-    let snapshot = catalog.wait_for(|snapshot| snapshot.complete).await;
+    let compile = CompileConfig { store: Some("".into()), ..CompileConfig::default() };
+    let config = Config { compile, ..config };
+    let server = toolbay::Server::builder(config).compiler(&compiler).watch(false).start().unwrap();
+    let snapshot = server.complete().await;
     let report = &snapshot.plugins["a"];
     assert_eq!(report.status, Status::Refused);
     assert_eq!(
@@ -30,11 +24,9 @@ async fn a_compiler_that_could_not_be_started_is_tried_again() {
         ["the compiler could not be started: No such file or directory (os error 2); it is tried again"]
     );
     symlink(env!("CARGO_BIN_EXE_toolbay"), compiler).unwrap();
-    let ready = catalog.wait_for(|snapshot| snapshot.plugins["a"].status == Status::Ready);
+    let ready = server.wait_for(|snapshot| snapshot.plugins["a"].status == Status::Ready);
     let snapshot = tokio::time::timeout(DEADLINE, ready).await.expect("it is tried again");
     assert!(snapshot.tools.contains_key("a"));
-    stop.cancel();
-    reloader.await.unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::support::{
     Folder, HttpServer, HttpSession, LIST_CHANGED, MODERN, Response, Tiny, Tool, conformance, initialize,
 };
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/revisions.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/revisions.md");
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
 

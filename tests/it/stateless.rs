@@ -293,7 +293,6 @@ fn a_trace_goes_on_to_the_guest() {
 fn the_samples_work_without_a_session() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     let mut server = Server::spawn(&folder);
-    let called =
-        result(&mut server, 1, "tools/call", json!({"name": "calculate_sum", "arguments": {"numbers": [1, 2]}}));
+    let called = result(&mut server, 1, "tools/call", json!({"name": "calculate_sum", "arguments": {"a": 1, "b": 2}}));
     assert_eq!(called["structuredContent"]["sum"], 3.0);
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -33,13 +34,7 @@ pub(crate) struct Fingerprint {
 
 impl Fingerprint {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let identity = {
-            use std::os::unix::fs::MetadataExt as _;
-            (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
-        };
-        #[cfg(not(unix))]
-        let identity = (0, 0, 0, 0);
+        let identity = (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
         Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
     }
 }
@@ -201,11 +196,8 @@ mod tests {
         std::fs::write(folder.join("a.wasm"), "x").unwrap();
         std::fs::write(folder.join("a.toml"), "").unwrap();
         std::fs::create_dir(folder.join("folder.wasm")).unwrap();
-        #[cfg(unix)]
-        {
-            std::os::unix::fs::symlink("../elsewhere", folder.join("link.wasm")).unwrap();
-            std::os::unix::fs::symlink("nowhere", folder.join("broken.wasm")).unwrap();
-        }
+        std::os::unix::fs::symlink("../elsewhere", folder.join("link.wasm")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.join("broken.wasm")).unwrap();
         let Found { plugins, notes } = scan(&folder).unwrap().unwrap();
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "link"]);
         assert!(plugins["a"].grant.is_some() && plugins["link"].grant.is_none());
@@ -213,7 +205,6 @@ mod tests {
         assert_eq!(notes["broken.wasm"], "a link to nowhere, which is not there");
     }
 
-    #[cfg(unix)]
     #[test]
     fn what_may_have_been_meant_is_noted_and_nothing_else() {
         use std::os::unix::ffi::OsStrExt as _;

@@ -28,7 +28,7 @@ pub use self::assemble::{Candidate, assemble};
 pub use self::catalog::{Catalog, Publisher, channel};
 pub use self::component::Component;
 pub use self::definition::{Definition, check};
-pub use self::grant::Grant;
+pub use self::grant::{Grant, Hints, Shown};
 pub use self::load_error::{LoadError, describe_failed};
 pub use self::loader::{Loaded, Loader};
 pub use self::offer::Offer;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use bytesize::ByteSize;
@@ -22,15 +23,9 @@ pub fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8
         }
         _ => LoadError::Hindered(format!("cannot be read: {error}")),
     };
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        // A FIFO without a writer would hold the thread for ever.
-        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
-    }
-    let file = options.open(path).map_err(refused)?;
+    // A FIFO without a writer would hold the thread for ever.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;
     if !metadata.is_file() {
         return Err(LoadError::Refused("not a regular file".into()));

@@ -15,7 +15,7 @@ pub struct Terms {
     /// What a call of these tools is given instead, by the name within the plugin.
     pub tools: BTreeMap<String, ToolTerms>,
     /// How these tools are shown instead, by the name within the plugin.
-    pub(crate) shown: BTreeMap<String, Shown>,
+    pub shown: BTreeMap<String, Shown>,
     /// The prefix of its tools' names.
     pub prefix: Option<String>,
     /// How often each of its tools may be called.

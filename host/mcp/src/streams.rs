@@ -5,6 +5,7 @@
 
 use std::pin::Pin;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Duration, interval};
 
@@ -20,14 +21,9 @@ pub type Writer = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// Standard input and output. Must be called on a tokio runtime.
 pub fn standard() -> (Reader, Writer) {
-    #[cfg(target_os = "linux")]
-    {
-        let reader = linux::reader().unwrap_or_else(|| Box::pin(tokio::io::stdin()));
-        let writer = linux::writer().unwrap_or_else(|| Box::pin(tokio::io::stdout()));
-        (reader, writer)
-    }
-    #[cfg(not(target_os = "linux"))]
-    (Box::pin(tokio::io::stdin()), Box::pin(tokio::io::stdout()))
+    let reader = unblocked::reader().unwrap_or_else(|| Box::pin(tokio::io::stdin()));
+    let writer = unblocked::writer().unwrap_or_else(|| Box::pin(tokio::io::stdout()));
+    (reader, writer)
 }
 
 /// Waits until nobody reads standard output any more.
@@ -44,23 +40,16 @@ pub async fn nobody_reads() {
 
 /// Whether the other end of standard output is closed; false where that cannot be told.
 fn is_unread() -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-        let stdout = std::io::stdout();
-        // Hang-ups and errors are told unasked.
-        let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut streams, Some(&now)).is_ok()
-            && streams.iter().any(|stream| stream.revents().intersects(PollFlags::ERR | PollFlags::HUP))
-    }
-    #[cfg(not(unix))]
-    false
+    let stdout = std::io::stdout();
+    // `poll` reports hang-ups and errors without being asked for them.
+    let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut streams, Some(&now)).is_ok()
+        && streams.iter().any(|stream| stream.revents().intersects(PollFlags::ERR | PollFlags::HUP))
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
+/// The streams themselves, without the thread pool.
+mod unblocked {
     use std::fs::File;
     use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};

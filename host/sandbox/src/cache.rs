@@ -9,6 +9,7 @@
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -241,10 +242,7 @@ pub(crate) fn open(engine: &Engine, path: &Path) -> wasmtime::Result<Component> 
 
 /// A file in memory, for code that is not kept.
 pub(crate) fn memory() -> io::Result<File> {
-    #[cfg(target_os = "linux")]
-    return Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into());
-    #[cfg(not(target_os = "linux"))]
-    tempfile::tempfile()
+    Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Opens compiled code that our compiler wrote into `file`, which has no name.
@@ -274,34 +272,28 @@ struct Listed {
 
 /// Makes the folder, or checks that nobody else can write it, or put another one in its place.
 fn make_private(folder: &Path) -> Result<(), String> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-        let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
+    let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
+    if !folder.exists() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
-        let me = rustix::process::geteuid().as_raw();
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        for (folder, own) in [(folder, true), (parent, false)] {
-            let metadata = fs::metadata(folder).map_err(cannot)?;
-            let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
-            if owner != me && (own || owner != 0) {
-                return Err(format!("{} belongs to another user", folder.display()));
-            }
-            // In a sticky folder, as /tmp is, nobody moves what is another's.
-            if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
-                let mode = mode & 0o777;
-                return Err(format!(
-                    "{} can be written by others (mode {mode:o}; chmod go-w mends it)",
-                    folder.display()
-                ));
-            }
-        }
-        // Writing is what it is for; better known now than at the first plugin.
-        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
-        Ok(())
+        tracing::info!("created the folder {} for compiled components", folder.display());
     }
-    #[cfg(not(unix))]
-    Err(format!("{} cannot be checked for privacy on this system", folder.display()))
+    let me = rustix::process::geteuid().as_raw();
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    for (folder, own) in [(folder, true), (parent, false)] {
+        let metadata = fs::metadata(folder).map_err(cannot)?;
+        let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+        if owner != me && (own || owner != 0) {
+            return Err(format!("{} belongs to another user", folder.display()));
+        }
+        // In a sticky folder, as /tmp is, nobody moves what is another's.
+        if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
+            let mode = mode & 0o777;
+            return Err(format!("{} can be written by others (mode {mode:o}; chmod go-w mends it)", folder.display()));
+        }
+    }
+    // Writing is what it is for; better known now than at the first plugin.
+    tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -410,12 +402,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         filled(dir.path());
         let mut other = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
-        other.engine ^= 1;
+        other.maker ^= 1;
         assert!(other.find(&engine(), digest()).is_none());
         assert!(code_file(dir.path()).exists(), "it is another's, and stays");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_folder_that_others_can_write_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
@@ -441,10 +432,10 @@ mod tests {
         let mut code = store.scratch().unwrap();
         code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
         fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
-        store.keep(Digest::of(b"newer"), code, tools());
+        store.keep(digest_of("newer"), code, tools(), About::default());
         assert!(!record.exists());
         assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
-        assert!(store.record(Digest::of(b"newer")).exists());
+        assert!(store.record(digest_of("newer")).exists());
     }
 
     #[test]

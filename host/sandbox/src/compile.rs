@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -98,10 +99,7 @@ impl Compiler {
     }
 
     fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
-        #[cfg(unix)]
-        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-        #[cfg(not(unix))]
-        let signal: Option<i32> = None;
+        let signal = status.signal();
         let complaint = joined(&String::from_utf8_lossy(said.get(..COMPLAINT).unwrap_or(said)));
         match signal {
             None if status.success() => Ok(()),

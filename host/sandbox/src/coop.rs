@@ -34,15 +34,10 @@ impl Meter {
     }
 }
 
-/// Processor time of this thread, in nanoseconds; 0 where there is no such clock.
+/// Processor time of this thread, in nanoseconds.
 fn thread_time() -> u64 {
-    #[cfg(unix)]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
-    }
-    #[cfg(not(unix))]
-    0
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
 }
 
 /// Drives `call`, giving way to the rest of the runtime whenever it yields, and
@@ -139,7 +134,6 @@ mod tests {
         assert!(other.is_finished(), "the other task ran between two yields");
     }
 
-    #[cfg(unix)]
     #[tokio::test]
     async fn processor_time_is_counted_and_waiting_is_not() {
         let meter = Meter::default();

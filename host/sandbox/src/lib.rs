@@ -5,6 +5,12 @@
 //! outlives its call. Nothing here knows the plugin folder, the catalog or the protocol: bytes and permissions come from
 //! the caller, and results go back to it.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "Toolbay runs on Linux: the child that compiles plugins depends on an address-space limit that is enforced and on the \
+     parent-death signal. On macOS and Windows, use a Linux container or WSL 2."
+);
+
 mod about;
 mod adapt;
 mod block;

@@ -381,11 +381,11 @@ mod tests {
         assert!(check(output(vec![text("ab"), text("cd")]), &limits, Secrets::none()).is_ok());
         assert_eq!(
             check(output(vec![text("abcde")]), &limits, Secrets::none()),
-            Err(CallError::Limit(Limit::Output(ByteSize::b(4))))
+            Err(CallError::limit(Limit::Output(ByteSize::b(4))))
         );
         assert_eq!(
             check(output(vec![text(""), text(""), text("")]), &limits, Secrets::none()),
-            Err(CallError::Limit(Limit::OutputItems(2)))
+            Err(CallError::limit(Limit::OutputItems(2)))
         );
     }
 

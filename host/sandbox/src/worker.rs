@@ -127,7 +127,6 @@ fn limit(memory: u64, cpu: u64) -> io::Result<()> {
     // Calls come first. The kernel may refuse; then they are only slower.
     let _ = nice(NICE);
     // A parent that is killed leaves no child compiling for nobody.
-    #[cfg(target_os = "linux")]
     set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     Ok(())
 }

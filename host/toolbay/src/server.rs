@@ -86,6 +86,11 @@ impl Server {
         self.service.catalog().wait_for(|snapshot| snapshot.complete).await
     }
 
+    /// Waits until a snapshot satisfies `condition`, starting with the present one.
+    pub async fn wait_for(&self, condition: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
+        self.service.catalog().wait_for(condition).await
+    }
+
     /// Calls a tool, under the limits that serving would apply.
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
         let client = self.service.client();

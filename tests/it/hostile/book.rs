@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Case, Expected, GROWTH, Strikes, THEMES};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/hostile.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/hostile.md");
 
 const INTRODUCTION: &str = "\
 # Hostile plugins

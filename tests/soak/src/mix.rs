@@ -67,9 +67,9 @@ const MIX: &[(u32, Make)] = &[
         let numbers: Vec<u32> = (0..random.usize(1..200)).map(|_| random.u32(..1000)).collect();
         let sum: u32 = numbers.iter().sum();
         call(
-            "calculate_sum",
+            "calculate_total",
             json!({"numbers": numbers}),
-            Expected::Value("/structuredContent/sum", json!(f64::from(sum))),
+            Expected::Value("/structuredContent/total", json!(f64::from(sum))),
         )
     }),
     (40, |_| {
@@ -97,9 +97,9 @@ const MIX: &[(u32, Make)] = &[
     (4, |_| fails("bad.hoard", json!({}), &["memory"])),
     (4, |_| fails("bad.recurse", json!({}), &["stack"])),
     // A plugin that crashes call after call rests for a while.
-    (5, |_| fails("crash.panic", json!({}), &["trap", "resting"])),
-    (5, |_| fails("crash.exit", json!({}), &["trap", "resting"])),
-    (4, |_| fails("crash.fail", json!({}), &["failed", "resting"])),
+    (5, |_| fails("crash.panic", json!({}), &["trap", "disabled"])),
+    (5, |_| fails("crash.exit", json!({}), &["trap", "disabled"])),
+    (4, |_| fails("crash.fail", json!({}), &["failed", "disabled"])),
     (3, |_| fails("bad.big_output", json!({"n": 2_000_000}), &["output"])),
     (3, |_| fails("bad.many_items", json!({"n": 2000}), &["output"])),
     (1, |_| fails("bad.flood_stdout", json!({"n": 10_000_000}), &["output"])),

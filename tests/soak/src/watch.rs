@@ -33,7 +33,7 @@ const KINDS: [(&str, &str); 13] = [
     ("stack", "stack"),
     ("output", "output"),
     ("trap", "trap"),
-    ("rest", "resting"),
+    ("rest", "disabled"),
     ("args", "invalid-arguments"),
     ("result", "invalid-output"),
     ("failed", "failed"),

@@ -15,7 +15,7 @@ use crate::tally::Tally;
 /// What it asks, and a part of what it then shows.
 const QUESTIONS: [(&[&str], &str); 3] = [
     (&["--method", "tools/list", "--strict"], "test_multiple_content_types"),
-    (&["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "numbers=[1,2.5]"], "3.5"),
+    (&["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "a=1", "--tool-arg", "b=2.5"], "3.5"),
     (&["--method", "tools/call", "--tool-name", "test_multiple_content_types"], "image/png"),
 ];
 

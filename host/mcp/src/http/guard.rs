@@ -154,6 +154,6 @@ mod tests {
             assert!(!local.origin(origin), "{origin}");
         }
         // Who is local to a client is not local to a server that others reach.
-        assert!(!guard("anonymous = true", "0.0.0.0:80").origin("http://localhost"));
+        assert!(!guard(&[], &[], "0.0.0.0:80").origin("http://localhost"));
     }
 }

@@ -1,6 +1,8 @@
 //! `toolbay dev`: builds a project after each change, puts it into the plugin folder, and makes its example call.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -100,12 +102,8 @@ fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
     let part = part.with_context(|| format!("failed to write into {}", folder.display()))?;
     std::fs::copy(from, part.path())
         .with_context(|| format!("the build was to make {}, and it cannot be copied", from.display()))?;
-    #[cfg(unix)]
-    {
-        // A temporary file is its owner's alone; a plugin may be served by another user.
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::set_permissions(part.path(), std::fs::Permissions::from_mode(0o644))?;
-    }
+    // A temporary file is its owner's alone; a plugin may be served by another user.
+    std::fs::set_permissions(part.path(), Permissions::from_mode(0o644))?;
     part.persist(to).with_context(|| format!("failed to write {}", to.display()))?;
     Ok(())
 }

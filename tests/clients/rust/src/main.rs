@@ -104,7 +104,7 @@ async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mu
     let names = at.names().await?;
     let known = ["calculate_sum", "test_tool_with_progress", "loop_forever"];
     checks.check("lists tools", known.iter().all(|tool| names.iter().any(|name| name == tool)), &names);
-    let sum = at.call("calculate_sum", json!({"numbers": [1, 2.5]})).await?;
+    let sum = at.call("calculate_sum", json!({"a": 1, "b": 2.5})).await?;
     // Before 2025-06-18 the text alone says it.
     let structured = (revision.as_str() >= "2025-06-18").then(|| json!({"sum": 3.5}));
     checks.check("calls a tool", text(&sum).contains("3.5") && sum.structured_content == structured, &sum);
