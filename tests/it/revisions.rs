@@ -16,8 +16,8 @@ const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11
 const INTRODUCTION: &str = "\
 # Revisions
 
-What a client of each revision of MCP gets, of one and the same server and plugins. A test asks the real server for
-every cell of this table, over HTTP; standard input and output are served by the same code.
+What a client of each MCP revision gets from the same server with the same plugins. A test obtains every cell of this table
+from the real server, over HTTP. The same code serves standard input and output.
 
 ";
 
@@ -55,7 +55,7 @@ impl Peer<'_> {
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
 const ROWS: [Row; 24] = [
-    ("begins with `initialize`", |peer| {
+    ("sessions, with `initialize`", |peer| {
         let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer();
         yes(answer["result"]["protocolVersion"] == peer.revision)
     }),
@@ -70,13 +70,13 @@ const ROWS: [Row; 24] = [
     ("a tool's `icons`", |peer| has(&peer.tool("eloquent"), "/icons")),
     ("a tool's `_meta`", |peer| has(&peer.tool("eloquent"), "/_meta")),
     ("`outputSchema` of an object", |peer| has(&peer.tool("eloquent"), "/outputSchema")),
-    ("`outputSchema` of anything else", |peer| has(&peer.tool("list"), "/outputSchema")),
+    ("`outputSchema` of any other type", |peer| has(&peer.tool("list"), "/outputSchema")),
     ("structured content that is an object", |peer| has(&peer.call("eloquent"), "/structuredContent")),
-    ("structured content that is anything else", |peer| has(&peer.call("list"), "/structuredContent")),
+    ("structured content of any other type", |peer| has(&peer.call("list"), "/structuredContent")),
     ("an image", |peer| kind(&peer.call("test_image_content"))),
-    ("a sound", |peer| kind(&peer.call("test_audio_content"))),
+    ("audio", |peer| kind(&peer.call("test_audio_content"))),
     ("an embedded resource", |peer| kind(&peer.call("test_embedded_resource"))),
-    ("arguments that do not fit", |peer| {
+    ("arguments that do not match the schema", |peer| {
         let answer = peer.answer("tools/call", json!({"name": "strict"}));
         if answer["result"]["isError"] == true { "`isError`".into() } else { format!("`{}`", answer["error"]["code"]) }
     }),
@@ -86,8 +86,8 @@ const ROWS: [Row; 24] = [
         yes(messages.iter().filter(|message| message["method"] == "notifications/progress").count() == 3)
     }),
     ("`logging/setLevel`", |peer| has(&peer.answer("logging/setLevel", json!({"level": "info"})), "/result")),
-    ("log lines unasked", |peer| yes(logged(peer, json!({})))),
-    ("log lines that a request asks for", |peer| {
+    ("log lines by default", |peer| yes(logged(peer, json!({})))),
+    ("log lines requested in a request", |peer| {
         drop(peer.answer("logging/setLevel", json!({"level": "emergency"})));
         yes(logged(peer, json!({"io.modelcontextprotocol/logLevel": "info"})))
     }),

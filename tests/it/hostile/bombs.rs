@@ -82,13 +82,13 @@ const TOO_LARGE: &str = "compiling it needs more than 512.0 MiB of memory (compi
 const TOO_SLOW: &str = "compiling it took more than 1s of processor time (compile.cpu)";
 
 cases! {
-    doubling_components: Compile, "is of 1.4 KB: components in components, each with the next one twice, 24 deep",
+    doubling_components: Compile, "is 1.4 KB in size: 24 levels of components, each of which contains the next twice",
         |folder| put(folder, doubling(24)) => config(SMALL) => refused(TOO_LARGE);
 
-    doubling_components_on_time: Compile, "is the same, and is given all the memory",
+    doubling_components_on_time: Compile, "is the same file, with the default memory limit",
         |folder| put(folder, doubling(24)) => config(QUICK) => refused(TOO_SLOW);
 
-    blocks_in_blocks: Compile, "has a function of 5,000 blocks, each with branches to fifty of them",
+    blocks_in_blocks: Compile, "has a function of 5,000 blocks, each of which branches to fifty others",
         |folder| put(folder, nested_blocks(5000)) => config(QUICK) => refused(TOO_SLOW);
 
     many_locals: Compile, "has 5,000 functions of 8 bytes, each with 49,000 variables",
@@ -97,10 +97,10 @@ cases! {
     many_functions: Compile, "has 100,000 functions", |folder| put(folder, functions(100_000, b"\0\x0b"))
         => config(QUICK) => refused(TOO_SLOW);
 
-    types_of_types: Compile, "has types that are made of others, 8^20 in all", |folder| put(folder, types(20))
+    types_of_types: Compile, "has types that are composed of others, 8^20 in total", |folder| put(folder, types(20))
         => refused("not a valid component: effective type size exceeds the limit of 1000000 (at offset …)");
 
-    deep_nesting: Compile, "has components in components, 100,000 deep", |folder| put(folder, nested(100_000))
+    deep_nesting: Compile, "has components that are nested 100,000 levels deep", |folder| put(folder, nested(100_000))
         => refused("compiling it needs more than 2.0 GiB of memory (compile.memory)");
 
     many_core_modules: Compile, "has 2,000 core modules",

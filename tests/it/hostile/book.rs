@@ -12,11 +12,11 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/hostile.
 const INTRODUCTION: &str = "\
 # Hostile plugins
 
-What plugins do that mean no good, and what becomes of it. Each of the COUNT rows is a test: the plugin is dropped into
-the folder of a running server that has another plugin. Afterwards the other plugin answers, and the server holds at
-most 5 MiB of memory more than before. Where a row names a setting, the test has it set so, to see the end of it sooner;
-everything else is as [Limits](limits.md) says. `…` stands for what differs from case to case. The last column is how long
-it took from the file in the folder to the outcome, compiled and loaded, in one run of all on two cores.
+What hostile plugins do, and what happens then. Each of the COUNT rows is a test. The test copies the plugin into the folder
+of a running server that has another plugin. Afterwards the other plugin must still respond, and the server may use at most
+5 MiB of memory more than before. If a row names a setting, the test uses it to reach the outcome sooner; all other limits
+have their [defaults](limits.md). `…` stands for text that varies. The last column is the time from copying the file to the
+outcome, including compiling and loading, in one run of all tests on two cores.
 
 ";
 
@@ -80,8 +80,7 @@ fn page() -> String {
     let mut page = INTRODUCTION.replace("COUNT", &count.to_string());
     for (at, (title, cases)) in THEMES.iter().enumerate() {
         let gap = if at == 0 { "" } else { "\n" };
-        let _ =
-            writeln!(page, "{gap}## {title}\n\n| the plugin | strikes | outcome | took |\n| --- | --- | --- | --- |");
+        let _ = writeln!(page, "{gap}## {title}\n\n| the plugin | stage | outcome | time |\n| --- | --- | --- | --- |");
         for case in *cases {
             let (settings, strikes, outcome, time) = (settings(case), strikes(case), outcome(case), time(case));
             let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {time} |", case.what);
@@ -104,29 +103,29 @@ fn settings(case: &Case) -> String {
         }
     }
     if case.growth != GROWTH {
-        all.push(format!("{} MiB of memory more", case.growth >> 10));
+        all.push(format!("{} MiB more memory allowed", case.growth >> 10));
     }
     if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }
 
 fn strikes(case: &Case) -> &'static str {
     match case.strikes {
-        Strikes::Folder => "in the folder",
-        Strikes::Compile => "when compiled",
-        Strikes::Load => "when loaded",
-        Strikes::ListTools => "when listing its tools",
-        Strikes::Call => "in a call",
-        Strikes::HostCall => "in a host call",
+        Strikes::Folder => "folder",
+        Strikes::Compile => "compiling",
+        Strikes::Load => "loading",
+        Strikes::ListTools => "listing tools",
+        Strikes::Call => "call",
+        Strikes::HostCall => "host call",
     }
 }
 
 fn outcome(case: &Case) -> String {
     let cell = |text: &str| text.replace('\n', "; ").replace('|', "\\|").replace('<', "\\<");
     match case.expected {
-        Expected::Noted(why) => format!("no plugin, and noted: {}", cell(why)),
+        Expected::Noted(why) => format!("not a plugin: {}", cell(why)),
         Expected::Refused(why) => format!("refused: {}", cell(why)),
-        Expected::Fails("none", text) => format!("fails by itself: {}", cell(text)),
+        Expected::Fails("none", text) => format!("reports a failure: {}", cell(text)),
         Expected::Fails(kind, text) => format!("`{kind}`: {}", cell(text)),
-        Expected::Answers(text) => format!("goes on, harmless: {}", cell(text)),
+        Expected::Answers(text) => format!("harmless: {}", cell(text)),
     }
 }

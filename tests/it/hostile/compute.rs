@@ -16,35 +16,35 @@ fn has_and_does(folder: &Folder, core: &str, body: &str) {
 }
 
 cases! {
-    a_loop_in_a_call: Call, "computes for ever", |folder| does(folder, SPIN)
+    a_loop_in_a_call: Call, "computes forever", |folder| does(folder, SPIN)
         => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
 
-    a_loop_in_list_tools: ListTools, "computes for ever when it is asked for its tools",
+    a_loop_in_list_tools: ListTools, "computes forever when it lists its tools",
         |folder| put(folder, Tiny::new(&["a"]).before_list(SPIN).build())
         => refused("did not list its tools: it used all of its fuel, 1,000,000,000 instructions");
 
-    a_loop_in_a_start_function: Load, "computes for ever in a start function",
+    a_loop_in_a_start_function: Load, "computes forever in a start function",
         |folder| put(folder, Tiny::new(&["a"]).core(&format!("(start $s) (func $s {SPIN})")).build())
         => refused("did not list its tools: it used all of its fuel, 1,000,000,000 instructions");
 
-    a_loop_with_all_fuel: Call, "computes for ever, with all the fuel that it wants",
+    a_loop_with_all_fuel: Call, "computes forever, with more fuel than it can use",
         |folder| does(folder, SPIN)
         => grant("[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"")
         => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
-    filling_memory_in_a_loop: Call, "fills 60 MiB of memory again and again",
+    filling_memory_in_a_loop: Call, "fills 60 MiB of memory repeatedly",
         |folder| has_and_does(folder, "(memory $big 960)",
             "(loop $more (memory.fill $big (i32.const 0) (i32.const 7) (i32.const 62914560)) (br $more))")
         => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
 
-    recursion: Call, "calls itself for ever",
+    recursion: Call, "recurses forever",
         |folder| has_and_does(folder,
             "(func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
             "(drop (call $r (i32.const 1)))")
         => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
             which applies to all plugins).");
 
-    indirect_recursion: Call, "has two functions call each other through a table for ever",
+    indirect_recursion: Call, "recurses forever through a table, with two functions",
         |folder| has_and_does(folder,
             "(type $f (func (param i32) (result i32))) (table 2 2 funcref) (elem (i32.const 0) $one $two)
              (func $one (type $f) (i32.mul (i32.const 3) (call_indirect (type $f) (local.get 0) (i32.const 1))))
@@ -53,7 +53,7 @@ cases! {
         => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
             which applies to all plugins).");
 
-    recursion_in_list_tools: ListTools, "calls itself for ever when it is asked for its tools",
+    recursion_in_list_tools: ListTools, "recurses forever when it lists its tools",
         |folder| put(folder, Tiny::new(&["a"]).core("(func $r (call $r) (call $r))").before_list("(call $r)").build())
         => refused("did not list its tools: it overflowed its stack of 512.0 KiB");
 
@@ -61,13 +61,13 @@ cases! {
         => fails("trap", "The tool crashed: thread '<unnamed>' (1) panicked at …:\nas asked (wasm trap: wasm \
             `unreachable` instruction executed).");
 
-    an_exit: Call, "ends its process", |folder| put(folder, hostile()) => tool("exit", "{}")
+    an_exit: Call, "exits with code 1", |folder| put(folder, hostile()) => tool("exit", "{}")
         => fails("trap", "The tool crashed: exited with code 1.");
 
-    an_exit_with_words: Call, "ends its process and says why",
+    an_exit_with_words: Call, "exits with code 1 and a message",
         |folder| put(folder, hostile()) => tool("exit_with_words", "{}") => fails("none", "no such city");
 
-    unreachable: Call, "runs into `unreachable`", |folder| does(folder, "unreachable")
+    unreachable: Call, "executes `unreachable`", |folder| does(folder, "unreachable")
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
     unreachable_at_start: Load, "crashes in a start function",
@@ -77,19 +77,19 @@ cases! {
     division_by_zero: Call, "divides by zero", |folder| does(folder, "(drop (i32.div_u (i32.const 1) (i32.const 0)))")
         => fails("trap", "The tool crashed: wasm trap: integer divide by zero.");
 
-    integer_overflow: Call, "divides so that the result has no room",
+    integer_overflow: Call, "divides with an overflow",
         |folder| does(folder, "(drop (i32.div_s (i32.const 0x80000000) (i32.const -1)))")
         => fails("trap", "The tool crashed: wasm trap: integer overflow.");
 
-    a_load_out_of_bounds: Call, "reads beyond its memory",
+    a_load_out_of_bounds: Call, "reads outside its memory",
         |folder| does(folder, "(drop (i64.load offset=4294967288 (i32.const -1)))")
         => fails("trap", "The tool crashed: wasm trap: out of bounds memory access.");
 
-    a_store_out_of_bounds: Call, "writes beyond its memory",
+    a_store_out_of_bounds: Call, "writes outside its memory",
         |folder| does(folder, "(i64.store (i32.const -1) (i64.const -1))")
         => fails("trap", "The tool crashed: wasm trap: out of bounds memory access.");
 
-    a_null_call: Call, "calls a function that is not there",
+    a_null_call: Call, "calls a function that does not exist",
         |folder| has_and_does(folder, "(type $f (func)) (table 1 funcref)", "(call_indirect (type $f) (i32.const 0))")
         => fails("trap", "The tool crashed: wasm trap: uninitialized element.");
 
@@ -97,7 +97,7 @@ cases! {
         |folder| has_and_does(folder, "(type $f (func)) (table 1 funcref)", "(call_indirect (type $f) (i32.const -1))")
         => fails("trap", "The tool crashed: wasm trap: undefined element: out of bounds table access.");
 
-    a_call_of_another_type: Call, "calls a function as one of another type",
+    a_call_of_another_type: Call, "calls a function with the wrong type",
         |folder| has_and_does(folder,
             "(type $f (func (param i64))) (table 1 funcref) (elem (i32.const 0) $g) (func $g)",
             "(call_indirect (type $f) (i64.const 1) (i32.const 0))")

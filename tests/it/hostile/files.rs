@@ -23,13 +23,13 @@ fn fifo(path: &Path) {
 }
 
 cases! {
-    compiled: Folder, "is compiled code, as it is in the store: never opened as code", compiled_code
+    compiled: Folder, "is compiled code, as in the compile cache: never loaded as code", compiled_code
         => refused(r#"not a WebAssembly file: it begins with "\x7fELF…", not with \0asm"#);
 
-    a_fifo: Folder, "is a FIFO that nobody writes to", |folder| fifo(&folder.path("hostile.wasm"))
+    a_fifo: Folder, "is a FIFO without a writer", |folder| fifo(&folder.path("hostile.wasm"))
         => refused("not a regular file");
 
-    a_device: Folder, "is a link to a device that never ends", |folder| folder.link("hostile.wasm", "/dev/zero")
+    a_device: Folder, "is a link to an endless device", |folder| folder.link("hostile.wasm", "/dev/zero")
         => refused("not a regular file");
 
     a_folder: Folder, "is a folder", |folder| fs::create_dir(folder.path("hostile.wasm")).unwrap()
@@ -38,16 +38,16 @@ cases! {
     a_link_to_itself: Folder, "is a link to itself", |folder| folder.link("hostile.wasm", "hostile.wasm")
         => noted("cannot be looked at: …");
 
-    a_link_to_the_folder: Folder, "is a link to the folder that it is in",
+    a_link_to_the_folder: Folder, "is a link to its own folder",
         |folder| folder.link("hostile.wasm", ".") => noted("a folder, not a file");
 
-    a_link_to_nothing: Folder, "is a link to nothing, with a name that speaks to terminals",
+    a_link_to_nothing: Folder, "is a broken link with a terminal escape in its target",
         |folder| folder.link("hostile.wasm", "\u{1b}[2Jnowhere") => noted("a link to nowhere, which is not there");
 
-    a_loud_name: Folder, "is called in capital letters", |folder| folder.put("hostile.WASM", Tiny::new(&["a"]).build())
+    a_loud_name: Folder, "has a name in capital letters", |folder| folder.put("hostile.WASM", Tiny::new(&["a"]).build())
         => noted("no plugin, because its name does not end in .wasm in lower case");
 
-    a_large_file: Folder, "is of 70 MB",
+    a_large_file: Folder, "is 70 MB in size",
         |folder| {
             let staged = folder.stage("large", "\0asm\x0d\0\x01\0");
             File::options().write(true).open(&staged).unwrap().set_len(70_000_000).unwrap();
@@ -63,16 +63,16 @@ cases! {
     a_script: Folder, "is a script", |folder| put(folder, "#!/bin/sh\nrm -rf /\n")
         => refused(r##"not a WebAssembly file: it begins with "#!/bin/s", not with \0asm"##);
 
-    garbage_in_a_section: Folder, "is a component with garbage in it",
+    garbage_in_a_section: Folder, "is a component with invalid content",
         |folder| put(folder, b"\0asm\x0d\0\x01\0\x07\x04\xff\xff\xff\xff")
         => refused("not a valid component: unexpected end-of-file (at offset 0xe)");
 
     another_component: Folder, "is a component for another host",
         |folder| put(folder, wat::parse_str("(component)").unwrap())
-        => refused("exports neither toolbay:plugin/tools@0.1.0 nor a function that can be a tool; it exports nothing: \
+        => refused("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing: \
             is `export!(…)` missing?");
 
-    a_grant_for_more: Folder, "has a grant with keys that there are not",
+    a_grant_for_more: Folder, "has a grant with unknown keys",
         |folder| {
             folder.put("hostile.toml", "[permissions]\nkernel = true");
             put(folder, Tiny::new(&["a"]).build());

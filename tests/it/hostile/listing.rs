@@ -26,7 +26,7 @@ fn list(folder: &Folder, pointer: u32, length: u32) {
 }
 
 cases! {
-    a_name_that_acts: ListTools, "has a tool whose name would recolour a terminal",
+    a_name_that_acts: ListTools, "has a tool with a terminal escape in its name",
         |folder| named(folder, &["a\u{1b}[31mred"])
         => refused(r#"tool "a\u{1b}[31mred": a name has 1 to 128 of A-Z a-z 0-9 _ - ."#);
 
@@ -38,14 +38,14 @@ cases! {
         => refused(r#"tool "xxx…"#)
         => also(|run| assert!(run.server.log.text().len() < 10_000, "the log has the whole name"));
 
-    a_name_of_another_script: ListTools, "has a tool whose name only looks like another's",
+    a_name_of_another_script: ListTools, "has a tool whose name looks like another tool's name",
         |folder| named(folder, &["\u{435}ch\u{43e}"])
         => refused("tool \"\u{435}ch\u{43e}\": a name has 1 to 128 of A-Z a-z 0-9 _ - .");
 
     one_name_twice: ListTools, "has two tools with one name", |folder| named(folder, &["a", "b", "a"])
         => refused(r#"offers two tools named "a""#);
 
-    anothers_name: ListTools, "has a tool with the name of another plugin's: the first one keeps it",
+    anothers_name: ListTools, "has a tool with the name of another plugin's tool: the first plugin keeps it",
         |folder| named(folder, &["a", "echo"])
         => answers("fine");
 
@@ -56,15 +56,15 @@ cases! {
         }
         => may_leave(8) => refused("offers 10000 tools; 4,096 are allowed");
 
-    a_million_tools: ListTools, "says that it has 4,294,967,295 tools",
+    a_million_tools: ListTools, "claims to have 4,294,967,295 tools",
         |folder| list(folder, 1024, u32::MAX)
         => refused("did not list its tools: it crashed: list pointer/length out of bounds of memory");
 
-    tools_beyond_memory: ListTools, "has tools that are beyond its memory",
+    tools_beyond_memory: ListTools, "returns a list of tools outside its memory",
         |folder| list(folder, 0x7fff_fff8, 1)
         => refused("did not list its tools: it crashed: list pointer/length out of bounds of memory");
 
-    a_description_that_acts: ListTools, "has a description that would recolour a terminal and read backwards",
+    a_description_that_acts: ListTools, "has a description with terminal escapes and bidirectional overrides",
         |folder| described(folder, "\u{1b}[2JSafe\u{202e} tool\u{1b}]8;;http://evil\u{7}.\u{e0041}")
         => answers("fine")
         => also(|run| {
@@ -83,11 +83,11 @@ cases! {
              (return (i32.const 16))").build())
         => refused("did not list its tools: it passed more than 16.0 MiB to the host at once");
 
-    meta_that_is_no_object: ListTools, "has a tool whose `_meta` is no object",
+    meta_that_is_no_object: ListTools, "has a tool whose `_meta` is not an object",
         |folder| put(folder, Tiny::of(vec![Tool { meta: Some("[1]".into()), ..Tool::new("a") }]).build())
         => refused(r#"tool "a": its meta is not a JSON object"#);
 
-    a_definition_that_changes: ListTools, "describes its tool differently each time: it is asked once",
+    a_definition_that_changes: ListTools, "lists a different tool each time: it is asked only once",
         |folder| put(folder, lists(RANDOM, &[("number", "(result i64)")],
             // The description is the second thing in memory.
             "(i64.store (i32.const 1032) (i64.or (i64.const 0x4040404040404040)

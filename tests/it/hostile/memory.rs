@@ -16,35 +16,35 @@ fn has_and_does(folder: &Folder, core: &str, body: &str) {
 const OUT_OF_MEMORY: &str = "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
 
 cases! {
-    malloc_to_the_limit: Call, "allocates, and uses, all memory that it gets",
+    malloc_to_the_limit: Call, "allocates and uses all memory it can get",
         |folder| put(folder, hostile()) => tool("hoard", "{}")
         => fails("memory", OUT_OF_MEMORY);
 
-    growing_to_the_limit: Call, "grows its memory until it gets no more, fills every page, and carries on",
+    growing_to_the_limit: Call, "grows its memory to the limit, fills every page, and continues",
         |folder| has_and_does(folder, "(memory $big 1)",
             "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 1)) (i32.const -1))))
              (memory.fill $big (i32.const 0) (i32.const 7) (i32.shl (memory.size $big) (i32.const 16)))")
         => answers("fine");
 
-    growing_in_list_tools: ListTools, "grows its memory to the limit when it is asked for its tools, and crashes",
+    growing_in_list_tools: ListTools, "grows its memory to the limit when it lists its tools, and crashes",
         |folder| put(folder, Tiny::new(&["a"]).core("(memory $big 1)").before_list(
             "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable").build())
         => refused("did not list its tools: it needed more than 128.0 MiB of memory");
 
-    two_memories: Call, "grows two memories by 80 MiB each, and insists",
+    two_memories: Call, "grows two memories by 80 MiB each, and crashes if it cannot",
         |folder| has_and_does(folder, "(memory $one 1) (memory $two 1)",
             "(drop (memory.grow $one (i32.const 1280)))
              (if (i32.eq (memory.grow $two (i32.const 1280)) (i32.const -1)) (then unreachable))")
         => fails("memory", OUT_OF_MEMORY);
 
-    two_memories_at_once: Load, "begins with two memories of 80 MiB",
+    two_memories_at_once: Load, "starts with two memories of 80 MiB",
         |folder| has(folder, "(memory 1280) (memory 1280)")
         => refused("did not list its tools: it needed more than 128.0 MiB of memory");
 
-    a_memory_above_the_limit: Load, "begins with a memory of 200 MiB", |folder| has(folder, "(memory 3200)")
+    a_memory_above_the_limit: Load, "starts with a memory of 200 MiB", |folder| has(folder, "(memory 3200)")
         => refused("did not list its tools: it needed more than 128.0 MiB of memory");
 
-    a_memory_above_the_ceiling: Load, "begins with a memory of 2 GiB", |folder| has(folder, "(memory 32768)")
+    a_memory_above_the_ceiling: Load, "starts with a memory of 2 GiB", |folder| has(folder, "(memory 32768)")
         => refused("it starts with 2.0 GiB of memory, but the server's ceiling is 1.0 GiB (to allow more, raise ceilings.memory)");
 
     several_memories: Call, "has several memories, which is allowed",
@@ -54,17 +54,17 @@ cases! {
         |folder| has(folder, &"(memory 1)".repeat(100))
         => refused("not a valid component: memories count exceeds limit of 100 (at offset …)");
 
-    growing_a_table: Call, "grows a table until it gets no more, and carries on",
+    growing_a_table: Call, "grows a table to the limit, and continues",
         |folder| has_and_does(folder, "(table $t 1 funcref)",
             "(loop $more (br_if $more (i32.ne (table.grow $t (ref.null func) (i32.const 1)) (i32.const -1))))")
         => answers("fine");
 
-    insisting_on_a_table: Call, "grows a table, and insists",
+    insisting_on_a_table: Call, "grows a table, and crashes if it cannot",
         |folder| has_and_does(folder, "(table $t 1 funcref)",
             "(if (i32.eq (table.grow $t (ref.null func) (i32.const 1000000)) (i32.const -1)) (then unreachable))")
         => fails("limit", "The tool needed a table of more than 20,000 elements (to allow more, raise limits.table_elements).");
 
-    a_huge_table: Load, "begins with a table of 10,000,000 elements",
+    a_huge_table: Load, "starts with a table of 10,000,000 elements",
         |folder| has(folder, "(table 10000000 funcref)")
         => refused("it needs a table of 10,000,000 elements, but the server's ceiling is 20,000 (to allow more, raise ceilings.table_elements)");
 
@@ -72,7 +72,7 @@ cases! {
         |folder| has(folder, &"(table 1 funcref)".repeat(100))
         => refused("it has 100 tables, but the server's ceiling is 16");
 
-    many_instances: Load, "is made of 500 core instances",
+    many_instances: Load, "consists of 500 core instances",
         |folder| put(folder, Tiny::new(&["a"]).imports(
             &format!("(core module $m) {}", "(core instance (instantiate $m))".repeat(500))).build())
         => refused("it has 502 core instances, but the server's ceiling is 40 (to allow more, raise ceilings.instances)");
@@ -84,7 +84,7 @@ cases! {
     memory_of_64_bits: Compile, "has a memory with 64-bit addresses", |folder| has(folder, "(memory i64 1)")
         => refused("not a valid component: memory64 must be enabled for 64-bit memories (at offset …)");
 
-    shared_memory: Compile, "has a memory that threads could share", |folder| has(folder, "(memory 1 2 shared)")
+    shared_memory: Compile, "has a shared memory", |folder| has(folder, "(memory 1 2 shared)")
         => refused("not a valid component: threads must be enabled for shared memories (at offset …)");
 
     small_pages: Compile, "has a memory with pages of one byte",
@@ -92,7 +92,7 @@ cases! {
         => refused("not a valid component: the custom page sizes proposal must be enabled to customize a memory's \
             page size (at offset …)");
 
-    garbage_collected_types: Compile, "has types for a garbage collector",
+    garbage_collected_types: Compile, "has garbage-collected types",
         |folder| has(folder, "(type (struct (field (mut i64))))")
         => refused("not a valid component: cannot define struct types when gc types are disabled (at offset …)");
 

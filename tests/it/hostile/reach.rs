@@ -56,7 +56,7 @@ fn imports(folder: &Folder, text: &str) {
 }
 
 cases! {
-    the_environment: HostCall, "shows its environment variables and arguments",
+    the_environment: HostCall, "returns its environment variables and arguments",
         |folder| put(folder, hostile()) => tool("environment", "{}") => answers("[] []");
 
     etc_passwd: HostCall, "reads `/etc/passwd`", |folder| put(folder, hostile())
@@ -67,15 +67,15 @@ cases! {
         => tool("read_file", r#"{"path": "/proc/self/mem"}"#)
         => fails("none", "No such file or directory (os error 44)");
 
-    a_way_up: HostCall, "leaves the folder it was given by `..`", with_data
+    a_way_up: HostCall, "leaves its mounted folder through `..`", with_data
         => tool("read_file", r#"{"path": "/data/../secret"}"#) => grant(MOUNT)
         => fails("none", "Operation not permitted (os error 63)") => also(no_secret);
 
-    a_link_out: HostCall, "leaves the folder it was given by a link", with_data
+    a_link_out: HostCall, "leaves its mounted folder through a link", with_data
         => tool("read_file", r#"{"path": "/data/link"}"#) => grant(MOUNT)
         => fails("none", "Operation not permitted (os error 63)") => also(no_secret);
 
-    writing_by_a_link: HostCall, "writes outside of the folder it was given by a link", with_data
+    writing_by_a_link: HostCall, "writes outside its mounted folder through a link", with_data
         => tool("write_file", r#"{"path": "/data/link", "text": "mine"}"#) => grant(MOUNT)
         => fails("none", "Operation not permitted (os error 63)")
         => also(|run| assert_eq!(std::fs::read_to_string(run.folder.beside("secret")).unwrap(), "hush"));
@@ -83,24 +83,24 @@ cases! {
     tcp: HostCall, "opens a TCP connection", |folder| put(folder, hostile()) => tool("connect", "{}")
         => answers("Permission denied (os error 2)");
 
-    dns: HostCall, "looks a name up", looks_a_name_up => answers("denied");
+    dns: HostCall, "resolves a host name", looks_a_name_up => answers("denied");
 
     http: HostCall, "sends an HTTP request", sends_a_request => answers("sent")
         => also(|run| {
             run.server.log.wait_for("denied an outgoing request: no plugin may use the network");
         });
 
-    forged_lines: HostCall, "writes answers and notifications of the server's to standard output",
+    forged_lines: HostCall, "writes forged responses and notifications to standard output",
         |folder| put(folder, hostile()) => tool("forge_stdout", "{}") => answers("done")
         => also(|run| {
             assert!(run.server.notifications_so_far("forged").is_empty());
         });
 
-    another_hosts_import: Load, "imports an interface of its own invention",
+    another_hosts_import: Load, "imports an unknown interface",
         |folder| imports(folder, r#"(import "evil:host/kernel@1.0.0" (instance (export "run" (func))))"#)
         => refused("imports what no plugin can have: evil:host/kernel@1.0.0");
 
-    many_imports: Load, "imports 900 interfaces of its own invention",
+    many_imports: Load, "imports 900 unknown interfaces",
         |folder| imports(folder, &(0..900).fold(String::new(), |mut text, n| {
             let _ = write!(text, "(import \"evil:host/kernel-of-the-host-number-{n}@1.0.0\" (instance))");
             text
@@ -108,7 +108,7 @@ cases! {
         => refused("imports what no plugin can have: evil:host/kernel-of-the-host-number-0@1.0.0, …")
         => also(|run| assert!(run.server.log.text().len() < 10_000, "the log has them all"));
 
-    an_import_that_does_not_fit: Load, "imports a function of WASI with another type",
+    an_import_that_does_not_fit: Load, "imports a WASI function with the wrong type",
         |folder| imports(folder, r#"(import "wasi:clocks/monotonic-clock@0.2.0" (instance
             (export "now" (func (param "a" string) (result string)))))"#)
         => refused("imports do not fit: component imports instance `wasi:clocks/monotonic-clock@0.2.0`, but a matching \

@@ -48,15 +48,15 @@ cases! {
         |folder| returns(folder, &[(1024, 0xfffe_fdfc), (76, 4)])
         => fails("trap", "The tool crashed: invalid utf-8 sequence of 1 bytes from index 0.");
 
-    a_list_beyond_memory: Call, "returns a list that is beyond its memory",
+    a_list_beyond_memory: Call, "returns a list outside its memory",
         |folder| returns(folder, &[(20, 0x7fff_fff8)])
         => fails("trap", "The tool crashed: list pointer/length out of bounds of memory.");
 
-    a_list_that_overlaps_the_end: Call, "returns a list that begins in its memory and ends beyond",
+    a_list_that_overlaps_the_end: Call, "returns a list that starts inside its memory and ends outside",
         |folder| returns(folder, &[(24, 1000)])
         => fails("trap", "The tool crashed: list pointer/length out of bounds of memory.");
 
-    an_unaligned_list: Call, "returns a list at an odd address", |folder| returns(folder, &[(20, 65)])
+    an_unaligned_list: Call, "returns a list at an unaligned address", |folder| returns(folder, &[(20, 65)])
         => fails("trap", "The tool crashed: list pointer is not aligned.");
 
     a_list_without_end: Call, "returns a list of 4,294,967,295 blocks", |folder| returns(folder, &[(24, u32::MAX)])
@@ -65,30 +65,30 @@ cases! {
     a_string_without_end: Call, "returns a text of 4,294,967,295 bytes", |folder| returns(folder, &[(76, u32::MAX)])
         => fails("trap", "The tool crashed: string pointer/length out of bounds of memory.");
 
-    a_kind_that_is_none: Call, "returns a block of a kind that there is not", |folder| returns(folder, &[(64, 9)])
+    a_kind_that_is_none: Call, "returns a content block of an unknown kind", |folder| returns(folder, &[(64, 9)])
         => fails("trap", "The tool crashed: unexpected discriminant: 9.");
 
     a_variant_that_is_none: Call, "returns neither success nor failure", |folder| returns(folder, &[(16, 7)])
         => fails("trap", "The tool crashed: invalid expected discriminant.");
 
-    an_option_that_is_none: Call, "returns a member that is neither there nor absent",
+    an_option_that_is_none: Call, "returns an option with an invalid discriminant",
         |folder| returns(folder, &[(68, 200)]) => fails("trap", "The tool crashed: invalid option discriminant.");
 
-    a_pointer_beyond_memory: Call, "returns a result that is beyond its memory",
+    a_pointer_beyond_memory: Call, "returns a result outside its memory",
         |folder| returns_pointer(folder, -16) => fails("trap", "The tool crashed: pointer out of bounds of memory.");
 
-    an_unaligned_pointer: Call, "returns a result at an odd address", |folder| returns_pointer(folder, 17)
+    an_unaligned_pointer: Call, "returns a result at an unaligned address", |folder| returns_pointer(folder, 17)
         => fails("trap", "The tool crashed: return pointer not aligned.");
 
-    an_allocator_that_lies: Call, "says that the arguments be put beyond its memory",
+    an_allocator_that_lies: Call, "allocates the arguments outside its memory",
         |folder| allocates(folder, "(i32.const -8)")
         => fails("trap", "The tool crashed: realloc return: beyond end of memory.");
 
-    an_allocator_that_crashes: Call, "crashes when it is given the arguments",
+    an_allocator_that_crashes: Call, "crashes when it receives the arguments",
         |folder| allocates(folder, "unreachable")
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
-    an_allocator_that_never_ends: Call, "computes for ever when it is given the arguments",
+    an_allocator_that_never_ends: Call, "computes forever when it receives the arguments",
         |folder| allocates(folder, "(loop $again (br $again)) (i32.const 0)")
         => fails("fuel", "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).");
 
@@ -97,14 +97,14 @@ cases! {
             "(drop (memory.grow (i32.const 800))) {} (return (i32.const 16))", stores(&[(76, 50_000_000)]))).build())
         => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
 
-    a_million_blocks: Call, "returns a million blocks",
+    a_million_blocks: Call, "returns a million content blocks",
         |folder| put(folder, Tiny::new(&["a"]).before_call(&format!(
             "(drop (memory.grow (i32.const 2000))) {} (return (i32.const 16))",
             stores(&[(20, 65_536), (24, 1_000_000)]))).build())
         => grant("[limits]\nmemory = \"256MiB\"")
         => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
 
-    ten_thousand_blocks: Call, "returns 10,000 empty blocks", |folder| put(folder, hostile())
+    ten_thousand_blocks: Call, "returns 10,000 empty content blocks", |folder| put(folder, hostile())
         => tool("many_items", r#"{"n": 10000}"#)
         => fails("output", "The tool's result has more than 1,000 content blocks (to allow more, raise limits.output_items).");
 
@@ -112,18 +112,18 @@ cases! {
         => tool("big_output", r#"{"n": 2000000}"#)
         => fails("output", "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output).");
 
-    deep_json: Call, "returns structured content that nests 100,000 deep",
+    deep_json: Call, "returns structured content that is nested 100,000 levels deep",
         |folder| structured(folder, &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))
         => fails("invalid-output", "The tool's output is not valid: structured is not JSON: recursion limit exceeded \
             at \
             line 1 column 128.");
 
-    double_keys: Call, "returns structured content with a key twice: the last one counts",
+    double_keys: Call, "returns structured content with a duplicate key: the last one counts",
         |folder| structured(folder, r#"{"key": "first", "key": "last"}"#)
         => answers("fine")
         => also(|run| assert_eq!(run.result["structuredContent"], serde_json::json!({"key": "last"})));
 
-    a_number_without_room: Call, "returns structured content with a number that has no room",
+    a_number_without_room: Call, "returns structured content with a number that is out of range",
         |folder| structured(folder, "[1e999]")
         => fails("invalid-output", "The tool's output is not valid: structured is not JSON: number out of range at \
             line 1 column 6.");
@@ -132,27 +132,27 @@ cases! {
         => fails("invalid-output", "The tool's output is not valid: structured is not JSON: expected value at line 1 \
             column 7.");
 
-    a_lone_surrogate: Call, "returns structured content with half a character",
+    a_lone_surrogate: Call, "returns structured content with half of a surrogate pair",
         |folder| structured(folder, r#"{"n": "\ud800"}"#)
         => fails("invalid-output", "The tool's output is not valid: structured is not JSON: unexpected end of hex \
             escape at \
             line 1 column 14.");
 
-    a_priority_of_nan: Call, "returns a block with a priority of NaN",
+    a_priority_of_nan: Call, "returns a content block with the priority NaN",
         |folder| returns(folder, &[(176, 1), (188, 0x7ff8_0000)])
         => fails("invalid-output", "The tool's output is not valid: content[0] has a priority of NaN, which is not \
             between 0.0 and 1.0.");
 
-    a_priority_of_infinity: Call, "returns a block with a priority of infinity",
+    a_priority_of_infinity: Call, "returns a content block with an infinite priority",
         |folder| returns(folder, &[(176, 1), (188, 0x7ff0_0000)])
         => fails("invalid-output", "The tool's output is not valid: content[0] has a priority of inf, which is not \
             between 0.0 and 1.0.");
 
-    text_that_acts: Call, "returns text that would recolour a terminal, set its title, and read backwards",
+    text_that_acts: Call, "returns text with terminal escapes and bidirectional overrides",
         |folder| put(folder, Tiny::new(&["a"]).answer("\u{1b}[31mre\u{202e}d\u{1b}]0;title\u{7}\u{0}!").build())
         => answers("red!");
 
-    a_broken_promise: Call, "returns what its output schema does not allow", |folder| put(folder, hostile())
+    a_broken_promise: Call, "returns structured content that does not match its output schema", |folder| put(folder, hostile())
         => tool("mismatch", "{}")
         => fails("invalid-output", "The tool's output is not valid: /n: \"seven\" is not of type \"integer\".");
 }

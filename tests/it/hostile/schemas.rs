@@ -50,58 +50,58 @@ cases! {
     no_json: Load, "has a schema that is not JSON", |folder| input(folder, "{")
         => refused("tool \"a\": its input schema is not valid: not JSON: EOF while parsing an object at line 1 column 1");
 
-    a_remote_schema: Load, "has a schema that is elsewhere: nothing is fetched",
+    a_remote_schema: Load, "has a schema with a remote reference: nothing is fetched",
         |folder| input(folder, r#"{"type":"object","$ref":"http://127.0.0.1:9/schema.json"}"#)
         => refused("tool \"a\": its input schema is not valid: …Retrieval is disabled, cannot fetch \
             http://127.0.0.1:9/schema.json");
 
-    a_local_schema: Load, "has a schema that is in a file of the host's: nothing is read",
+    a_local_schema: Load, "has a schema that refers to a file of the host: nothing is read",
         |folder| input(folder, r#"{"type":"object","$ref":"file:///etc/passwd"}"#)
         => refused("tool \"a\": its input schema is not valid: …Retrieval is disabled, cannot fetch \
             file:///etc/passwd");
 
-    a_schema_of_itself: Load, "has a schema that is itself",
+    a_schema_of_itself: Load, "has a schema that refers to itself",
         |folder| input(folder, r##"{"type":"object","$ref":"#"}"##) => answers("fine");
 
-    schemas_in_a_circle: Load, "has schemas that are each other",
+    schemas_in_a_circle: Load, "has schemas that refer to each other",
         |folder| input(folder, r##"{"type":"object","$ref":"#/$defs/a",
             "$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##)
         => answers("fine");
 
-    all_of_itself: Load, "has a schema that is all of itself",
+    all_of_itself: Load, "has a schema that is `allOf` itself",
         |folder| input(folder, r##"{"type":"object","allOf":[{"$ref":"#"}, {"$ref":"#"}]}"##) => answers("fine");
 
-    not_itself: Load, "has a schema that is what it is not",
+    not_itself: Load, "has a schema that is `not` itself",
         |folder| input(folder, r##"{"type":"object","not":{"$ref":"#"}}"##)
         => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): does not fit `not`");
 
-    a_doubling_schema: Call, "has an input schema of 40 levels of `anyOf`, each with the next one twice",
+    a_doubling_schema: Call, "has an input schema with 40 levels of `anyOf`, each of which contains the next twice",
         |folder| input(folder, &doubling("anyOf")) => tool("a", r#"{"x": 7}"#)
         => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): takes too long to check against the schema");
 
-    a_doubling_schema_of_all: Call, "has an input schema of 40 levels of `allOf`, each with the next one twice",
+    a_doubling_schema_of_all: Call, "has an input schema with 40 levels of `allOf`, each of which contains the next twice",
         |folder| input(folder, &doubling("allOf")) => tool("a", r#"{"x": "fits"}"#)
         => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): takes too long to check against the schema");
 
-    a_doubling_output_schema: Call, "has an output schema of 40 levels of `oneOf`, each with the next one twice",
+    a_doubling_output_schema: Call, "has an output schema with 40 levels of `oneOf`, each of which contains the next twice",
         |folder| output(folder, &doubling("oneOf"), r#"{"x": 7}"#) => fails("invalid-output", "…");
 
-    two_ways_on_each_level: Call, "has a schema that checks each level of a nest in two ways",
+    two_ways_on_each_level: Call, "has a schema that checks each level of a nested value in two ways",
         |folder| output(folder, TWO_WAYS, &format!(r#"{{"x": {}7{}}}"#, "[".repeat(100), "]".repeat(100)))
         => fails("invalid-output", "The tool's output is not valid: (root): does not fit the schema; to say where takes too long.");
 
-    references_on_each_level: Call, "has a schema that goes through 1,000 references on each level of a nest",
+    references_on_each_level: Call, "has a schema that follows 1,000 references on each level of a nested value",
         |folder| output(folder, &round(), &format!(r#"{{"x": {}{}}}"#, "[".repeat(100), "]".repeat(100)))
         => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
 
-    many_alternatives_for_many: Call, "returns 100,000 values, for each of which 4,000 alternatives are tried",
+    many_alternatives_for_many: Call, "returns 100,000 values, each of which is checked against 4,000 alternatives",
         |folder| {
             let schema = one_of_these((0..4000).map(|n| format!("{{\"const\":{n}}}")));
             output(folder, &schema, &format!(r#"{{"x": [{}3999]}}"#, "3999,".repeat(100_000)));
         }
         => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
 
-    many_values_for_many: Call, "returns 100,000 values, each to be compared with 9,000",
+    many_values_for_many: Call, "returns 100,000 values, each of which is compared with 9,000 others",
         |folder| {
             let values: Vec<String> = (0..9000).map(|n| format!("\"{n:05}\"")).collect();
             let schema = format!(
@@ -110,12 +110,12 @@ cases! {
         }
         => answers("fine");
 
-    a_catastrophic_pattern: Call, "has a pattern that takes for ever to fail",
+    a_catastrophic_pattern: Call, "has a pattern that backtracks without end",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"^(?=a)(a+)+\\1$"}}}"#)
         => tool("a", r#"{"x": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#)
         => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n/x: …!\" does not match …");
 
-    a_catastrophic_pattern_for_many: Call, "has a pattern that takes for ever to fail, and returns 10,000 texts for it",
+    a_catastrophic_pattern_for_many: Call, "has a pattern that backtracks without end, and returns 10,000 strings for it",
         |folder| {
             let text = format!("\"{}!\",", "a".repeat(40));
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"pattern":"^(?=a)(a+)+\\1$"}}}}"#,
@@ -123,7 +123,7 @@ cases! {
         }
         => fails("invalid-output", "The tool's output is not valid: /x/0: …!\" does not match …");
 
-    a_pattern_that_must_not_fit: Call, "must not fit a pattern that takes for ever to fail, and returns 20,000 texts",
+    a_pattern_that_must_not_fit: Call, "has a pattern under `not` that backtracks without end, and returns 20,000 strings for it",
         |folder| {
             let text = format!("\"{}!\",", "a".repeat(40));
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"not":{"pattern":"^(?=a)(a+)+\\1$"}}}}}"#,
@@ -137,7 +137,7 @@ cases! {
             a \"regex\"");
 
     many_catastrophic_patterns_for_many: Call,
-        "has 300 patterns that take for ever to fail, and returns 300 texts for each of them",
+        "has 300 patterns that backtrack without end, and returns 300 strings for each of them",
         |folder| {
             let patterns = (1..300).map(|n| format!(r#"{{"pattern":"^(a|a)*\\1b{{1,{n}}}"}}"#));
             let schema = one_of_these(patterns.chain([r#"{"type":"string"}"#.to_owned()]));
@@ -146,16 +146,16 @@ cases! {
         }
         => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
 
-    many_huge_patterns: Load, "has 1,000 patterns, each of which takes some megabytes when it is compiled",
+    many_huge_patterns: Load, "has 1,000 patterns, each of which uses several megabytes when it is compiled",
         |folder| input(folder, &one_of_these((0..1000).map(|n| format!(r#"{{"pattern":"\\p{{L}}{{{}}}"}}"#, 50 + n % 50))))
         => refused("tool \"a\": its input schema is not valid: /properties/x/items/anyOf/0/pattern: \"\\\\p{L}{50}\" is \
             not a \"regex\"");
 
-    a_name_that_acts: Load, "has a schema with a mistake in it, below a name that clears a terminal",
+    a_name_that_acts: Load, "has a schema with a mistake below a name that contains a terminal escape",
         |folder| input(folder, r#"{"type":"object","properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#)
         => refused(r#"tool "a": its input schema is not valid: /properties/a\nb/type: "strin" is not valid …"#);
 
-    a_deep_schema: Load, "has a schema that nests 100 deep",
+    a_deep_schema: Load, "has a schema that is nested 100 levels deep",
         |folder| input(folder,
             &format!(r#"{{"type":"object","not":{}true{}}}"#, r#"{"not":"#.repeat(100), "}".repeat(100)))
         => refused(r#"tool "a": its input schema nests deeper than 64"#);

@@ -36,33 +36,33 @@ const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
 const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";
 
 cases! {
-    the_clock_in_a_loop: HostCall, "asks for the time for ever",
+    the_clock_in_a_loop: HostCall, "reads the clock forever",
         |folder| clock(folder, "(loop $again (drop (call $now)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    random_numbers_in_a_loop: HostCall, "asks for random numbers for ever",
+    random_numbers_in_a_loop: HostCall, "requests random numbers forever",
         |folder| random(folder, "(loop $again (drop (call $number)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_gibibyte_of_randomness: HostCall, "asks for a GiB of randomness at once",
+    a_gibibyte_of_randomness: HostCall, "requests 1 GiB of random data at once",
         |folder| random(folder, "(call $bytes (i64.const 1073741824) (i32.const 8))")
         => fails("limit", "The tool requested more than 64.0 KiB of random data at once (to allow more, raise limits.random).");
 
-    randomness_without_end: HostCall, "asks for 64 KiB of randomness for ever",
+    randomness_without_end: HostCall, "requests 64 KiB of random data forever",
         |folder| random(folder, "(loop $again (call $bytes (i64.const 65536) (i32.const 8)) (br $again))")
         => fails("memory", "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).");
 
-    standard_output_in_a_loop: HostCall, "writes to standard output for ever",
+    standard_output_in_a_loop: HostCall, "writes to standard output forever",
         |folder| stdout(folder, "(local $out i32) (local.set $out (call $stdout))
             (loop $again (call $write (local.get $out) (i32.const 1024) (i32.const 4096) (i32.const 8)) (br $again))")
         => fails("output", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise limits.stdio).");
 
-    empty_writes_in_a_loop: HostCall, "writes nothing to standard output for ever",
+    empty_writes_in_a_loop: HostCall, "writes zero bytes to standard output forever",
         |folder| stdout(folder, "(local $out i32) (local.set $out (call $stdout))
             (loop $again (call $write (local.get $out) (i32.const 0) (i32.const 0) (i32.const 8)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    asking_to_write_in_a_loop: HostCall, "asks for ever how much it may write",
+    asking_to_write_in_a_loop: HostCall, "asks forever how much it may write",
         |folder| stdout(folder, "(local $out i32) (local.set $out (call $stdout))
             (loop $again (call $check (local.get $out) (i32.const 8)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
@@ -71,7 +71,7 @@ cases! {
         => tool("flood_stderr", r#"{"n": 100000000}"#)
         => fails("output", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise limits.stdio).");
 
-    a_flood_of_log_lines: HostCall, "writes 10,000 lines of a KiB to the log", |folder| put(folder, hostile())
+    a_flood_of_log_lines: HostCall, "logs 10,000 lines of 1 KiB", |folder| put(folder, hostile())
         => tool("log_flood", r#"{"n": 10000}"#) => answers("")
         => also(|run| {
             run.server.log.wait_for("log limit reached; later lines of this call are dropped (limits.log)");
@@ -82,20 +82,20 @@ cases! {
     sleeping: HostCall, "sleeps for an hour", |folder| put(folder, hostile()) => tool("sleep_hour", "{}")
         => grant(SHORT) => fails("deadline", LATE);
 
-    sleeping_on_a_pollable: HostCall, "waits for ever for a clock that does not come",
+    sleeping_on_a_pollable: HostCall, "waits forever for a clock that never fires",
         |folder| poll(folder, "(call $block (call $subscribe (i64.const -1)))")
         => grant(SHORT) => fails("deadline", LATE);
 
-    pollables_in_a_loop: HostCall, "waits for nothing again and again",
+    pollables_in_a_loop: HostCall, "waits for an event that is already due, repeatedly",
         |folder| poll(folder, "(local $p i32) (loop $again (local.set $p (call $subscribe (i64.const 0)))
             (call $block (local.get $p)) (call $drop (local.get $p)) (br $again))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    polling_nothing: HostCall, "waits for an empty list",
+    polling_nothing: HostCall, "polls an empty list",
         |folder| poll(folder, "(call $poll (i32.const 0) (i32.const 0) (i32.const 8))")
         => fails("trap", "The tool crashed: empty poll list.");
 
-    polling_too_much: HostCall, "waits for a list of 4,000,000,000 things",
+    polling_too_much: HostCall, "polls a list of 4,000,000,000 items",
         |folder| poll(folder, "(call $poll (i32.const 0) (i32.const -1) (i32.const 8))")
         => fails("trap", "The tool crashed: list pointer/length out of bounds of memory.");
 
@@ -103,7 +103,7 @@ cases! {
         |folder| poll(folder, "(loop $again (drop (call $subscribe (i64.const 0))) (br $again))")
         => fails("limit", "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).");
 
-    invented_handles: HostCall, "uses a handle that it was never given",
+    invented_handles: HostCall, "uses a handle that it does not have",
         |folder| poll(folder, "(call $block (i32.const 77))")
         => fails("trap", "The tool crashed: unknown handle index 77.");
 
@@ -112,13 +112,13 @@ cases! {
             (call $drop (local.get $p)) (call $drop (local.get $p))")
         => fails("trap", "The tool crashed: unknown handle index 1.");
 
-    progress_without_end: HostCall, "reports progress for ever",
+    progress_without_end: HostCall, "reports progress forever",
         |folder| put(folder, calls(PROGRESS, &[("progress", "(param f64 i32 f64 i32 i32 i32)")],
             "(loop $again (call $progress (f64.const 1) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0)
                (i32.const 0)) (br $again))").build())
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    progress_that_is_no_number: HostCall, "reports progress of NaN, of infinity, and backwards",
+    progress_that_is_no_number: HostCall, "reports progress of NaN, of infinity, and in decreasing order",
         |folder| put(folder, hostile()) => tool("progress_zigzag", "{}") => answers("")
         => also(|run| {
             let id = run.server.begin_with_progress("progress_zigzag", serde_json::json!({}));
