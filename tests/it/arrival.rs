@@ -181,7 +181,7 @@ fn the_folder_may_go_away_and_come_back() {
         fs::rename(folder.beside("away"), folder.plugins()).unwrap();
         server.wait_until_listed(&["a"]);
     }
-    for said in ["WARN the plugin folder plugins is not there any more", "INFO the plugin folder plugins is back"] {
+    for said in ["WARN the plugin folder plugins no longer exists", "INFO the plugin folder plugins is back"] {
         server.log.wait_for_count(said, 2);
         let log = server.log.text();
         assert_eq!(log.matches(said).count(), 2, "{said}: {log}");
@@ -240,9 +240,9 @@ fn what_is_no_plugin_is_ignored() {
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["b"]), 1);
     let noted = [
-        "INFO a.toml in the plugin folder: a grant without a.wasm beside it",
-        "INFO folder.wasm in the plugin folder: a folder, not a file",
-        "INFO broken.wasm in the plugin folder: a link to nowhere, which is not there",
+        "INFO not a plugin: a.toml: it is a grant, but there is no a.wasm",
+        "INFO not a plugin: folder.wasm: it is a folder",
+        "INFO not a plugin: broken.wasm: it is a link to nowhere, which does not exist",
     ];
     for note in noted {
         server.log.wait_for(note);
@@ -252,7 +252,7 @@ fn what_is_no_plugin_is_ignored() {
     for note in noted {
         assert_eq!(log.matches(note).count(), 1, "{note}: {log}");
     }
-    assert_eq!(log.matches("in the plugin folder:").count(), noted.len(), "{log}");
+    assert_eq!(log.matches("INFO not a plugin: ").count(), noted.len(), "{log}");
 }
 
 #[test]

@@ -221,16 +221,16 @@ fn a_tool_that_is_missing_may_be_one_of_a_plugin_that_was_refused() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(outcome.stderr, @r#"
     toolbay: unknown tool "weather"; `toolbay list` shows what there is
-      plugin "b": tool "sum" is not offered: plugin "a" has one of the same name; write prefix = "b" into b.toml
-      plugin "broken" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-00" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-01" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-02" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-03" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-04" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-05" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-06" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
-      plugin "more-07" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
+      plugin "b": tool "sum" is not offered: plugin "a" already has a tool with this name; add prefix = "b" to b.toml
+      plugin "broken" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-00" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-01" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-02" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-03" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-04" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-05" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-06" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
+      plugin "more-07" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
       and 4 more
     "#);
 }

@@ -22,12 +22,20 @@ fn refusal(server: &Server) -> String {
 #[test]
 fn every_limit_of_the_compiler_says_which_it_was() {
     let cases = [
-        ("memory = \"256MiB\"", doubling(24), "compiling it needs more than 256.0 MiB of memory (compile.memory)"),
-        ("cpu = \"1s\"", nested_blocks(5000), "compiling it took more than 1s of processor time (compile.cpu)"),
+        (
+            "memory = \"256MiB\"",
+            doubling(24),
+            "compiling it needs more than 256.0 MiB of memory (to allow more, raise compile.memory)",
+        ),
+        (
+            "cpu = \"1s\"",
+            nested_blocks(5000),
+            "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu)",
+        ),
         (
             "timeout = \"700ms\"",
             nested_blocks(5000),
-            "compiling it took longer than 700ms (compile.timeout); it is tried again",
+            "compiling it took longer than 700ms (to allow more, raise compile.timeout); it will be retried",
         ),
     ];
     for (limit, bomb, why) in cases {
@@ -98,7 +106,7 @@ fn a_plugin_that_is_being_compiled_anew_serves_as_before() {
     let mut server = Server::configured(&folder, &config("cpu = \"1s\""));
     server.wait_until_listed(&["a"]);
     folder.put("a.wasm", nested_blocks(5000));
-    let refused = "refused, the version before it goes on serving: compiling it took more than 1s";
+    let refused = "refused; the previous version stays in service: compiling it took more than 1s";
     server.until("the new version is refused", |server| {
         assert_eq!(server.text("a", json!({})), "one");
         server.log.text().contains(refused)

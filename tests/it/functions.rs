@@ -97,7 +97,7 @@ fn the_wit_file_beside_it_says_what_they_do() {
         tool(server, "count")["description"] == "count: func(to: u32) -> result<u32, string>"
     });
     let listed = Toolbay::new(&folder).args(["list"]).run();
-    assert!(listed.stdout.contains("the .wit file beside it is not used: expected"), "{listed}");
+    assert!(listed.stdout.contains("its .wit file is ignored: expected"), "{listed}");
 }
 
 #[test]
@@ -131,10 +131,13 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_its_reason() {
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["hours"]);
     let said = server.log.wait_for("function shop#open is not offered");
-    assert!(said.contains("it takes or returns a resource"), "{said}");
+    assert!(said.contains("a parameter or its result is a resource"), "{said}");
     assert_eq!(server.call("hours", json!({}))["structuredContent"], json!({"result": 9}));
     let listed = Toolbay::new(&folder).args(["list"]).run();
-    assert!(listed.stdout.contains("function shop#open is not offered: it takes or returns a resource"), "{listed}");
+    assert!(
+        listed.stdout.contains("function shop#open is not offered: a parameter or its result is a resource"),
+        "{listed}"
+    );
 }
 
 #[test]

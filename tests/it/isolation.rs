@@ -123,10 +123,10 @@ fn a_mount_that_is_not_there_fails_the_call_and_says_so() {
     let grant = "# For now.\n[[permissions.mounts]]\nhost = \"../nowhere\"\nguest = \"/data\"\naccess = \"read\"";
     let mut server = server_with_grant(&folder, grant);
     let (_, text) = server.failure("count", json!({}));
-    assert_eq!(text, "the folder ../nowhere, to be mounted at /data, is not there (granted in hostile.toml:3)");
+    assert_eq!(text, "cannot mount the folder ../nowhere at /data: it does not exist (hostile.toml:3)");
     fs::write(folder.beside("nowhere"), "a file").unwrap();
     let (_, text) = server.failure("count", json!({}));
-    assert_eq!(text, "the folder ../nowhere, to be mounted at /data, is not a folder (granted in hostile.toml:3)");
+    assert_eq!(text, "cannot mount the folder ../nowhere at /data: it is not a folder (hostile.toml:3)");
     fs::remove_file(folder.beside("nowhere")).unwrap();
     fs::create_dir(folder.beside("nowhere")).unwrap();
     assert_eq!(server.text("count", json!({})), "1");

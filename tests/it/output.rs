@@ -24,13 +24,13 @@ fn structure_arrives_without_what_only_acts() {
     let mut server = Server::configured(&folder, "log = \"debug\"");
     let result = server.call("a", json!({}));
     assert_eq!(result["structuredContent"], json!({"name": ["red", {"file": "safeexe.txt", "n": 1}]}));
-    server.log.wait_for("removed control characters from a guest's text, in bytes removed=16");
+    server.log.wait_for("removed control characters from the plugin's output bytes=16");
 }
 
 #[test]
 fn output_that_breaks_the_contract_is_refused() {
     let cases = [
-        (Tool::new("a"), "{", "structured is not JSON"),
+        (Tool::new("a"), "{", "structured is not valid JSON"),
         (
             Tool { output: Some(r#"{"type":"object","required":["n"]}"#.into()), ..Tool::new("a") },
             "{}",

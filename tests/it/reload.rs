@@ -81,7 +81,7 @@ fn a_broken_overwrite_keeps_the_last_good_version() {
     server.wait_until_listed(&["a"]);
     folder.put("a.wasm", "no component at all");
     let line = server.log.wait_for("refused");
-    assert!(line.contains("WARN refused, the version before it goes on serving: not a WebAssembly file"), "{line}");
+    assert!(line.contains("WARN refused; the previous version stays in service: not a WebAssembly file"), "{line}");
     assert_eq!(server.names(), ["a"]);
     assert_eq!(server.text("a", json!({})), "one");
     // And what works again is taken.

@@ -21,7 +21,7 @@ async fn a_compiler_that_could_not_be_started_is_tried_again() {
     assert_eq!(report.status, Status::Refused);
     assert_eq!(
         report.problems,
-        ["the compiler could not be started: No such file or directory (os error 2); it is tried again"]
+        ["cannot start the compiler: No such file or directory (os error 2); it will be retried"]
     );
     symlink(env!("CARGO_BIN_EXE_toolbay"), compiler).unwrap();
     let ready = server.wait_for(|snapshot| snapshot.plugins["a"].status == Status::Ready);
@@ -35,12 +35,12 @@ fn a_plugin_that_was_too_slow_is_asked_again_and_others_do_not_wait() {
     let folder = Folder::with("slow.wasm", Tiny::new(&["slow"]).before_list(spin).build());
     let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
     let mut server = Server::configured(&folder, config);
-    let why = "did not list its tools: it did not finish within 20ms; it is tried again";
+    let why = "listing its tools failed: it did not finish within 20ms; it will be retried";
     server.log.wait_for(&format!("WARN refused: {why}"));
     folder.put("a.wasm", Tiny::new(&["a"]).build());
     server.wait_until_listed(&["a"]);
     let pause = |server: &Server, count: usize| {
-        let line = server.log.wait_for_count(&format!("DEBUG hindered again: {why}"), count);
+        let line = server.log.wait_for_count(&format!("DEBUG still failing: {why}"), count);
         line.split("pause=").nth(1).unwrap().trim().to_owned()
     };
     assert_eq!([pause(&server, 1), pause(&server, 2)], ["2s", "4s"]);

@@ -36,7 +36,7 @@ fn a_secret_leaves_in_no_way() {
     assert_eq!(text(&tell("content")), "it is [secret:token]");
     let link = &tell("link")["content"][0];
     assert_eq!((&link["uri"], &link["name"]), (&json!("https://a.example/[secret:token]"), &json!("[secret:token]")));
-    assert_eq!(failure(&tell("image")).1, "The tool's output is not valid: content[0] has a secret in its `data`.");
+    assert_eq!(failure(&tell("image")).1, "The tool's output is not valid: content[0] contains a secret in `data`.");
     assert_eq!(failure(&tell("failure")).1, "it is [secret:token]");
     assert_eq!(failure(&tell("refusal")).1, "it is [secret:token]");
     let (kind, said) = failure(&tell("panic"));
@@ -51,7 +51,7 @@ fn a_secret_leaves_in_no_way() {
     assert!(!all.contains(VALUE), "{all}");
     let told = server.log.text().matches("it is [secret:token]").count();
     assert!(told >= 3, "standard output, standard error and the log: {}", server.log.text());
-    assert!(server.log.text().contains("took secrets out of what a plugin answered"), "{}", server.log.text());
+    assert!(server.log.text().contains("redacted secrets in the plugin's output"), "{}", server.log.text());
 }
 
 #[test]
@@ -70,10 +70,15 @@ fn a_secret_is_not_given_to_the_plugin_by_being_one() {
 fn a_secret_that_is_none_is_told_to_the_operator() {
     let unset = folder("[secrets.token]\nenvironment = \"ABSENT\"");
     let listed = toolbay(&unset).args(["list"]).run();
-    assert!(listed.stdout.contains("hostile.toml: secrets.token: the variable ABSENT is not set"), "{listed}");
+    assert!(
+        listed.stdout.contains(
+            "hostile.toml: secrets.token: the environment variable ABSENT is not set, so there is nothing to redact"
+        ),
+        "{listed}"
+    );
     let short = folder("[secrets.pin]\nenvironment = \"PIN\"");
     let listed = toolbay(&short).env("PIN", "1234").args(["list"]).run();
-    let why = "hostile.toml: secrets.pin has fewer than 8 characters, too few to be found in text";
+    let why = "hostile.toml: secrets.pin has fewer than 8 bytes, too few to redact reliably";
     assert!(listed.stdout.contains(why), "{listed}");
     let both = folder(GRANT);
     let listed = toolbay(&both).args(["list"]).run();

@@ -66,13 +66,13 @@ type Damage = fn(&Path);
 #[test]
 fn damaged_files_are_compiled_anew() {
     let damages: [(&str, Damage, &str); 7] = [
-        (".cwasm", |code| fs::write(code, "nonsense").unwrap(), "its code is damaged"),
-        (".cwasm", |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(), "its code is damaged"),
-        (".cwasm", |code| File::create(code).unwrap().set_len(0).unwrap(), "its code is damaged"),
-        (".cwasm", flip_a_bit, "its code is damaged"),
-        (".cwasm", |code| fs::remove_file(code).unwrap(), "its code cannot be read: "),
-        (".json", |record| fs::write(record, "{\"code\":").unwrap(), "its record is damaged: "),
-        (".json", |record| fs::write(record, "").unwrap(), "its record is damaged: "),
+        (".cwasm", |code| fs::write(code, "nonsense").unwrap(), "its code is corrupt"),
+        (".cwasm", |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(), "its code is corrupt"),
+        (".cwasm", |code| File::create(code).unwrap().set_len(0).unwrap(), "its code is corrupt"),
+        (".cwasm", flip_a_bit, "its code is corrupt"),
+        (".cwasm", |code| fs::remove_file(code).unwrap(), "cannot read its code: "),
+        (".json", |record| fs::write(record, "{\"code\":").unwrap(), "its record is corrupt: "),
+        (".json", |record| fs::write(record, "").unwrap(), "its record is corrupt: "),
     ];
     let folder = folder();
     for (extension, damage, why) in damages {
@@ -80,7 +80,7 @@ fn damaged_files_are_compiled_anew() {
         damage(&kept(&folder, extension)[0]);
         let server = serves(&folder);
         let warnings = warnings(&server);
-        let expected = format!("WARN a compiled component is not used and compiled anew: {why}");
+        let expected = format!("WARN compile cache: an entry was dropped and will be compiled again: {why}");
         assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{expected}: {warnings:?}");
     }
     let server = serves(&folder);
@@ -115,7 +115,7 @@ fn a_store_that_cannot_be_written_is_one_line() {
         server.wait_until_listed(&["a"]);
         assert_eq!(server.text("a", json!({})), "fine");
         let warnings = warnings(&server);
-        let expected = format!("WARN compiled components are not kept: {store}/toolbay-compiled cannot be used: ");
+        let expected = format!("WARN the compile cache is off: cannot use {store}/toolbay-compiled: ");
         assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
     }
 }
@@ -135,7 +135,7 @@ fn a_full_disk_is_one_line() {
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
     assert!(
-        warnings.len() == 1 && warnings[0].contains("WARN compiled components are not kept: the disk is full"),
+        warnings.len() == 1 && warnings[0].contains("WARN cannot write to the compile cache: the disk is full"),
         "{warnings:?}"
     );
 }
@@ -148,7 +148,7 @@ fn a_store_where_no_file_can_be_made_is_one_line() {
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
-    let expected = "WARN compiled components are not kept: /proc/toolbay-store/toolbay-compiled cannot be used: ";
+    let expected = "WARN the compile cache is off: cannot use /proc/toolbay-store/toolbay-compiled: ";
     assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
 }
 
@@ -161,7 +161,7 @@ fn a_store_that_others_can_write_is_refused() {
         let server = serves(&folder);
         let warnings = warnings(&server);
         let expected = format!(
-            "compiled components are not kept: store can be written by others (mode {mode:o}; chmod go-w mends it)"
+            "the compile cache is off: store is writable by other users (mode {mode:o}; to fix it, run chmod go-w)"
         );
         assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
         assert!(in_store(&folder).is_empty(), "{:?}", in_store(&folder));
@@ -200,13 +200,13 @@ fn a_command_that_fills_the_store_fails_when_it_cannot() {
     exit code 1
     --- standard output
     --- standard error
-    toolbay: compiled components are not kept: compile.store is empty
+    toolbay: the compile cache is off: compile.store is empty
 
     store = "in-the-way"
     exit code 1
     --- standard output
     --- standard error
-    toolbay: compiled components are not kept: in-the-way/toolbay-compiled cannot be used: Not a directory (os error 20)
+    toolbay: the compile cache is off: cannot use in-the-way/toolbay-compiled: Not a directory (os error 20)
 
     store = "store"
     store_size = 1

@@ -77,10 +77,11 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, rep
             None => definition.tool.name.clone(),
         };
         if !is_tool_name(&name) {
-            report.problems.push(format!("tool {name:?} is not offered: with its prefix the name is too long"));
+            report.problems.push(format!("tool {name:?} is not offered: its name is too long with the prefix"));
         } else if let Some(first) = tools.get(&name) {
             report.problems.push(format!(
-                "tool {name:?} is not offered: plugin {:?} has one of the same name; write prefix = \"{}\" into {}.toml",
+                "tool {name:?} is not offered: plugin {:?} already has a tool with this name; add prefix = \"{}\" to \
+                 {}.toml",
                 first.plugin.id,
                 prefix_for(&plugin.id),
                 plugin.id,
@@ -116,7 +117,9 @@ mod tests {
         assert_eq!(snapshot.tools["sum"].plugin.id, "a");
         assert_eq!(
             snapshot.plugins["b"].problems,
-            ["tool \"sum\" is not offered: plugin \"a\" has one of the same name; write prefix = \"b\" into b.toml"]
+            [
+                "tool \"sum\" is not offered: plugin \"a\" already has a tool with this name; add prefix = \"b\" to b.toml"
+            ]
         );
         assert_eq!(snapshot.plugins["b"].tools, ["b"]);
     }

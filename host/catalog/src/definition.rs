@@ -39,7 +39,7 @@ pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, S
     for definition in definitions {
         let checked = Definition::new(definition, patterns)?;
         if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
-            return Err(format!("offers two tools named {:?}", twice.tool.name));
+            return Err(format!("two of its tools are named {:?}", twice.tool.name));
         }
     }
     Ok(tools.into_values().collect())
@@ -49,7 +49,7 @@ impl Definition {
     fn new(definition: ToolDefinition, patterns: PatternSize) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
-            return Err(format!("tool {name:?}: a name has 1 to {TOOL_NAME} of A-Z a-z 0-9 _ - ."));
+            return Err(format!("tool {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));
         }
         let input = Schema::compile_input(&definition.input_schema, patterns)
             .map_err(|error| format!("tool {name:?}: its input schema {}", bad_schema(&error)))?;
@@ -68,7 +68,7 @@ impl Definition {
         let needs = match meta.get(CLIENT_CAPABILITIES) {
             None => Map::new(),
             Some(Value::Object(needs)) => needs.clone(),
-            Some(_) => return Err(format!("tool {name:?}: its meta's {CLIENT_CAPABILITIES:?} is not an object")),
+            Some(_) => return Err(format!("tool {name:?}: {CLIENT_CAPABILITIES:?} in its meta is not an object")),
         };
         let tool = Tool {
             name,
@@ -117,10 +117,10 @@ impl Definition {
 
 /// "must be …" continues a sentence; anything else is quoted after a colon.
 fn bad_schema(error: &str) -> String {
-    if error.starts_with("must ") || error.starts_with("holds ") || error.starts_with("nests ") {
+    if error.starts_with("must ") || error.starts_with("contains ") || error.starts_with("is nested ") {
         error.to_owned()
     } else {
-        format!("is not valid: {error}")
+        format!("is invalid: {error}")
     }
 }
 
@@ -143,15 +143,15 @@ mod tests {
     fn what_cannot_serve_is_refused() {
         let object = r#"{"type":"object"}"#;
         let cases = [
-            (vec![definition("", object)], "tool \"\": a name has 1 to 128 of A-Z a-z 0-9 _ - ."),
+            (vec![definition("", object)], "tool \"\": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - ."),
             (
                 vec![definition("a\u{1b}[31m", object)],
-                "tool \"a\\u{1b}[31m\": a name has 1 to 128 of A-Z a-z 0-9 _ - .",
+                "tool \"a\\u{1b}[31m\": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .",
             ),
-            (vec![definition("a", object), definition("a", object)], "offers two tools named \"a\""),
+            (vec![definition("a", object), definition("a", object)], "two of its tools are named \"a\""),
             (
                 vec![definition("a", "{}")],
-                "tool \"a\": its input schema is not valid: the root must have \"type\": \"object\"",
+                "tool \"a\": its input schema is invalid: its root must have \"type\": \"object\"",
             ),
             (vec![definition("a", "7")], "tool \"a\": its input schema must be a JSON object"),
         ];

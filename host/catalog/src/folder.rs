@@ -87,7 +87,7 @@ pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
     for id in grants {
         // The server's own configuration may be in the folder.
         if !found.plugins.contains_key(&id) && id != "toolbay" {
-            found.note(&format_args!("{id}.toml"), &format!("a grant without {id}.wasm beside it"));
+            found.note(&format_args!("{id}.toml"), &format!("it is a grant, but there is no {id}.wasm"));
         }
     }
     Ok(Some(found))
@@ -103,14 +103,14 @@ impl Found {
 /// What is called like a component.
 fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => Err("a folder, not a file".to_owned()),
+        Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
         Ok(metadata) => Ok(Some(Fingerprint::of(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
-            Ok(target) => Err(format!("a link to {}, which is not there", target.display())),
+            Ok(target) => Err(format!("it is a link to {}, which does not exist", target.display())),
             Err(_) => Ok(None),
         },
         // As of a link to itself.
-        Err(error) => Err(format!("cannot be looked at: {}", error.kind())),
+        Err(error) => Err(format!("it cannot be read: {}", error.kind())),
     }
 }
 
@@ -122,9 +122,9 @@ fn note(name: &OsStr) -> Option<String> {
         return None;
     }
     Some(if name.to_str().is_none() {
-        "no plugin, because its name is not UTF-8 text".to_owned()
+        "its name is not valid UTF-8".to_owned()
     } else {
-        "no plugin, because its name does not end in .wasm in lower case".to_owned()
+        "its name must end in .wasm in lower case".to_owned()
     })
 }
 
@@ -201,8 +201,8 @@ mod tests {
         let Found { plugins, notes } = scan(&folder).unwrap().unwrap();
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "link"]);
         assert!(plugins["a"].grant.is_some() && plugins["link"].grant.is_none());
-        assert_eq!(notes["folder.wasm"], "a folder, not a file");
-        assert_eq!(notes["broken.wasm"], "a link to nowhere, which is not there");
+        assert_eq!(notes["folder.wasm"], "it is a folder");
+        assert_eq!(notes["broken.wasm"], "it is a link to nowhere, which does not exist");
     }
 
     #[test]
@@ -218,10 +218,10 @@ mod tests {
         assert!(plugins.is_empty(), "{plugins:?}");
         let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
         insta::assert_snapshot!(notes.join("\n"), @r#"
-        LOUD.WASM: no plugin, because its name does not end in .wasm in lower case
-        lonely.toml: a grant without lonely.wasm beside it
-        loop.wasm: cannot be looked at: filesystem loop or indirection limit (e.g. symlink loop)
-        �.wasm: no plugin, because its name is not UTF-8 text
+        LOUD.WASM: its name must end in .wasm in lower case
+        lonely.toml: it is a grant, but there is no lonely.wasm
+        loop.wasm: it cannot be read: filesystem loop or indirection limit (e.g. symlink loop)
+        �.wasm: its name is not valid UTF-8
         "#);
     }
 

@@ -157,7 +157,9 @@ impl Grant {
         let writes = |mount: &&Mount| mount.access == Access::ReadWrite && holds(&mount.host, folder);
         let doubt = |mount: &Mount| {
             let written = mount.written.display();
-            format!("the mount of {written} holds the plugin folder: the plugin can write grants, its own as well")
+            format!(
+                "the mount of {written} contains the plugin folder: the plugin can change any grant, including its own"
+            )
         };
         self.permissions.mounts.iter().filter(writes).map(doubt).collect()
     }
@@ -172,7 +174,10 @@ impl Grant {
         for (name, secret) in &self.secrets {
             match variable(&secret.environment) {
                 Some(value) if !value.trim().is_empty() => drop(values.insert(name.clone(), value)),
-                _ => remarks.push(format!("secrets.{name}: the variable {} is not set", secret.environment)),
+                _ => remarks.push(format!(
+                    "secrets.{name}: the environment variable {} is not set, so there is nothing to redact",
+                    secret.environment
+                )),
             }
         }
         Ok((Secrets::new(values)?, remarks))
@@ -242,12 +247,12 @@ fn lines_of_mounts(text: &str) -> Vec<usize> {
 fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let prefix = String::deserialize(deserializer)?;
     if !is_name(&prefix) || prefix.len() > PREFIX {
-        let wrong = format_args!("{prefix:?} may hold only A-Z a-z 0-9 _ - . and 1 to {PREFIX} of them");
+        let wrong = format_args!("{prefix:?} must have 1 to {PREFIX} characters of A-Z a-z 0-9 _ - .");
         return Err(D::Error::custom(wrong));
     }
     if prefix.starts_with('.') || prefix.ends_with('.') {
         return Err(D::Error::custom(format_args!(
-            "{prefix:?} must not begin or end with a dot; one is put between it and the tool's name"
+            "{prefix:?} must not begin or end with a dot; Toolbay adds the dot before the tool's name"
         )));
     }
     Ok(Some(prefix))
@@ -264,7 +269,10 @@ pub(crate) fn prefix_for(id: &str) -> String {
 /// The name of a variable.
 fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
-    if is_name(&name) { Ok(name) } else { Err(D::Error::custom(format_args!("{name:?} is no variable's name"))) }
+    if is_name(&name) {
+        return Ok(name);
+    }
+    Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable")))
 }
 
 #[cfg(test)]
@@ -341,23 +349,23 @@ mod tests {
         ];
         let said: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
-        acme.toml:1:10: prefix: "a b" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
-        acme.toml:1:10: prefix: "" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
-        acme.toml:2:10: prefix: ".a" must not begin or end with a dot; one is put between it and the tool's name
-        acme.toml:1:10: prefix: "a." must not begin or end with a dot; one is put between it and the tool's name
-        acme.toml:1:10: prefix: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" may hold only A-Z a-z 0-9 _ - . and 1 to 64 of them
+        acme.toml:1:10: prefix: "a b" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
+        acme.toml:1:10: prefix: "" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
+        acme.toml:2:10: prefix: ".a" must not begin or end with a dot; Toolbay adds the dot before the tool's name
+        acme.toml:1:10: prefix: "a." must not begin or end with a dot; Toolbay adds the dot before the tool's name
+        acme.toml:1:10: prefix: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
         acme.toml:1:2: unknown key `permission`; did you mean `permissions`?
         acme.toml:1:10: limits: expected a table, not 3
         acme.toml:3:7: rate_limit.per: expected a duration of at most 1year, not "600years"
         acme.toml:3:9: permissions.mounts[0].guest: "../x" must be an absolute path without `..`, such as "/data"
-        acme.toml:2:15: permissions.environment: "A=B" is no variable's name
-        acme.toml:2:15: permissions.environment: "*" is no variable's name, and there are no patterns: name each variable
-        acme.toml:2:15: permissions.environment: "LC_*" is no variable's name, and there are no patterns: name each variable
-        acme.toml:2:15: permissions.environment: "" is no variable's name
-        acme.toml:2:15: permissions.environment: "A\0" is no variable's name
-        acme.toml:2:15: limits.concurrency: expected a whole number of at least 1, not 0
-        acme.toml:2:11: limits.timeout: expected a duration above 0 such as "30s", not "0s"
-        acme.toml:2:10: tools.a.limits.output: expected a size above 0 such as "64MiB", not "0B"
+        acme.toml:2:15: permissions.environment: "A=B" is not the name of an environment variable
+        acme.toml:2:15: permissions.environment: "*" is not the name of an environment variable; patterns are not supported, so list each variable
+        acme.toml:2:15: permissions.environment: "LC_*" is not the name of an environment variable; patterns are not supported, so list each variable
+        acme.toml:2:15: permissions.environment: "" is not the name of an environment variable
+        acme.toml:2:15: permissions.environment: "A\0" is not the name of an environment variable
+        acme.toml:2:15: limits.concurrency: expected an integer of at least 1, not 0
+        acme.toml:2:11: limits.timeout: expected a duration above 0, such as "30s", not "0s"
+        acme.toml:2:10: tools.a.limits.output: expected a size above 0, such as "64MiB", not "0B"
         "#);
     }
 
@@ -383,19 +391,19 @@ mod tests {
         let said: Vec<String> =
             texts.iter().map(|text| toml_file::parse::<Grant>("a.toml", text).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
-        a.toml:4:8: limits.fuel: expected a whole number of at least 1, not "much"
+        a.toml:4:8: limits.fuel: expected an integer of at least 1, not "much"
         a.toml:1:10: limits: expected a table, not 3
         a.toml:2:15: permissions.environment: expected a list, not "LANG"
-        a.toml:2:21: permissions.environment[1]: expected text in quotes, not 7
-        a.toml:1:10: prefix: expected text in quotes, not true
+        a.toml:2:21: permissions.environment[1]: expected a string in quotes, not 7
+        a.toml:1:10: prefix: expected a string in quotes, not true
         a.toml:2:1: rate_limit: the key `per` is missing
         a.toml:1:14: rate_limit: the key `per` is missing
-        a.toml:4:7: rate_limit.per: expected a duration above 0 such as "30s", not "soon"
-        a.toml:3:9: rate_limit.calls: expected a whole number of at least 1, not 0
+        a.toml:4:7: rate_limit.per: expected a duration above 0, such as "30s", not "soon"
+        a.toml:3:9: rate_limit.calls: expected an integer of at least 1, not 0
         a.toml:2:1: permissions.mounts[0]: the key `access` is missing
         a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
         a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
-        a.toml:2:1: unknown key `memory`; the keys are fuel, timeout, output
+        a.toml:2:1: unknown key `memory`; valid keys are fuel, timeout, output
         a.toml:1:8: unclosed table, expected `]`
         a.toml:1:8: key with no value, expected `=`
         "#);
@@ -411,8 +419,9 @@ mod tests {
             Grant::parse("acme.toml", &mount, &folder).unwrap().doubts(&folder)
         };
         for host in [".", "..", "data/..", "/"] {
-            let said =
-                format!("the mount of {host} holds the plugin folder: the plugin can write grants, its own as well");
+            let said = format!(
+                "the mount of {host} contains the plugin folder: the plugin can change any grant, including its own"
+            );
             assert_eq!(doubts(host, "read-write"), [said]);
             assert!(doubts(host, "read").is_empty());
         }

@@ -40,7 +40,7 @@ pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     walk(schema, Some(&mut Vec::new()), &mut found)?;
     let mut names = HashSet::new();
     match found.iter().find(|header| !names.insert(header.name.to_ascii_lowercase())) {
-        Some(twice) => Err(format!("{KEYWORD} {:?} is there twice, whatever its capitals", twice.name)),
+        Some(twice) => Err(format!("{KEYWORD} {:?} is used twice (names are case-insensitive)", twice.name)),
         None => Ok(found),
     }
 }
@@ -77,9 +77,9 @@ fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<Para
 fn header(name: &Value, schema: &Map<String, Value>, path: Option<&[String]>) -> Result<ParamHeader, String> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = name.as_str().filter(|name| !name.is_empty() && name.bytes().all(token)).ok_or_else(|| {
-        format!("{KEYWORD} {name} is no name of a header: one or more letters, digits and !#$%&'*+-.^_`|~")
+        format!("{KEYWORD} {name} is not a valid header name: use letters, digits and !#$%&'*+-.^_`|~")
     })?;
-    let misplaced = || format!("{KEYWORD} {name:?} must be on a property that `properties` alone leads to");
+    let misplaced = || format!("{KEYWORD} {name:?} must be on a property that is reached through `properties` only");
     let path = path.filter(|path| !path.is_empty()).ok_or_else(misplaced)?;
     let kind = match schema.get("type").and_then(Value::as_str) {
         Some("string") => HeaderKind::String,

@@ -5,7 +5,7 @@ use toolbay_model::{CallError, Limit};
 /// Why a file is not a plugin now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// It is not there any more.
+    /// It no longer exists.
     Gone,
     /// It ends in the middle: most likely still being written.
     Incomplete,
@@ -19,7 +19,7 @@ impl LoadError {
     /// The reason, in one line.
     pub fn why(&self) -> &str {
         match self {
-            Self::Gone => "it is not there any more",
+            Self::Gone => "it no longer exists",
             Self::Incomplete => "the file is incomplete",
             Self::Refused(why) | Self::Hindered(why) => why,
         }
@@ -36,9 +36,9 @@ pub fn describe_failed(error: &CallError) -> LoadError {
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
-        CallError::Cancelled => "the load was cancelled".to_owned(),
+        CallError::Cancelled => "loading was cancelled".to_owned(),
     };
-    let why = format!("did not list its tools: {}", why.replace('\n', "; "));
+    let why = format!("listing its tools failed: {}", why.replace('\n', "; "));
     match error {
         // The wall clock runs faster for a guest on a busy machine; the others do not know about that.
         CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Hindered(why),

@@ -114,7 +114,7 @@ impl Loader {
             let file = read_bounded(&component_path(&folder, &id), limit, Some("server.component"))?;
             let wit = match read_bounded(&wit_path(&folder, &id), WIT_SIZE, None) {
                 Ok(text) => {
-                    String::from_utf8(text).map_err(|_| LoadError::Refused(format!("{id}.wit is not UTF-8 text")))?
+                    String::from_utf8(text).map_err(|_| LoadError::Refused(format!("{id}.wit is not valid UTF-8")))?
                 }
                 Err(LoadError::Gone) => String::new(),
                 Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{id}.wit: {why}"))),
@@ -124,7 +124,7 @@ impl Loader {
             let name = format!("{id}.toml");
             let grant = match read_bounded(&grant_path(&folder, &id), GRANT_SIZE, None) {
                 Ok(text) => {
-                    let text = String::from_utf8(text).map_err(|_| format!("{name} is not UTF-8 text"));
+                    let text = String::from_utf8(text).map_err(|_| format!("{name} is not valid UTF-8"));
                     text.and_then(|text| Grant::parse(&name, &text, &folder)).map_err(LoadError::Refused)?
                 }
                 Err(LoadError::Gone) => Grant::default(),
@@ -167,7 +167,7 @@ impl Loader {
         let sandbox = self.sandbox.clone();
         let kept = tokio::task::spawn_blocking(move || sandbox.keep(digest, scratch, description, about)).await;
         if let Err(error) = kept {
-            tracing::error!(plugin = id, %error, "keeping its compiled code failed unexpectedly");
+            tracing::error!(plugin = id, %error, "writing to the compile cache failed unexpectedly");
         }
         let prepared = Some(Arc::new(prepared));
         Ok((self.in_use(Component { digest, prepared, tools, remarks }), grant))
@@ -210,7 +210,7 @@ impl Loader {
             let description = finished.result.map_err(|error| describe_failed(&error))?;
             Ok((compiled, description))
         });
-        described.await.map_err(|error| LoadError::Hindered(format!("asking for its tools failed: {error}")))?
+        described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }
 
     /// Checks what the plugin said, on the guests' runtime: schemas may be slow to compile.
@@ -218,14 +218,20 @@ impl Loader {
         let (most, largest) = (self.rules.tools, self.rules.schemas);
         let checked = self.sandbox.spawn(async move {
             if definitions.len() > most {
-                return Err(format!("offers {} tools; {} are allowed", definitions.len(), thousands(most as u64)));
+                let [n, most] = [definitions.len(), most].map(|n| thousands(n as u64));
+                return Err(format!(
+                    "has {n} tools, but at most {most} are allowed (to allow more, raise describe.tools)"
+                ));
             }
             let schemas: usize = definitions
                 .iter()
                 .map(|tool| tool.input_schema.len() + tool.output_schema.as_ref().map_or(0, String::len))
                 .sum();
             if schemas as u64 > largest.as_u64() {
-                return Err(format!("its schemas are larger than {} together", largest.display().iec()));
+                let largest = largest.display().iec();
+                return Err(format!(
+                    "its schemas are larger than {largest} in total (to allow more, raise describe.schemas)"
+                ));
             }
             check(definitions)
         });

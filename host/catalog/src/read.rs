@@ -34,7 +34,7 @@ pub fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > limit {
         let limit = ByteSize::b(limit).display().iec();
-        let cure = key.map(|key| format!(" ({key} raises it)")).unwrap_or_default();
+        let cure = key.map(|key| format!(" (to allow more, raise {key})")).unwrap_or_default();
         return Err(LoadError::Refused(format!("the file is larger than {limit}{cure}")));
     }
     Ok(bytes)

@@ -140,7 +140,7 @@ impl Reloader {
                 Some(load) = self.loads.join_next() => match load {
                     Ok((id, ticket, result)) => self.finish(&id, ticket, result),
                     Err(error) if error.is_cancelled() => {}
-                    Err(error) => tracing::error!(%error, "a load failed unexpectedly"),
+                    Err(error) => tracing::error!(%error, "loading a plugin failed unexpectedly"),
                 },
                 () = until(due) => {}
                 () = until(retry) => self.try_again(),
@@ -155,11 +155,11 @@ impl Reloader {
         let found = match tokio::task::spawn_blocking(move || folder::scan(loader.folder())).await {
             Ok(Ok(found)) => self.say_whether_it_is_there(found),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the plugin folder cannot be read; what was loaded goes on serving");
+                tracing::warn!(%error, "cannot read the plugin folder; plugins that are loaded stay in service");
                 return;
             }
             Err(error) => {
-                tracing::error!(%error, "looking at the plugin folder failed");
+                tracing::error!(%error, "scanning the plugin folder failed unexpectedly");
                 return;
             }
         };
@@ -230,7 +230,7 @@ impl Reloader {
         let folder = self.loader.folder().display();
         match (&found, self.missing) {
             (None, false) => {
-                tracing::warn!("the plugin folder {folder} is not there any more; its tools are gone until it is back");
+                tracing::warn!("the plugin folder {folder} no longer exists; its tools are removed until it returns");
             }
             (Some(_), true) => tracing::info!("the plugin folder {folder} is back"),
             _ => {}
@@ -279,7 +279,7 @@ impl Reloader {
         self.say_what_is_hidden(&snapshot, &entries);
         for (name, why) in &self.notes {
             if self.noted.get(name) != Some(why) {
-                tracing::info!("{name} in the plugin folder: {why}");
+                tracing::info!("not a plugin: {name}: {why}");
             }
         }
         self.noted.clone_from(&self.notes);
@@ -336,7 +336,7 @@ impl Slot {
             // The next look finds it gone, or changed.
             Err(LoadError::Gone) => return false,
             Err(LoadError::Incomplete) => {
-                tracing::debug!(plugin = id, "incomplete, most likely still being written");
+                tracing::debug!(plugin = id, "incomplete; probably still being written");
                 self.incomplete.get_or_insert_with(Instant::now);
                 self.candidate.problem = Some(PrepareError::Incomplete.to_string());
             }
@@ -350,9 +350,9 @@ impl Slot {
                 self.incomplete = None;
                 let retry = Retry::after(self.retry);
                 self.retry = Some(retry);
-                let why = format!("{why}; it is tried again");
+                let why = format!("{why}; it will be retried");
                 if self.candidate.problem.as_ref() == Some(&why) {
-                    tracing::debug!(plugin = id, pause = ?retry.pause, "hindered again: {why}");
+                    tracing::debug!(plugin = id, retry_after = ?retry.pause, "still failing: {why}");
                     return false;
                 }
                 self.complain(id, &why);
@@ -372,7 +372,7 @@ impl Slot {
 
     fn complain(&self, id: &str, why: &str) {
         if self.candidate.plugin.is_some() {
-            tracing::warn!(plugin = id, "refused, the version before it goes on serving: {why}");
+            tracing::warn!(plugin = id, "refused; the previous version stays in service: {why}");
         } else {
             tracing::warn!(plugin = id, "refused: {why}");
         }

@@ -46,7 +46,7 @@ impl Rules {
                 component.tools.iter().any(|known| known.tool.name == name)
             };
             if !is_known {
-                remarks.push(format!("[tools.{name}] is about a tool that the plugin does not have"));
+                remarks.push(format!("[tools.{name}]: the plugin has no tool with this name"));
             }
             let (limits, clamps) = environment.limits.with(&tool.limits.patch(), &self.ceiling);
             remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));

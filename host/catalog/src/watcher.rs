@@ -117,7 +117,7 @@ impl Watcher {
             // Not fatal: a parent that may not be read only means that a folder
             // moved back is found at the next look instead of at once.
             if let Err(error) = self.events.watch(parent, RecursiveMode::NonRecursive) {
-                tracing::debug!(%error, "the folder above the plugins cannot be watched");
+                tracing::debug!(%error, "cannot watch the parent of the plugin folder");
             }
         }
         if self.folder.exists() { self.events.watch(&self.folder, RecursiveMode::NonRecursive) } else { Ok(()) }
@@ -202,7 +202,7 @@ impl Pending {
 fn advice(error: &notify::Error) -> String {
     match &error.kind {
         notify::ErrorKind::MaxFilesWatch => {
-            "cannot watch the plugin folder: too many watches; raise fs.inotify.max_user_watches".to_owned()
+            "cannot watch the plugin folder: too many inotify watches; raise fs.inotify.max_user_watches".to_owned()
         }
         notify::ErrorKind::Io(io) if io.raw_os_error() == Some(24) => {
             "cannot watch the plugin folder: too many open files; raise fs.inotify.max_user_instances or ulimit -n"

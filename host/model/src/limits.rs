@@ -199,7 +199,7 @@ impl fmt::Display for Clamp {
             amount => amount.to_string(),
         };
         let (asked, ceiling) = (plain(self.asked), plain(self.ceiling));
-        write!(f, "limits.{} = {asked} is above the server's ceiling; {ceiling} applies", self.key)
+        write!(f, "limits.{} = {asked} exceeds the server's ceiling and was lowered to {ceiling}", self.key)
     }
 }
 
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "limits.timeout = 1h is above the server's ceiling; 10m applies",
-                "limits.memory = 8.0 GiB is above the server's ceiling; 1.0 GiB applies",
+                "limits.timeout = 1h exceeds the server's ceiling and was lowered to 10m",
+                "limits.memory = 8.0 GiB exceeds the server's ceiling and was lowered to 1.0 GiB",
             ]
         );
     }

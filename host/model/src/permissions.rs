@@ -53,9 +53,9 @@ fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
     match variables.iter().find(|name| !is_name(name)) {
         None => Ok(variables),
         Some(name) if name.contains(['*', '?']) => Err(D::Error::custom(format_args!(
-            "{name:?} is no variable's name, and there are no patterns: name each variable"
+            "{name:?} is not the name of an environment variable; patterns are not supported, so list each variable"
         ))),
-        Some(name) => Err(D::Error::custom(format_args!("{name:?} is no variable's name"))),
+        Some(name) => Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable"))),
     }
 }
 

@@ -96,7 +96,7 @@ impl<T: TryFrom<u64>> Visitor<'_> for Number<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero { "a whole number" } else { "a whole number of at least 1" })
+        f.write_str(if self.zero { "an integer of at least 0" } else { "an integer of at least 1" })
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<T, E> {
@@ -120,7 +120,7 @@ impl Visitor<'_> for Size {
     type Value = ByteSize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero { "a size such as \"64MiB\"" } else { "a size above 0 such as \"64MiB\"" })
+        f.write_str(if self.zero { "a size, such as \"64MiB\"" } else { "a size above 0, such as \"64MiB\"" })
     }
 
     fn visit_u64<E: Error>(self, bytes: u64) -> Result<ByteSize, E> {
@@ -154,7 +154,7 @@ impl Visitor<'_> for Time {
     type Value = Duration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero { "a duration such as \"30s\"" } else { "a duration above 0 such as \"30s\"" })
+        f.write_str(if self.zero { "a duration, such as \"30s\"" } else { "a duration above 0, such as \"30s\"" })
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {

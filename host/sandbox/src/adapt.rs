@@ -30,9 +30,9 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Component => "a component",
-            Self::Module => "a core module that carries a component type",
+            Self::Module => "a core module with an embedded component type",
             Self::ContractModule => "a core module that exports the functions of toolbay:plugin/tools",
-            Self::CommandModule => "a core module with a `_start`: a WASI 0.1 command",
+            Self::CommandModule => "a core module that exports `_start` (a WASI 0.1 command)",
         })
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
     if !Parser::is_core_wasm(&bytes) {
         return Ok((bytes, Kind::Component));
     }
-    let look = look(&bytes).map_err(|error| format!("not a valid module: {error}"))?;
+    let look = look(&bytes).map_err(|error| format!("invalid module: {error}"))?;
     let (module, adapter, kind) = if look.has_type {
         (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::Module)
     } else if let Some(contract) = look.contract {
@@ -69,8 +69,8 @@ pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
         (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, Kind::CommandModule)
     } else {
         return Err("a core WebAssembly module that exports neither `_start` nor the functions of \
-                    toolbay:plugin/tools, so nothing says how to call it; build it for wasm32-wasip2, or turn it into \
-                    a component with `wasm-tools component new`"
+                    toolbay:plugin/tools, so it cannot be called; build it for wasm32-wasip2, or convert it with \
+                    `wasm-tools component new`"
             .into());
     };
     let component = ComponentEncoder::default()
@@ -78,7 +78,9 @@ pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
         .module(&module)
         .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
         .and_then(|mut encoder| encoder.encode());
-    let why = |error| foreign(&look).unwrap_or_else(|| format!("a core module that cannot be adapted: {error:#}"));
+    let why = |error| {
+        foreign(&look).unwrap_or_else(|| format!("a core module that cannot be converted to a component: {error:#}"))
+    };
     Ok((component.map_err(why)?, kind))
 }
 
@@ -129,20 +131,21 @@ fn with_contract(mut module: Vec<u8>, contract: &str) -> anyhow::Result<Vec<u8>>
 fn foreign(look: &Look) -> Option<String> {
     let imports = |modules: &[&str]| look.imports.iter().find(|(module, _)| modules.contains(&module.as_str()));
     if imports(&["wasi_unstable"]).is_some() {
-        return Some("built for a WASI older than 0.1; build it with a newer toolchain".into());
+        return Some("built for a version of WASI before 0.1; rebuild it with a newer toolchain".into());
     }
     if imports(&["gojs", "go"]).is_some() {
         return Some(
-            "built for Go's JavaScript host; build it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared".into(),
+            "built for Go's JavaScript host; rebuild it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared"
+                .into(),
         );
     }
     if imports(&["wbg", "__wbindgen_placeholder__", "__wbindgen_externref_xform__"]).is_some() {
-        return Some("built for browsers, with wasm-bindgen; build it for wasm32-wasip2".into());
+        return Some("built for browsers with wasm-bindgen; rebuild it for wasm32-wasip2".into());
     }
     let (module, name) = imports(&["env", "a"])?;
     Some(format!(
-        "a core module that imports {module}.{name}: built for a host of its own (Emscripten's, for instance), or with \
-         a function missing; build it for WASI (wasm32-wasip2 or wasm32-wasi)"
+        "a core module that imports {module}.{name}: it was built for another host (such as Emscripten's), or a \
+         function is missing at link time; rebuild it for WASI (wasm32-wasip2 or wasm32-wasi)"
     ))
 }
 
@@ -174,12 +177,12 @@ mod tests {
     fn what_cannot_be_adapted_says_what_to_do() {
         let import = |module: &str| format!(r#"(module (import "{module}" "x" (func)) (func (export "_start")))"#);
         let cases = [
-            ("(module (func (export \"f\")))".to_owned(), "nothing says how to call it"),
+            ("(module (func (export \"f\")))".to_owned(), "so it cannot be called"),
             (import("gojs"), "GOOS=wasip1"),
-            (import("wasi_unstable"), "older than 0.1"),
+            (import("wasi_unstable"), "before 0.1"),
             (import("__wbindgen_placeholder__"), "wasm32-wasip2"),
             (import("env"), "imports env.x"),
-            (import("other"), "cannot be adapted"),
+            (import("other"), "cannot be converted"),
         ];
         for (module, expected) in cases {
             let why = adapted(&module).unwrap_err();

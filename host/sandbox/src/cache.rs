@@ -86,7 +86,7 @@ impl CompileCache {
     ///
     /// Why it cannot be used, in one line.
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
-        make_private(folder).map_err(|why| format!("compiled components are not kept: {why}"))?;
+        make_private(folder).map_err(|why| format!("the compile cache is off: {why}"))?;
         let cache = Self { folder: folder.to_owned(), maker: maker(engine, DERIVATION), size: size.as_u64() };
         cache.sweep();
         Ok(cache)
@@ -105,7 +105,7 @@ impl CompileCache {
             }
             Err(Unusable::TooLarge) => None,
             Err(Unusable::Damaged(why)) => {
-                tracing::warn!(%digest, "a compiled component is not used and compiled anew: {why}");
+                tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
                 drop(fs::remove_file(&path));
                 None
             }
@@ -115,14 +115,14 @@ impl CompileCache {
     fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Description, About), Unusable> {
         let damaged = |why: String| Unusable::Damaged(why);
         let record: Record =
-            serde_json::from_slice(text).map_err(|error| damaged(format!("its record is damaged: {error}")))?;
-        let name = Path::new(&record.code).file_name().ok_or_else(|| damaged("its record is damaged".to_owned()))?;
+            serde_json::from_slice(text).map_err(|error| damaged(format!("its record is corrupt: {error}")))?;
+        let name = Path::new(&record.code).file_name().ok_or_else(|| damaged("its record is corrupt".to_owned()))?;
         let path = self.folder.join(name);
-        let code = fs::read(&path).map_err(|error| damaged(format!("its code cannot be read: {error}")))?;
+        let code = fs::read(&path).map_err(|error| damaged(format!("cannot read its code: {error}")))?;
         if code.len() as u64 != record.length || crc32fast::hash(&code) != record.crc32 {
             // Whoever compiles it again must not find the damaged file in its place.
             drop(fs::remove_file(&path));
-            return Err(damaged("its code is damaged".to_owned()));
+            return Err(damaged("its code is corrupt (length or checksum differs)".to_owned()));
         }
         drop(code);
         let component = open(engine, &path).map_err(|error| {
@@ -146,7 +146,7 @@ impl CompileCache {
     /// is a slower start and nothing else, so errors are for the log.
     pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) {
         if let Err(error) = self.try_keep(digest, code, description, about) {
-            tracing::warn!(%digest, "a compiled component is not kept: {error}");
+            tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
     }
 
@@ -272,7 +272,7 @@ struct Listed {
 
 /// Makes the folder, or checks that nobody else can write it, or put another one in its place.
 fn make_private(folder: &Path) -> Result<(), String> {
-    let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
+    let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
     if !folder.exists() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
         tracing::info!("created the folder {} for compiled components", folder.display());
@@ -288,7 +288,8 @@ fn make_private(folder: &Path) -> Result<(), String> {
         // In a sticky folder, as /tmp is, nobody moves what is another's.
         if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
             let mode = mode & 0o777;
-            return Err(format!("{} can be written by others (mode {mode:o}; chmod go-w mends it)", folder.display()));
+            let folder = folder.display();
+            return Err(format!("{folder} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)"));
         }
     }
     // Writing is what it is for; better known now than at the first plugin.
@@ -414,7 +415,7 @@ mod tests {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o770)).unwrap();
         for folder in [dir.path().to_owned(), dir.path().join("below")] {
             let error = CompileCache::open(&folder, &engine(), ByteSize::mib(1)).unwrap_err();
-            assert!(error.ends_with("can be written by others (mode 770; chmod go-w mends it)"), "{error}");
+            assert!(error.ends_with("is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
         }
         // Where everybody can write and nobody can move what is another's, there may be one.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();

@@ -17,7 +17,7 @@ pub(crate) fn definition() -> ToolDefinition {
     ToolDefinition {
         name: NAME.into(),
         description: Some(
-            "Runs a command: the arguments are its standard input, as JSON, and its standard output is the answer."
+            "Runs a command. It receives the arguments as JSON on standard input, and its standard output is the result."
                 .into(),
         ),
         input_schema: r#"{"type":"object"}"#.into(),

@@ -71,7 +71,6 @@ impl Compiler {
         source: &Source,
         output: File,
     ) -> Result<Notes, PrepareError> {
-        let broken = |what: &str| PrepareError::Hindered(format!("the compiler could not be {what}"));
         let mut child = Command::new(program)
             .arg("compile-worker")
             .arg(stack.as_u64().to_string())
@@ -83,19 +82,22 @@ impl Compiler {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| broken(&format!("started: {error}")))?;
+            .map_err(|error| PrepareError::Hindered(format!("cannot start the compiler: {error}")))?;
         let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source));
         let (status, said) = match work.await {
-            Ok(done) => done.map_err(|error| broken(&format!("used: {error}")))?,
+            Ok(done) => {
+                done.map_err(|error| PrepareError::Hindered(format!("cannot communicate with the compiler: {error}")))?
+            }
             Err(_elapsed) => {
                 let timeout = humantime::format_duration(self.limits.timeout);
                 return Err(PrepareError::Hindered(format!(
-                    "compiling it took longer than {timeout} (compile.timeout)"
+                    "compiling it took longer than {timeout} (to allow more, raise compile.timeout)"
                 )));
             }
         };
         self.judge(status, &said)?;
-        serde_json::from_slice(&said).map_err(|error| broken(&format!("understood: {error}")))
+        serde_json::from_slice(&said)
+            .map_err(|error| PrepareError::Hindered(format!("the compiler's output is invalid: {error}")))
     }
 
     fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
@@ -111,20 +113,24 @@ impl Compiler {
             Some(24) => {
                 let cpu = humantime::format_duration(self.limits.cpu);
                 Err(PrepareError::Compiler(format!(
-                    "compiling it took more than {cpu} of processor time (compile.cpu)"
+                    "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))
             }
             // SIGABRT is how Rust ends when there is no memory.
             Some(6) => Err(self.out_of_memory()),
             // Somebody else's: most likely the machine had no memory left.
-            Some(9) => Err(PrepareError::Hindered("compiling it was killed from outside (signal 9)".to_owned())),
-            Some(signal) => Err(PrepareError::Compiler(format!("compiling it crashed the compiler (signal {signal})"))),
+            Some(9) => Err(PrepareError::Hindered("its compiler was killed by another process (signal 9)".to_owned())),
+            Some(signal) => {
+                Err(PrepareError::Compiler(format!("the compiler crashed while compiling it (signal {signal})")))
+            }
         }
     }
 
     fn out_of_memory(&self) -> PrepareError {
         let memory = self.limits.memory.display().iec();
-        PrepareError::Compiler(format!("compiling it needs more than {memory} of memory (compile.memory)"))
+        PrepareError::Compiler(format!(
+            "compiling it needs more than {memory} of memory (to allow more, raise compile.memory)"
+        ))
     }
 }
 

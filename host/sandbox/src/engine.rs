@@ -29,12 +29,12 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
         match Engine::new(&config) {
             Ok(engine) => return Ok(engine),
             Err(error) => {
-                tracing::warn!(slots, error = %error.root_cause(), "no address space for the pool, trying a smaller one");
+                tracing::warn!(slots, error = %error.root_cause(), "not enough address space for the instance pool; trying a smaller one");
                 slots /= 2;
             }
         }
     }
-    tracing::warn!("no pool: every call allocates its memory anew, which is several times slower");
+    tracing::warn!("running without an instance pool: every call allocates its memory, which is several times slower");
     Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
         .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))
 }

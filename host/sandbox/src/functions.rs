@@ -166,10 +166,10 @@ fn tool_names(exports: &[Export]) -> Vec<String> {
 impl Function {
     fn new(export: Export, tool: &str) -> Result<Self, String> {
         if tool.len() > TOOL_NAME {
-            return Err(format!("its name is longer than {TOOL_NAME}"));
+            return Err(format!("its name is longer than {TOOL_NAME} characters"));
         }
         if export.name.starts_with('[') {
-            return Err("it belongs to a resource".into());
+            return Err("it is a method of a resource".into());
         }
         let mut budget = Budget::default();
         let parameters = export.ty.params().map(|(name, ty)| Ok((name.to_owned(), Shape::of(&ty, &mut budget)?)));
@@ -242,7 +242,7 @@ impl Function {
                 let text = match (err, value.as_deref()) {
                     (Some(_), Some(Val::String(text))) => text.clone(),
                     (Some(shape), Some(value)) => value::to_json(shape, value)?.to_string(),
-                    _ => "it failed without saying why".to_owned(),
+                    _ => "The function failed without a message.".to_owned(),
                 };
                 return Some(Err(Refusal::Failed(text)));
             }
@@ -283,7 +283,7 @@ impl Functions {
         arguments: &str,
     ) -> wasmtime::Result<Result<Returned, Refusal>> {
         let Some(function) = self.by_tool.get(tool) else {
-            return Ok(Err(Refusal::Failed(format!("there is no function {tool}"))));
+            return Ok(Err(Refusal::Failed(format!("There is no function named {tool}."))));
         };
         // What wasmtime asks of values that a guest gives, asked of those that it gets.
         let mut room = store.hostcall_fuel() / size_of::<Val>();
@@ -295,7 +295,7 @@ impl Functions {
         drop(arguments);
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let Some(entry) = instance.get_func(&mut *store, function.export) else {
-            wasmtime::bail!("its function {tool} is gone");
+            wasmtime::bail!("its function {tool} no longer exists");
         };
         let mut results = match function.returns {
             Returns::Nothing => vec![],
@@ -304,7 +304,7 @@ impl Functions {
         entry.call_async(&mut *store, &parameters, &mut results).await?;
         match function.answer(&results) {
             Some(answer) => Ok(answer),
-            None => wasmtime::bail!("its function {tool} returned what its type does not say"),
+            None => wasmtime::bail!("its function {tool} returned a value that does not match its type"),
         }
     }
 }

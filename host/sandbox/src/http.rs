@@ -28,7 +28,7 @@ impl WasiHttpHooks for NoNetwork {
     ) -> Sending {
         let origin = request.uri().authority().map(ToString::to_string).unwrap_or_default();
         let origin = line(&self.secrets.redact(&origin), ORIGIN);
-        tracing::info!(target: "toolbay_sandbox::denied", origin, "denied an outgoing request: no plugin may use the network");
+        tracing::info!(target: "toolbay_sandbox::denied", origin, "HTTP request denied: plugins have no network access");
         Box::new(async { Err(Error::HttpRequestDenied) })
     }
 }

@@ -93,7 +93,7 @@ impl<'a> Cleaner<'a> {
     }
 
     fn data(&self, data: Vec<u8>) -> Result<Bytes, String> {
-        if self.secrets.are_in(&data) { Err("has a secret in its `data`".into()) } else { Ok(data.into()) }
+        if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
     }
 
     /// Every text in it, the names of members too. It stays the JSON that it is.
@@ -117,17 +117,17 @@ impl<'a> Cleaner<'a> {
 impl Drop for Cleaner<'_> {
     fn drop(&mut self) {
         if self.removed > 0 {
-            tracing::debug!(removed = self.removed, "removed control characters from a guest's text, in bytes");
+            tracing::debug!(bytes = self.removed, "removed control characters from the plugin's output");
         }
         if self.redacted > 0 {
-            tracing::warn!(texts = self.redacted, "took secrets out of what a plugin answered");
+            tracing::warn!(strings = self.redacted, "redacted secrets in the plugin's output");
         }
     }
 }
 
 fn json(member: &str, text: &str, cleaner: &mut Cleaner<'_>) -> Result<Value, CallError> {
     let value = serde_json::from_str(text);
-    let value = value.map_err(|error| CallError::InvalidOutput(format!("{member} is not JSON: {error}")))?;
+    let value = value.map_err(|error| CallError::InvalidOutput(format!("{member} is not valid JSON: {error}")))?;
     Ok(cleaner.value(value))
 }
 
@@ -178,7 +178,7 @@ fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Cont
     if let Some(priority) = block.priority
         && !(0.0..=1.0).contains(&priority)
     {
-        return Err(format!("has a priority of {priority}, which is not between 0.0 and 1.0"));
+        return Err(format!("has the priority {priority}, which is not between 0.0 and 1.0"));
     }
     let last_modified = block.last_modified.map(|text| cleaner.text(text));
     if let Some(when) = last_modified.as_deref().filter(|when| !is_time(when)) {
@@ -203,21 +203,21 @@ impl Members {
         let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
         let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
         if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
-            return Err(format!("is {} of the MIME type {mime_type:?}, which is not {family}/…", self.kind.article()));
+            return Err(format!("is {}, but its MIME type is {mime_type:?}, not {family}/…", self.kind.article()));
         }
         Ok(Media { data, mime_type })
     }
 
     fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
         match self.block.mime_type.take().map(|text| cleaner.text(text)) {
-            Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has {mime_type:?} for a MIME type")),
+            Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has an invalid MIME type: {mime_type:?}")),
             mime_type => Ok(mime_type),
         }
     }
 
     fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
         let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
-        if is_uri(&uri) { Ok(uri) } else { Err(format!("has {uri:?} for a URI, which has no scheme or a space in it")) }
+        if is_uri(&uri) { Ok(uri) } else { Err(format!("has an invalid URI (no scheme, or a space in it): {uri:?}")) }
     }
 
     fn nothing_left(&self) -> Result<(), String> {
@@ -234,7 +234,7 @@ impl Members {
             ("members", block.members.is_some()),
         ];
         match left.into_iter().find(|(_, present)| *present) {
-            Some((name, _)) => Err(format!("is {} with `{name}`, which it cannot have", self.kind.article())),
+            Some((name, _)) => Err(format!("is {}, which cannot have `{name}`", self.kind.article())),
             None => Ok(()),
         }
     }
@@ -299,10 +299,7 @@ mod tests {
     fn blocks_with_wrong_members_are_refused() {
         use Kind::{EmbeddedResource, Image, ResourceLink, Text};
         assert_eq!(refused(block(Text)), "content[1] is text without `text`");
-        assert_eq!(
-            refused(Block { data: Some(vec![1]), ..text("a") }),
-            "content[1] is text with `data`, which it cannot have"
-        );
+        assert_eq!(refused(Block { data: Some(vec![1]), ..text("a") }), "content[1] is text, which cannot have `data`");
         assert_eq!(
             refused(Block { data: Some(vec![1]), ..block(Image) }),
             "content[1] is an image without `mime-type`"
@@ -317,7 +314,7 @@ mod tests {
         );
         assert_eq!(
             refused(Block { priority: Some(f64::NAN), ..text("a") }),
-            "content[1] has a priority of NaN, which is not between 0.0 and 1.0"
+            "content[1] has the priority NaN, which is not between 0.0 and 1.0"
         );
     }
 
@@ -336,11 +333,11 @@ mod tests {
         );
         assert_eq!(
             refused(media(Audio, "image/png")),
-            "content[1] is audio of the MIME type \"image/png\", which is not audio/…"
+            "content[1] is audio, but its MIME type is \"image/png\", not audio/…"
         );
         assert!(refused(media(Image, "image/png\r\nx: y")).contains("MIME type"));
-        assert!(refused(link("no scheme")).contains("for a URI"));
-        assert!(refused(link("javascript:a b")).contains("for a URI"));
+        assert!(refused(link("no scheme")).contains("has an invalid URI"));
+        assert!(refused(link("javascript:a b")).contains("has an invalid URI"));
     }
 
     #[test]
@@ -367,7 +364,7 @@ mod tests {
     fn structured_content_and_meta_must_be_json() {
         let broken = Returned { structured: Some("{".into()), ..output(vec![]) };
         assert!(matches!(check(broken, &Limits::DEFAULT, Secrets::none()), Err(CallError::InvalidOutput(what))
-            if what.starts_with("structured is not JSON: ")));
+            if what.starts_with("structured is not valid JSON: ")));
         let list = Returned { meta: Some("[]".into()), ..output(vec![]) };
         assert_eq!(
             check(list, &Limits::DEFAULT, Secrets::none()),
@@ -420,6 +417,6 @@ mod tests {
             ..block(Kind::Image)
         };
         let refused = check(output(vec![data]), &Limits::DEFAULT, &secrets);
-        assert_eq!(refused, Err(CallError::InvalidOutput("content[0] has a secret in its `data`".into())));
+        assert_eq!(refused, Err(CallError::InvalidOutput("content[0] contains a secret in `data`".into())));
     }
 }

@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(refused(b"\0asm\x0d\0"), PrepareError::Incomplete);
         assert_eq!(
             refused(b"hello, world").to_string(),
-            "not a WebAssembly file: it begins with \"hello, w\", not with \\0asm"
+            "not a WebAssembly file: it starts with \"hello, w\", not with \"\\0asm\""
         );
     }
 

@@ -11,7 +11,7 @@ pub enum PrepareError {
     #[error("the file is incomplete: it ends in the middle of a section")]
     Incomplete,
     /// Something else altogether.
-    #[error("not a WebAssembly file: it begins with {0}, not with \\0asm")]
+    #[error("not a WebAssembly file: it starts with {0}, not with \"\\0asm\"")]
     NotWasm(String),
     /// A component that does not validate or compile.
     #[error("{0}")]
@@ -26,23 +26,23 @@ pub enum PrepareError {
     #[error("{0}")]
     Hindered(String),
     /// The compiled code could not be written where it should be.
-    #[error("the compiled code could not be written")]
+    #[error("cannot write the compiled code")]
     Unwritten,
     /// It needs something that the world does not have.
-    #[error("imports what no plugin can have: {}", .0.join(", "))]
+    #[error("imports interfaces that the host does not provide: {}", .0.join(", "))]
     UnknownImports(Vec<String>),
     /// It imports something known in a shape or version that is not.
-    #[error("imports do not fit: {0}")]
+    #[error("its imports do not match the host's: {0}")]
     Link(String),
     /// A component for a version of the contract that this host does not serve: its export, and the version's major and
     /// minor number.
     #[error(
-        "exports {0}, which this Toolbay does not serve (it serves {served}); Toolbay {1} or newer does",
+        "exports {0}, but this version of Toolbay supports {served}; use Toolbay {1} or newer",
         served = versions::served()
     )]
     UnknownContract(String, String),
     /// A component whose types are not those of the version of the contract that it exports.
-    #[error("exports {0} with other types than that version has: {1}")]
+    #[error("exports {0}, but its types differ from those of that version: {1}")]
     ContractTypes(String, String),
     /// A component without anything that a tool could be.
     #[error("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports {0}")]

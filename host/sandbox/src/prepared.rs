@@ -62,7 +62,7 @@ impl Prepared {
                 Form::Command(CommandPre::new(pre).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?)
             }
             (None, refused) => {
-                let nothing = || "nothing: is `export!(…)` missing?".to_owned();
+                let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
                 let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
                 let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
                 return Err(PrepareError::NoTools(why.map_or(exports.clone(), |why| format!("{exports} ({why})"))));
@@ -75,8 +75,8 @@ impl Prepared {
     pub fn form(&self) -> String {
         match &self.form {
             Form::Contract(contract) => format!("it exports toolbay:plugin/tools@{contract}"),
-            Form::Functions(_) => "each function that it exports is a tool".to_owned(),
-            Form::Command(_) => "it is a command: one tool, called as its file is".to_owned(),
+            Form::Functions(_) => "it exports plain functions; each is a tool".to_owned(),
+            Form::Command(_) => "it is a command: one tool, named after the file".to_owned(),
         }
     }
 

@@ -78,13 +78,13 @@ impl Sandbox {
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
         let Settings { slots, stack, ceiling, compiler, compile, cache } = settings;
         let engine = engine::build(slots, stack, &ceiling)?;
-        let linker = linker(&engine).map_err(|error| anyhow!("failed to link the world: {error:#}"))?;
+        let linker = linker(&engine).map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
         let ticker = Ticker::start(&engine)?;
         let cache = match cache {
             Some((folder, size)) => {
                 CompileCache::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}"))
             }
-            None => Err("compiled components are not kept: compile.store is empty".to_owned()),
+            None => Err("the compile cache is off: compile.store is empty".to_owned()),
         };
         let compiler = Compiler::new(compiler, stack, compile)
             .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))?;
@@ -129,7 +129,7 @@ impl Sandbox {
                     return linked(&component, notes, Some(scratch));
                 }
                 // A full disk: what is not kept still serves.
-                Err(PrepareError::Unwritten) => tracing::warn!("compiled components are not kept: the disk is full"),
+                Err(PrepareError::Unwritten) => tracing::warn!("cannot write to the compile cache: the disk is full"),
                 Err(error) => return Err(error),
             }
         }
@@ -171,7 +171,7 @@ impl Sandbox {
                 let root = joined(&error.root_cause().to_string());
                 match error::too_large(&root) {
                     Some(why) => PrepareError::TooLarge(why),
-                    None => PrepareError::Invalid(format!("not a valid component: {root}")),
+                    None => PrepareError::Invalid(format!("invalid component: {root}")),
                 }
             }),
             Err(error) => Err(PrepareError::Hindered(format!("compiling it failed: {error}"))),

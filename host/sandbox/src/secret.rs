@@ -62,9 +62,7 @@ impl Secrets {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in &values {
             if value.trim().len() < SHORTEST {
-                return Err(format!(
-                    "secrets.{name} has fewer than {SHORTEST} characters, too few to be found in text"
-                ));
+                return Err(format!("secrets.{name} has fewer than {SHORTEST} bytes, too few to redact reliably"));
             }
             for pattern in forms(value.trim()) {
                 patterns.push(pattern);
@@ -75,7 +73,7 @@ impl Secrets {
             return Ok(Self::default());
         }
         let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
-        let search = search.map_err(|_| "secrets are too long to be found in text".to_owned())?;
+        let search = search.map_err(|_| "the secrets are too long to redact".to_owned())?;
         Ok(Self { values, finder: Some(Finder { search, marks }) })
     }
 
@@ -199,7 +197,7 @@ mod tests {
     #[test]
     fn what_cannot_be_found_safely_is_refused() {
         let said = secrets(&[("pin", "1234 ")]).unwrap_err();
-        assert_eq!(said, "secrets.pin has fewer than 8 characters, too few to be found in text");
+        assert_eq!(said, "secrets.pin has fewer than 8 bytes, too few to redact reliably");
     }
 
     #[test]

@@ -79,13 +79,15 @@ impl State {
             };
             wasi.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
                 let why = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
-                    Some(io::ErrorKind::NotFound) => "is not there".to_owned(),
+                    Some(io::ErrorKind::NotFound) => "does not exist".to_owned(),
                     Some(io::ErrorKind::NotADirectory) => "is not a folder".to_owned(),
-                    Some(io::ErrorKind::PermissionDenied) => "may not be opened by the server".to_owned(),
+                    Some(io::ErrorKind::PermissionDenied) => {
+                        "cannot be opened by the server: permission denied".to_owned()
+                    }
                     _ => format!("cannot be opened: {}", error.root_cause()),
                 };
                 let (written, place) = (mount.written.display(), &mount.place);
-                format!("the folder {written}, to be mounted at {}, {why} (granted in {place})", mount.guest)
+                format!("cannot mount the folder {written} at {}: it {why} ({place})", mount.guest)
             })?;
         }
         let mut table = ResourceTable::new();

@@ -100,7 +100,7 @@ impl OutputStream for Stream {
             let room = keep.saturating_sub(kept.len());
             kept.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
             if shared.written > shared.limit {
-                return Err(StreamError::trap("standard output and error went over their bound"));
+                return Err(StreamError::trap("standard output and standard error exceeded their limit"));
             }
             Ok(())
         })

@@ -26,7 +26,7 @@ const OUTPUT: u64 = 1 << 30;
 const NICE: i32 = 10;
 
 /// What a complaint about a component begins with.
-const INVALID: &str = "not a valid component: ";
+const INVALID: &str = "invalid component: ";
 
 /// The exit code that says: compiled, but the output could not be written.
 pub(crate) const UNWRITTEN: u8 = 3;
@@ -51,11 +51,11 @@ pub(crate) struct Notes {
 /// what is wrong with the input.
 pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
-        return failed(&format!("the compiler could not be limited: {error}"));
+        return failed(&format!("cannot set the compiler's limits: {error}"));
     }
     let (file, wit) = match read() {
         Ok(job) => job,
-        Err(error) => return failed(&format!("the compiler could not read the component: {error}")),
+        Err(error) => return failed(&format!("the compiler cannot read the component: {error}")),
     };
     let engine = engine::compiler(stack).map_err(|error| error.root_cause().to_string());
     match engine.and_then(|engine| compile(&engine, file, &wit)) {
@@ -94,7 +94,7 @@ fn notes(about: About, component: &[u8], wit: &str) -> Notes {
     let mut remarks = Vec::new();
     let beside = if wit.is_empty() { Ok(Docs::default()) } else { Docs::of_wit(wit) };
     let beside = beside.unwrap_or_else(|why| {
-        remarks.push(format!("the .wit file beside it is not used: {}", joined(&why)));
+        remarks.push(format!("its .wit file is ignored: {}", joined(&why)));
         Docs::default()
     });
     let mut docs = Docs::of_component(component);
@@ -108,7 +108,7 @@ fn encode(notes: Notes) -> Vec<u8> {
     if text.len() <= NOTES {
         return text;
     }
-    let remarks = vec!["its documentation is larger than 1 MiB and not used".to_owned()];
+    let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
     let notes = Notes { docs: Docs::default(), remarks, about: About { wit: None, ..notes.about } };
     serde_json::to_vec(&notes).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use toolbay_model::Violation;
-use toolbay_model::text::line;
+use toolbay_model::text::{line, thousands};
 
 use super::budget::{self, Budget};
 use super::counted::{Counted, Looked};
@@ -127,7 +127,7 @@ impl Schema {
     /// As [`Schema::compile`].
     pub fn compile_input(text: &str, patterns: PatternSize) -> Result<Self, String> {
         let schema = Self::compile_with(text, patterns)?;
-        if schema.is_object() { Ok(schema) } else { Err("the root must have \"type\": \"object\"".into()) }
+        if schema.is_object() { Ok(schema) } else { Err("its root must have \"type\": \"object\"".into()) }
     }
 
     /// The schema as the plugin wrote it.
@@ -157,13 +157,14 @@ impl Schema {
         match budget::within(check, || self.validator.is_valid(Looked(instance))) {
             Some(true) => return Vec::new(),
             Some(false) => {}
-            None => return whole("takes too long to check against the schema"),
+            None => return whole("validation against the schema takes too long"),
         }
         let listed = || {
             let errors = self.validator.iter_errors(Looked(instance)).take(VIOLATIONS);
             errors.map(|error| Violation { pointer: place(&error), message: describe(&error) }).collect()
         };
-        budget::within(list, listed).unwrap_or_else(|| whole("does not fit the schema; to say where takes too long"))
+        budget::within(list, listed)
+            .unwrap_or_else(|| whole("does not match the schema (finding the exact location takes too long)"))
     }
 }
 
@@ -174,10 +175,10 @@ fn measure(schema: &Value) -> Result<(), String> {
     while let Some((value, depth)) = open.pop() {
         values += 1;
         if values > VALUES {
-            return Err(format!("holds more than {VALUES} values"));
+            return Err(format!("contains more than {} values", thousands(VALUES as u64)));
         }
         if depth > DEPTH {
-            return Err(format!("nests deeper than {DEPTH}"));
+            return Err(format!("is nested more than {DEPTH} levels deep"));
         }
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
@@ -193,7 +194,7 @@ fn describe(error: &ValidationError<'_>) -> String {
     let message = error.to_string();
     if message.contains(budget::STEP) {
         // It quotes the schema, which is not quite as it was written.
-        return format!("does not fit `{}`", error.kind().keyword());
+        return format!("does not match `{}`", error.kind().keyword());
     }
     // A value that is long is not quoted.
     let message = if message.len() <= MESSAGE { message } else { error.masked().to_string() };
@@ -255,7 +256,7 @@ mod tests {
             ("{", "not JSON"),
             ("[]", "must be a JSON object"),
             (r#"{"type":"strin"}"#, "strin"),
-            (r#"{"type":"string"}"#, "the root must have \"type\": \"object\""),
+            (r#"{"type":"string"}"#, "its root must have \"type\": \"object\""),
             (r#"{"type":"object","$ref":"https://example.com/x.json"}"#, "example.com"),
             (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
         ];
@@ -280,9 +281,9 @@ mod tests {
     #[test]
     fn huge_and_deep_schemas_are_refused() {
         let wide = json!({"enum": vec![0; VALUES + 1]}).to_string();
-        assert_eq!(Schema::compile(&wide).unwrap_err(), "holds more than 10000 values");
+        assert_eq!(Schema::compile(&wide).unwrap_err(), "contains more than 10,000 values");
         let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(DEPTH), "}".repeat(DEPTH));
-        assert_eq!(Schema::compile(&deep).unwrap_err(), "nests deeper than 64");
+        assert_eq!(Schema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
     }
 
     /// Forty levels, each of which asks for the next one twice.
@@ -301,7 +302,7 @@ mod tests {
     fn a_check_that_would_take_years_ends() {
         for keyword in ["anyOf", "oneOf"] {
             let violations = doubling(keyword).violations(&json!(7));
-            assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema", "{keyword}");
+            assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long", "{keyword}");
         }
         assert_eq!(doubling("allOf").violations(&json!("text")).len(), 1);
     }
@@ -377,7 +378,7 @@ mod tests {
         }
         assert_eq!(round(3).violations(&value), []);
         let violations = round(1000).violations(&value);
-        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
     }
 
     #[test]
@@ -386,7 +387,7 @@ mod tests {
         let schema = Schema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([3999, 3998])), []);
         let violations = schema.violations(&json!(vec![3999; 100_000]));
-        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
     }
 
     #[test]
@@ -397,12 +398,12 @@ mod tests {
         let texts: Vec<String> = (0..300).map(text).collect();
         let values = Schema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
         let violations = values.violations(&json!(texts));
-        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
         let patterns: serde_json::Map<String, Value> = (0..300).map(|n| (pattern(n), json!(true))).collect();
         let texts: serde_json::Map<String, Value> = (0..300).map(|n| (text(n), json!(1))).collect();
         let names = Schema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
         let violations = names.violations(&json!(texts));
-        assert_eq!(violations[0].to_string(), "(root): takes too long to check against the schema");
+        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
     }
 
     #[test]

@@ -75,9 +75,9 @@ impl Project {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                format!("there is no {FILE} in {}; `toolbay new` makes a project", folder.display())
+                format!("{} has no {FILE}; `toolbay new` creates a project", folder.display())
             }
-            kind => format!("{} cannot be read: {kind}", path.display()),
+            kind => format!("cannot read {}: {kind}", path.display()),
         })?;
         Self::parse(&text)
     }

@@ -88,7 +88,7 @@ fn expectation(expected: &str) -> &str {
     match expected {
         "a boolean" => "true or false",
         "a sequence" => "a list",
-        "a string" | "path string" | "string or table" => "text in quotes",
+        "a string" | "path string" | "string or table" => "a string in quotes",
         "a map" => "a table",
         expected if expected.starts_with("struct ") => "a table",
         expected => expected,
@@ -115,8 +115,8 @@ fn unknown_key(rest: &str) -> String {
     let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
     match nearest(unknown, &known) {
         Some(key) => format!("unknown key `{unknown}`; did you mean `{key}`?"),
-        None if known.is_empty() => format!("unknown key `{unknown}`; no keys are known here"),
-        None => format!("unknown key `{unknown}`; the keys are {}", known.join(", ")),
+        None if known.is_empty() => format!("unknown key `{unknown}`; this table has no keys"),
+        None => format!("unknown key `{unknown}`; valid keys are {}", known.join(", ")),
     }
 }
 
@@ -146,6 +146,6 @@ mod tests {
     #[test]
     fn a_key_like_no_other_lists_them() {
         let error = parse::<LimitsPatch>("spin.toml", "zzz = 1").unwrap_err();
-        assert!(error.starts_with("spin.toml:1:1: unknown key `zzz`; the keys are fuel, timeout, memory"), "{error}");
+        assert!(error.starts_with("spin.toml:1:1: unknown key `zzz`; valid keys are fuel, timeout, memory"), "{error}");
     }
 }

@@ -43,21 +43,21 @@ fn what_is_wrong_is_told_in_words() {
         said.push('\n');
     }
     insta::assert_snapshot!(said, @r#"
-    a.toml:1:9: count: expected a whole number of at least 1, not 0
-    a.toml:1:9: count: expected a whole number of at least 1, not -1
-    a.toml:1:9: count: expected a whole number of at least 1, not 5000000000
-    a.toml:1:9: count: expected a whole number of at least 1, not 1.5
-    a.toml:1:9: count: expected a whole number of at least 1, not "a lot"
-    a.toml:1:9: count: expected a whole number of at least 1, not true
-    a.toml:1:9: count: expected a whole number of at least 1, not a list
-    a.toml:1:9: count: expected a whole number of at least 1, not a table
-    a.toml:2:8: size: expected a size above 0 such as "64MiB", not 0
-    a.toml:2:8: size: expected a size above 0 such as "64MiB", not -1
-    a.toml:2:8: size: expected a size above 0 such as "64MiB", not "0B"
-    a.toml:2:8: size: expected a size above 0 such as "64MiB", not "lots"
-    a.toml:2:8: size: expected a size above 0 such as "64MiB", not true
-    a.toml:2:8: time: expected a duration above 0 such as "30s", not "0s"
-    a.toml:2:8: time: expected a duration above 0 such as "30s", not "soon"
-    a.toml:2:8: time: expected a duration above 0 such as "30s", not 30
+    a.toml:1:9: count: expected an integer of at least 1, not 0
+    a.toml:1:9: count: expected an integer of at least 1, not -1
+    a.toml:1:9: count: expected an integer of at least 1, not 5000000000
+    a.toml:1:9: count: expected an integer of at least 1, not 1.5
+    a.toml:1:9: count: expected an integer of at least 1, not "a lot"
+    a.toml:1:9: count: expected an integer of at least 1, not true
+    a.toml:1:9: count: expected an integer of at least 1, not a list
+    a.toml:1:9: count: expected an integer of at least 1, not a table
+    a.toml:2:8: size: expected a size above 0, such as "64MiB", not 0
+    a.toml:2:8: size: expected a size above 0, such as "64MiB", not -1
+    a.toml:2:8: size: expected a size above 0, such as "64MiB", not "0B"
+    a.toml:2:8: size: expected a size above 0, such as "64MiB", not "lots"
+    a.toml:2:8: size: expected a size above 0, such as "64MiB", not true
+    a.toml:2:8: time: expected a duration above 0, such as "30s", not "0s"
+    a.toml:2:8: time: expected a duration above 0, such as "30s", not "soon"
+    a.toml:2:8: time: expected a duration above 0, such as "30s", not 30
     "#);
 }

@@ -373,8 +373,8 @@ mod tests {
         ];
         insta::assert_snapshot!(said.join("\n"), @r#"
         toolbay.toml:1:1: unknown key `page_sise`; did you mean `page_size`?
-        toolbay.toml:2:8: limits.fuel: expected a whole number of at least 1, not "a lot"
-        toolbay.toml:1:13: page_size: expected a whole number of at least 1, not 0
+        toolbay.toml:2:8: limits.fuel: expected an integer of at least 1, not "a lot"
+        toolbay.toml:1:13: page_size: expected an integer of at least 1, not 0
         toolbay.toml:2:9: server.stack: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
         toolbay.toml:2:9: server.calls: expected at most 4096, not 5000
         toolbay.toml:1:7: log: "inof" is not a level; did you mean "info"?
@@ -385,10 +385,10 @@ mod tests {
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1year, not "600years"
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; the keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
-        TOOLBAY_LIMITS_FUEL: expected a whole number of at least 1, not "a lot"
-        TOOLBAY_LIMITS_FUEL: expected a whole number of at least 1, not 0
-        TOOLBAY_LIMITS_MEMORY: expected a size above 0 such as "64MiB", not "lots"
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
+        TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
+        TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
+        TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"
         TOOLBAY_LOG: "loud" is not a level; the levels are off, error, warn, info, debug, trace
         TOOLBAY_USAGE: expected true or false, not "yes"
         TOOLBAY_PLUGINS is empty; it must name a folder
@@ -486,6 +486,9 @@ mod tests {
             (rules.ceiling.memory, rules.limits.memory, rules.limits.fuel),
             (ByteSize::gib(2), ByteSize::gib(2), 5)
         );
-        assert_eq!(config.clamps(), ["limits.memory = 9.0 GiB is above the server's ceiling; 2.0 GiB applies"]);
+        assert_eq!(
+            config.clamps(),
+            ["limits.memory = 9.0 GiB exceeds the server's ceiling and was lowered to 2.0 GiB"]
+        );
     }
 }

@@ -78,8 +78,8 @@ fn nested(depth: usize) -> Vec<u8> {
 
 const SMALL: &str = "[compile]\nmemory = \"512MiB\"";
 const QUICK: &str = "[compile]\ncpu = \"1s\"";
-const TOO_LARGE: &str = "compiling it needs more than 512.0 MiB of memory (compile.memory)";
-const TOO_SLOW: &str = "compiling it took more than 1s of processor time (compile.cpu)";
+const TOO_LARGE: &str = "compiling it needs more than 512.0 MiB of memory (to allow more, raise compile.memory)";
+const TOO_SLOW: &str = "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu)";
 
 cases! {
     doubling_components: Compile, "is 1.4 KB in size: 24 levels of components, each of which contains the next twice",
@@ -98,12 +98,12 @@ cases! {
         => config(QUICK) => refused(TOO_SLOW);
 
     types_of_types: Compile, "has types that are composed of others, 8^20 in total", |folder| put(folder, types(20))
-        => refused("not a valid component: effective type size exceeds the limit of 1000000 (at offset …)");
+        => refused("invalid component: effective type size exceeds the limit of 1000000 (at offset …)");
 
     deep_nesting: Compile, "has components that are nested 100,000 levels deep", |folder| put(folder, nested(100_000))
-        => refused("compiling it needs more than 2.0 GiB of memory (compile.memory)");
+        => refused("compiling it needs more than 2.0 GiB of memory (to allow more, raise compile.memory)");
 
     many_core_modules: Compile, "has 2,000 core modules",
         |folder: &Folder| put(folder, Tiny::new(&["a"]).imports(&"(core module)".repeat(2000)).build())
-        => refused("not a valid component: modules count exceeds limit of 1000 (at offset …)");
+        => refused("invalid component: modules count exceeds limit of 1000 (at offset …)");
 }

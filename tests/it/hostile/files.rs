@@ -24,7 +24,7 @@ fn fifo(path: &Path) {
 
 cases! {
     compiled: Folder, "is compiled code, as in the compile cache: never loaded as code", compiled_code
-        => refused(r#"not a WebAssembly file: it begins with "\x7fELF…", not with \0asm"#);
+        => refused(r#"not a WebAssembly file: it starts with "\x7fELF…", not with "\0asm""#);
 
     a_fifo: Folder, "is a FIFO without a writer", |folder| fifo(&folder.path("hostile.wasm"))
         => refused("not a regular file");
@@ -33,19 +33,19 @@ cases! {
         => refused("not a regular file");
 
     a_folder: Folder, "is a folder", |folder| fs::create_dir(folder.path("hostile.wasm")).unwrap()
-        => noted("a folder, not a file");
+        => noted("it is a folder");
 
     a_link_to_itself: Folder, "is a link to itself", |folder| folder.link("hostile.wasm", "hostile.wasm")
-        => noted("cannot be looked at: …");
+        => noted("it cannot be read: …");
 
     a_link_to_the_folder: Folder, "is a link to its own folder",
-        |folder| folder.link("hostile.wasm", ".") => noted("a folder, not a file");
+        |folder| folder.link("hostile.wasm", ".") => noted("it is a folder");
 
     a_link_to_nothing: Folder, "is a broken link with a terminal escape in its target",
-        |folder| folder.link("hostile.wasm", "\u{1b}[2Jnowhere") => noted("a link to nowhere, which is not there");
+        |folder| folder.link("hostile.wasm", "\u{1b}[2Jnowhere") => noted("it is a link to nowhere, which does not exist");
 
     a_loud_name: Folder, "has a name in capital letters", |folder| folder.put("hostile.WASM", Tiny::new(&["a"]).build())
-        => noted("no plugin, because its name does not end in .wasm in lower case");
+        => noted("its name must end in .wasm in lower case");
 
     a_large_file: Folder, "is 70 MB in size",
         |folder| {
@@ -57,15 +57,15 @@ cases! {
 
     a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
         => refused("a core WebAssembly module that exports neither `_start` nor the functions of \
-            toolbay:plugin/tools, so nothing says how to call it; build it for wasm32-wasip2, or turn it into a \
-            component with `wasm-tools component new`");
+            toolbay:plugin/tools, so it cannot be called; build it for wasm32-wasip2, or convert it with \
+            `wasm-tools component new`");
 
     a_script: Folder, "is a script", |folder| put(folder, "#!/bin/sh\nrm -rf /\n")
-        => refused(r##"not a WebAssembly file: it begins with "#!/bin/s", not with \0asm"##);
+        => refused(r##"not a WebAssembly file: it starts with "#!/bin/s", not with "\0asm""##);
 
     garbage_in_a_section: Folder, "is a component with invalid content",
         |folder| put(folder, b"\0asm\x0d\0\x01\0\x07\x04\xff\xff\xff\xff")
-        => refused("not a valid component: unexpected end-of-file (at offset 0xe)");
+        => refused("invalid component: unexpected end-of-file (at offset 0xe)");
 
     another_component: Folder, "is a component for another host",
         |folder| put(folder, wat::parse_str("(component)").unwrap())
@@ -77,5 +77,5 @@ cases! {
             folder.put("hostile.toml", "[permissions]\nkernel = true");
             put(folder, Tiny::new(&["a"]).build());
         }
-        => refused("hostile.toml:2:1: unknown key `kernel`; the keys are …");
+        => refused("hostile.toml:2:1: unknown key `kernel`; valid keys are …");
 }

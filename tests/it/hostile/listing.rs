@@ -28,10 +28,10 @@ fn list(folder: &Folder, pointer: u32, length: u32) {
 cases! {
     a_name_that_acts: ListTools, "has a tool with a terminal escape in its name",
         |folder| named(folder, &["a\u{1b}[31mred"])
-        => refused(r#"tool "a\u{1b}[31mred": a name has 1 to 128 of A-Z a-z 0-9 _ - ."#);
+        => refused(r#"tool "a\u{1b}[31mred": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - ."#);
 
     an_empty_name: ListTools, "has a tool with an empty name", |folder| named(folder, &[""])
-        => refused(r#"tool "": a name has 1 to 128 of A-Z a-z 0-9 _ - ."#);
+        => refused(r#"tool "": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - ."#);
 
     a_long_name: ListTools, "has a tool with a name of 100,000 letters",
         |folder| named(folder, &[&"x".repeat(100_000)])
@@ -40,10 +40,10 @@ cases! {
 
     a_name_of_another_script: ListTools, "has a tool whose name looks like another tool's name",
         |folder| named(folder, &["\u{435}ch\u{43e}"])
-        => refused("tool \"\u{435}ch\u{43e}\": a name has 1 to 128 of A-Z a-z 0-9 _ - .");
+        => refused("tool \"\u{435}ch\u{43e}\": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .");
 
     one_name_twice: ListTools, "has two tools with one name", |folder| named(folder, &["a", "b", "a"])
-        => refused(r#"offers two tools named "a""#);
+        => refused(r#"two of its tools are named "a""#);
 
     anothers_name: ListTools, "has a tool with the name of another plugin's tool: the first plugin keeps it",
         |folder| named(folder, &["a", "echo"])
@@ -54,15 +54,15 @@ cases! {
             let names: Vec<String> = (0..10_000).map(|n| format!("tool-{n}")).collect();
             named(folder, &names.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        => may_leave(8) => refused("offers 10000 tools; 4,096 are allowed");
+        => may_leave(8) => refused("has 10,000 tools, but at most 4,096 are allowed (to allow more, raise describe.tools)");
 
     a_million_tools: ListTools, "claims to have 4,294,967,295 tools",
         |folder| list(folder, 1024, u32::MAX)
-        => refused("did not list its tools: it crashed: list pointer/length out of bounds of memory");
+        => refused("listing its tools failed: it crashed: list pointer/length out of bounds of memory");
 
     tools_beyond_memory: ListTools, "returns a list of tools outside its memory",
         |folder| list(folder, 0x7fff_fff8, 1)
-        => refused("did not list its tools: it crashed: list pointer/length out of bounds of memory");
+        => refused("listing its tools failed: it crashed: list pointer/length out of bounds of memory");
 
     a_description_that_acts: ListTools, "has a description with terminal escapes and bidirectional overrides",
         |folder| described(folder, "\u{1b}[2JSafe\u{202e} tool\u{1b}]8;;http://evil\u{7}.\u{e0041}")
@@ -81,7 +81,7 @@ cases! {
              (i32.store (i32.const 88) (i32.const 1024)) (i32.store (i32.const 92) (i32.const 20000000))
              (i32.store (i32.const 16) (i32.const 64)) (i32.store (i32.const 20) (i32.const 1))
              (return (i32.const 16))").build())
-        => refused("did not list its tools: it passed more than 16.0 MiB to the host at once");
+        => refused("listing its tools failed: it passed more than 16.0 MiB to the host in one call");
 
     meta_that_is_no_object: ListTools, "has a tool whose `_meta` is not an object",
         |folder| put(folder, Tiny::of(vec![Tool { meta: Some("[1]".into()), ..Tool::new("a") }]).build())

@@ -29,7 +29,7 @@ cases! {
     growing_in_list_tools: ListTools, "grows its memory to the limit when it lists its tools, and crashes",
         |folder| put(folder, Tiny::new(&["a"]).core("(memory $big 1)").before_list(
             "(loop $more (br_if $more (i32.ne (memory.grow $big (i32.const 16)) (i32.const -1)))) unreachable").build())
-        => refused("did not list its tools: it needed more than 128.0 MiB of memory");
+        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
 
     two_memories: Call, "grows two memories by 80 MiB each, and crashes if it cannot",
         |folder| has_and_does(folder, "(memory $one 1) (memory $two 1)",
@@ -39,10 +39,10 @@ cases! {
 
     two_memories_at_once: Load, "starts with two memories of 80 MiB",
         |folder| has(folder, "(memory 1280) (memory 1280)")
-        => refused("did not list its tools: it needed more than 128.0 MiB of memory");
+        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
 
     a_memory_above_the_limit: Load, "starts with a memory of 200 MiB", |folder| has(folder, "(memory 3200)")
-        => refused("did not list its tools: it needed more than 128.0 MiB of memory");
+        => refused("listing its tools failed: it needed more than 128.0 MiB of memory");
 
     a_memory_above_the_ceiling: Load, "starts with a memory of 2 GiB", |folder| has(folder, "(memory 32768)")
         => refused("it starts with 2.0 GiB of memory, but the server's ceiling is 1.0 GiB (to allow more, raise ceilings.memory)");
@@ -52,7 +52,7 @@ cases! {
 
     many_memories: Load, "has a hundred memories",
         |folder| has(folder, &"(memory 1)".repeat(100))
-        => refused("not a valid component: memories count exceeds limit of 100 (at offset …)");
+        => refused("invalid component: memories count exceeds limit of 100 (at offset …)");
 
     growing_a_table: Call, "grows a table to the limit, and continues",
         |folder| has_and_does(folder, "(table $t 1 funcref)",
@@ -78,24 +78,24 @@ cases! {
         => refused("it has 502 core instances, but the server's ceiling is 40 (to allow more, raise ceilings.instances)");
 
     many_globals: Load, "has 100,000 globals", |folder| has(folder, &"(global (mut i64) (i64.const 1))".repeat(100_000))
-        => refused("not a valid component: instance allocation for this module requires … bytes which exceeds the \
+        => refused("invalid component: instance allocation for this module requires … bytes which exceeds the \
             configured maximum of 1048576 bytes; …");
 
     memory_of_64_bits: Compile, "has a memory with 64-bit addresses", |folder| has(folder, "(memory i64 1)")
-        => refused("not a valid component: memory64 must be enabled for 64-bit memories (at offset …)");
+        => refused("invalid component: memory64 must be enabled for 64-bit memories (at offset …)");
 
     shared_memory: Compile, "has a shared memory", |folder| has(folder, "(memory 1 2 shared)")
-        => refused("not a valid component: threads must be enabled for shared memories (at offset …)");
+        => refused("invalid component: threads must be enabled for shared memories (at offset …)");
 
     small_pages: Compile, "has a memory with pages of one byte",
         |folder| has(folder, "(memory 1 (pagesize 1))")
-        => refused("not a valid component: the custom page sizes proposal must be enabled to customize a memory's \
+        => refused("invalid component: the custom page sizes proposal must be enabled to customize a memory's \
             page size (at offset …)");
 
     garbage_collected_types: Compile, "has garbage-collected types",
         |folder| has(folder, "(type (struct (field (mut i64))))")
-        => refused("not a valid component: cannot define struct types when gc types are disabled (at offset …)");
+        => refused("invalid component: cannot define struct types when gc types are disabled (at offset …)");
 
     exceptions: Compile, "throws exceptions", |folder| has(folder, "(tag $t) (func (throw $t))")
-        => refused("not a valid component: exceptions proposal not enabled (at offset …)");
+        => refused("invalid component: exceptions proposal not enabled (at offset …)");
 }

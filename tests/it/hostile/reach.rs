@@ -87,7 +87,7 @@ cases! {
 
     http: HostCall, "sends an HTTP request", sends_a_request => answers("sent")
         => also(|run| {
-            run.server.log.wait_for("denied an outgoing request: no plugin may use the network");
+            run.server.log.wait_for("HTTP request denied: plugins have no network access");
         });
 
     forged_lines: HostCall, "writes forged responses and notifications to standard output",
@@ -98,19 +98,19 @@ cases! {
 
     another_hosts_import: Load, "imports an unknown interface",
         |folder| imports(folder, r#"(import "evil:host/kernel@1.0.0" (instance (export "run" (func))))"#)
-        => refused("imports what no plugin can have: evil:host/kernel@1.0.0");
+        => refused("imports interfaces that the host does not provide: evil:host/kernel@1.0.0");
 
     many_imports: Load, "imports 900 unknown interfaces",
         |folder| imports(folder, &(0..900).fold(String::new(), |mut text, n| {
             let _ = write!(text, "(import \"evil:host/kernel-of-the-host-number-{n}@1.0.0\" (instance))");
             text
         }))
-        => refused("imports what no plugin can have: evil:host/kernel-of-the-host-number-0@1.0.0, …")
+        => refused("imports interfaces that the host does not provide: evil:host/kernel-of-the-host-number-0@1.0.0, …")
         => also(|run| assert!(run.server.log.text().len() < 10_000, "the log has them all"));
 
     an_import_that_does_not_fit: Load, "imports a WASI function with the wrong type",
         |folder| imports(folder, r#"(import "wasi:clocks/monotonic-clock@0.2.0" (instance
             (export "now" (func (param "a" string) (result string)))))"#)
-        => refused("imports do not fit: component imports instance `wasi:clocks/monotonic-clock@0.2.0`, but a matching \
+        => refused("its imports do not match the host's: component imports instance `wasi:clocks/monotonic-clock@0.2.0`, but a matching \
             implementation was not found in the linker: instance export `now` has the wrong type: …");
 }

@@ -38,12 +38,10 @@ pub(super) fn run(case: &Case) {
     let mut run = Run { server, folder, result: Value::Null };
     match case.expected {
         Expected::Noted(why) => {
-            let line = run.server.log.wait_for("in the plugin folder: ");
-            let said = line.split_once("in the plugin folder: ").unwrap_or_else(|| panic!("{line}")).1;
-            assert!(
-                line.contains(" INFO hostile.") && fits(why, said.trim_end()),
-                "noted: {line:?}\nexpected: {why:?}"
-            );
+            let line = run.server.log.wait_for(" INFO not a plugin: ");
+            let said = line.split_once(" INFO not a plugin: hostile.").unwrap_or_else(|| panic!("{line}")).1;
+            let said = said.split_once(": ").unwrap_or_else(|| panic!("{line}")).1;
+            assert!(fits(why, said.trim_end()), "noted: {line:?}\nexpected: {why:?}");
             // What comes later in the folder is there, and nothing more was said.
             run.folder.put("later.wasm", Tiny::new(&["later"]).build());
             run.server.wait_until_listed(&["echo", "later"]);
@@ -144,7 +142,10 @@ fn attack_after_attack_leaves_no_more_than_the_first_ones() {
             // Each of its own digest, of megabytes, and refused.
             let input = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000 + n));
             folder.put("hostile.wasm", Tiny::of(vec![Tool { input, ..Tool::new("a") }]).build());
-            server.log.wait_for_count("refused: its schemas are larger than 1.0 MiB together", n + 1);
+            server.log.wait_for_count(
+                "refused: its schemas are larger than 1.0 MiB in total (to allow more, raise describe.schemas)",
+                n + 1,
+            );
             bystander_answers(&mut server);
         }
         resident(&server)

@@ -48,16 +48,16 @@ const TWO_WAYS: &str = r##"{"type":"object","properties":{"x":{"$ref":"#/$defs/n
 
 cases! {
     no_json: Load, "has a schema that is not JSON", |folder| input(folder, "{")
-        => refused("tool \"a\": its input schema is not valid: not JSON: EOF while parsing an object at line 1 column 1");
+        => refused("tool \"a\": its input schema is invalid: not JSON: EOF while parsing an object at line 1 column 1");
 
     a_remote_schema: Load, "has a schema with a remote reference: nothing is fetched",
         |folder| input(folder, r#"{"type":"object","$ref":"http://127.0.0.1:9/schema.json"}"#)
-        => refused("tool \"a\": its input schema is not valid: …Retrieval is disabled, cannot fetch \
+        => refused("tool \"a\": its input schema is invalid: …Retrieval is disabled, cannot fetch \
             http://127.0.0.1:9/schema.json");
 
     a_local_schema: Load, "has a schema that refers to a file of the host: nothing is read",
         |folder| input(folder, r#"{"type":"object","$ref":"file:///etc/passwd"}"#)
-        => refused("tool \"a\": its input schema is not valid: …Retrieval is disabled, cannot fetch \
+        => refused("tool \"a\": its input schema is invalid: …Retrieval is disabled, cannot fetch \
             file:///etc/passwd");
 
     a_schema_of_itself: Load, "has a schema that refers to itself",
@@ -73,33 +73,33 @@ cases! {
 
     not_itself: Load, "has a schema that is `not` itself",
         |folder| input(folder, r##"{"type":"object","not":{"$ref":"#"}}"##)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): does not fit `not`");
+        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): does not match `not`");
 
     a_doubling_schema: Call, "has an input schema with 40 levels of `anyOf`, each of which contains the next twice",
         |folder| input(folder, &doubling("anyOf")) => tool("a", r#"{"x": 7}"#)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): takes too long to check against the schema");
+        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): validation against the schema takes too long");
 
     a_doubling_schema_of_all: Call, "has an input schema with 40 levels of `allOf`, each of which contains the next twice",
         |folder| input(folder, &doubling("allOf")) => tool("a", r#"{"x": "fits"}"#)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): takes too long to check against the schema");
+        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): validation against the schema takes too long");
 
     a_doubling_output_schema: Call, "has an output schema with 40 levels of `oneOf`, each of which contains the next twice",
         |folder| output(folder, &doubling("oneOf"), r#"{"x": 7}"#) => fails("invalid-output", "…");
 
     two_ways_on_each_level: Call, "has a schema that checks each level of a nested value in two ways",
         |folder| output(folder, TWO_WAYS, &format!(r#"{{"x": {}7{}}}"#, "[".repeat(100), "]".repeat(100)))
-        => fails("invalid-output", "The tool's output is not valid: (root): does not fit the schema; to say where takes too long.");
+        => fails("invalid-output", "The tool's output is not valid: (root): does not match the schema (finding the exact location takes too long).");
 
     references_on_each_level: Call, "has a schema that follows 1,000 references on each level of a nested value",
         |folder| output(folder, &round(), &format!(r#"{{"x": {}{}}}"#, "[".repeat(100), "]".repeat(100)))
-        => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
+        => fails("invalid-output", "The tool's output is not valid: (root): validation against the schema takes too long.");
 
     many_alternatives_for_many: Call, "returns 100,000 values, each of which is checked against 4,000 alternatives",
         |folder| {
             let schema = one_of_these((0..4000).map(|n| format!("{{\"const\":{n}}}")));
             output(folder, &schema, &format!(r#"{{"x": [{}3999]}}"#, "3999,".repeat(100_000)));
         }
-        => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
+        => fails("invalid-output", "The tool's output is not valid: (root): validation against the schema takes too long.");
 
     many_values_for_many: Call, "returns 100,000 values, each of which is compared with 9,000 others",
         |folder| {
@@ -133,7 +133,7 @@ cases! {
 
     a_huge_pattern: Load, "has a pattern that is huge when it is compiled",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)
-        => refused("tool \"a\": its input schema is not valid: /properties/x/pattern: \"((a{1000}){1000}){1000}\" is not \
+        => refused("tool \"a\": its input schema is invalid: /properties/x/pattern: \"((a{1000}){1000}){1000}\" is not \
             a \"regex\"");
 
     many_catastrophic_patterns_for_many: Call,
@@ -144,27 +144,27 @@ cases! {
             let texts: Vec<String> = (0..300).map(|n| format!("\"{}!{n}\"", "a".repeat(30))).collect();
             output(folder, &schema, &format!(r#"{{"x": [{}]}}"#, texts.join(",")));
         }
-        => fails("invalid-output", "The tool's output is not valid: (root): takes too long to check against the schema.");
+        => fails("invalid-output", "The tool's output is not valid: (root): validation against the schema takes too long.");
 
     many_huge_patterns: Load, "has 1,000 patterns, each of which uses several megabytes when it is compiled",
         |folder| input(folder, &one_of_these((0..1000).map(|n| format!(r#"{{"pattern":"\\p{{L}}{{{}}}"}}"#, 50 + n % 50))))
-        => refused("tool \"a\": its input schema is not valid: /properties/x/items/anyOf/0/pattern: \"\\\\p{L}{50}\" is \
+        => refused("tool \"a\": its input schema is invalid: /properties/x/items/anyOf/0/pattern: \"\\\\p{L}{50}\" is \
             not a \"regex\"");
 
     a_name_that_acts: Load, "has a schema with a mistake below a name that contains a terminal escape",
         |folder| input(folder, r#"{"type":"object","properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#)
-        => refused(r#"tool "a": its input schema is not valid: /properties/a\nb/type: "strin" is not valid …"#);
+        => refused(r#"tool "a": its input schema is invalid: /properties/a\nb/type: "strin" is not valid …"#);
 
     a_deep_schema: Load, "has a schema that is nested 100 levels deep",
         |folder| input(folder,
             &format!(r#"{{"type":"object","not":{}true{}}}"#, r#"{"not":"#.repeat(100), "}".repeat(100)))
-        => refused(r#"tool "a": its input schema nests deeper than 64"#);
+        => refused(r#"tool "a": its input schema is nested more than 64 levels deep"#);
 
     a_wide_schema: Load, "has a schema of 20,000 values",
         |folder| input(folder, &format!(r#"{{"type":"object","enum":[{}0]}}"#, "0,".repeat(20_000)))
-        => refused(r#"tool "a": its input schema holds more than 10000 values"#);
+        => refused(r#"tool "a": its input schema contains more than 10,000 values"#);
 
     a_large_schema: Load, "has a schema of 2 MB",
         |folder| input(folder, &format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000)))
-        => may_leave(8) => refused("its schemas are larger than 1.0 MiB together");
+        => may_leave(8) => refused("its schemas are larger than 1.0 MiB in total (to allow more, raise describe.schemas)");
 }

@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn lines_are_counted_by_what_they_say() {
         let mut log = Log::default();
-        log.take(r#"2026-01-01T00:00:00Z  WARN refused, the version before it goes on serving: no plugin="a""#);
+        log.take(r#"2026-01-01T00:00:00Z  WARN refused; the previous version stays in service: no plugin="a""#);
         log.take(r#"2026-01-01T00:00:00Z  WARN refused: no plugin="a""#);
         log.take(r#"2026-01-01T00:00:00Z  INFO loaded plugin="b" tools=3 digest=00"#);
         log.take("2026-01-01T00:00:00Z ERROR the sky has fallen");

@@ -86,9 +86,9 @@ impl Shape {
     }
 
     fn nested(ty: &Type, budget: &mut Budget, depth: usize) -> Result<Self, String> {
-        budget.0 = budget.0.checked_sub(1).ok_or_else(|| format!("its types are more than {TYPES}"))?;
+        budget.0 = budget.0.checked_sub(1).ok_or_else(|| format!("its signature has more than {TYPES} types"))?;
         if depth > DEPTH {
-            return Err(format!("its types nest deeper than {DEPTH}"));
+            return Err(format!("its types are nested more than {DEPTH} levels deep"));
         }
         let mut inner = |ty: &Type| Self::nested(ty, budget, depth + 1);
         Ok(match ty {
@@ -126,10 +126,10 @@ impl Shape {
                 Self::Result(ok, result.err().map(|ty| inner(&ty)).transpose()?.map(Box::new))
             }
             Type::Flags(flags) => Self::Flags(flags.names().map(str::to_owned).collect()),
-            Type::Own(_) | Type::Borrow(_) => return Err("it takes or returns a resource".into()),
-            Type::Future(_) | Type::Stream(_) => return Err("it takes or returns a future or a stream".into()),
+            Type::Own(_) | Type::Borrow(_) => return Err("a parameter or its result is a resource".into()),
+            Type::Future(_) | Type::Stream(_) => return Err("a parameter or its result is a future or a stream".into()),
             Type::ErrorContext | Type::Map(_) | Type::FixedLengthList(_) => {
-                return Err("it takes or returns a type that is not part of WASI 0.2".into());
+                return Err("a parameter or its result has a type that WASI 0.2 does not have".into());
             }
         })
     }

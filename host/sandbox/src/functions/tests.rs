@@ -419,9 +419,9 @@ fn what_cannot_be_a_tool_is_left_out_with_its_reason() {
     assert_eq!(
         loaded.description.remarks,
         [
-            "function a:b/shop#[constructor]basket is not offered: it belongs to a resource",
-            "function a:b/shop#[method]basket.add is not offered: it belongs to a resource",
-            "function a:b/shop#empty is not offered: it takes or returns a resource",
+            "function a:b/shop#[constructor]basket is not offered: it is a method of a resource",
+            "function a:b/shop#[method]basket.add is not offered: it is a method of a resource",
+            "function a:b/shop#empty is not offered: a parameter or its result is a resource",
         ]
     );
 }
@@ -449,6 +449,6 @@ fn a_component_without_functions_says_what_it_has() {
     let refused = |wat: &str| Loaded::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
     assert_eq!(
         refused("(component)"),
-        "exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing: is `export!(…)` missing?"
+        "exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing (is `export!(…)` missing?)"
     );
 }

@@ -27,14 +27,14 @@ pub(super) fn from_object(
     room: &mut usize,
 ) -> Result<Vec<Val>, String> {
     if let Some(stranger) = object.keys().find(|key| !members.iter().any(|(name, _)| name == *key)) {
-        return Err(format!("{path}/{stranger}: no such member"));
+        return Err(format!("{path}/{stranger}: unknown member"));
     }
     let value = |(name, shape): &(String, Shape)| {
         let path = format!("{path}/{name}");
         match object.get(name) {
             Some(value) => from_json(shape, value, &path, room),
             None if shape.is_nullable() => Ok(Val::Option(None)),
-            None => Err(format!("{path}: is missing")),
+            None => Err(format!("{path}: required, but missing")),
         }
     };
     members.iter().map(value).collect()
@@ -73,7 +73,7 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
         Shape::String => Val::String(json.as_str().ok_or_else(|| misfit("a string"))?.to_owned()),
         Shape::Bytes => {
             let bytes = json.as_str().and_then(|text| BASE64.decode(text).ok());
-            let bytes = bytes.ok_or_else(|| misfit("bytes as base64"))?;
+            let bytes = bytes.ok_or_else(|| misfit("a base64 string"))?;
             take(room, bytes.len(), path)?;
             Val::List(bytes.into_iter().map(Val::U8).collect())
         }
@@ -92,7 +92,7 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
         }
         Shape::Tuple(shapes) => {
             let items = json.as_array().filter(|items| items.len() == shapes.len());
-            let items = items.ok_or_else(|| misfit(&format!("an array of {}", shapes.len())))?;
+            let items = items.ok_or_else(|| misfit(&format!("an array of exactly {} items", shapes.len())))?;
             let items = shapes.iter().zip(items).enumerate();
             Val::Tuple(
                 items
@@ -101,7 +101,8 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
             )
         }
         Shape::Variant(cases) => {
-            let (name, payload) = read_case(json).ok_or_else(|| misfit("the name of a case, or an object with it"))?;
+            let (name, payload) = read_case(json)
+                .ok_or_else(|| misfit("the name of a case, or an object whose only member is a case"))?;
             let case = cases.iter().find(|(case, shape)| case == name && shape.is_some() == payload.is_some());
             let Some((case, shape)) = case else { return Err(misfit(&one_of(cases.iter().map(|(name, _)| name)))) };
             let payload = shape.as_ref().zip(payload);
@@ -123,23 +124,23 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
         Shape::Option(_) if json.is_null() => Val::Option(None),
         Shape::Option(inner) if inner.is_nullable() => {
             let Some(("some", Some(json))) = read_case(json) else {
-                return Err(misfit("null or an object with `some`"));
+                return Err(misfit("null or an object with the member `some`"));
             };
             Val::Option(Some(boxed(inner, json, &format!("{path}/some"))?))
         }
         Shape::Option(inner) => Val::Option(Some(boxed(inner, json, path)?)),
         Shape::Result(ok, err) => {
-            let (name, payload) = read_case(json).ok_or_else(|| misfit("an object with `ok` or `error`"))?;
+            let (name, payload) = read_case(json).ok_or_else(|| misfit("an object with the member `ok` or `error`"))?;
             let path = format!("{path}/{name}");
             let mut side = |shape: &Option<Box<Shape>>| match (shape, payload) {
                 (Some(shape), Some(json)) => boxed(shape, json, &path).map(Some),
                 (None, Some(Value::Null)) => Ok(None),
-                _ => Err(misfit("an object with `ok` or `error`")),
+                _ => Err(misfit("an object with the member `ok` or `error`")),
             };
             match name {
                 "ok" => Val::Result(Ok(side(ok)?)),
                 "error" => Val::Result(Err(side(err)?)),
-                _ => return Err(misfit("an object with `ok` or `error`")),
+                _ => return Err(misfit("an object with the member `ok` or `error`")),
             }
         }
     })
