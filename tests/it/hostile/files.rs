@@ -69,8 +69,8 @@ cases! {
 
     another_component: Folder, "is a component for another host",
         |folder| put(folder, wat::parse_str("(component)").unwrap())
-        => refused("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing: \
-            is `export!(…)` missing?");
+        => refused("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing \
+            (is `export!(…)` missing?)");
 
     a_grant_for_more: Folder, "has a grant with unknown keys",
         |folder| {

@@ -435,7 +435,7 @@ fn types_that_double_themselves_are_refused() {
     );
     let exports = r#"(func (export "a:b/i#f") (param i32 i32)) (func (export "a:b/i#g"))"#;
     let loaded = Loaded::new(&sandbox(), component(&wit, exports)).unwrap();
-    assert_eq!(loaded.description.remarks, ["function a:b/i#f is not offered: its types are more than 1000"]);
+    assert_eq!(loaded.description.remarks, ["function a:b/i#f is not offered: its signature has more than 1000 types"]);
 }
 
 #[test]
