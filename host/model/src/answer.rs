@@ -9,27 +9,27 @@ use crate::{CallError, ErrorKind, Output, Rejection, Usage, Violation};
 pub struct Answer {
     /// The output, or why there is none.
     pub result: Result<Output, Failure>,
-    /// What it used; absent if no guest was entered.
+    /// What the call used; `None` if no guest was entered.
     pub usage: Option<Usage>,
 }
 
 /// Why a call has no output.
 #[derive(Debug)]
 pub enum Failure {
-    /// The caller sees no tool of this name.
+    /// The tool is unknown or not available to the caller; this is its name.
     UnknownTool(String),
-    /// The tool needs these client capabilities, which the client did not declare.
+    /// The tool requires client capabilities that were not declared; these are the missing ones.
     MissingCapabilities(Map<String, Value>),
-    /// The arguments do not fit the tool's input schema.
+    /// The arguments do not match the tool's input schema.
     InvalidArguments(Vec<Violation>),
-    /// The call was not let in.
+    /// The call was not admitted.
     Rejected(Rejection),
-    /// A guest was entered, and the call failed.
+    /// The call ran and failed.
     Call(CallError),
 }
 
 impl Failure {
-    /// The kind of error that this is.
+    /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownTool(_) => ErrorKind::UnknownTool,

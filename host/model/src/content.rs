@@ -3,27 +3,27 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// A successful result of a tool.
+/// The successful result of a tool, already checked and cleaned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// The blocks, in reading order.
+    /// The content blocks, in order.
     pub content: Vec<Content>,
-    /// Structured content: any JSON value.
+    /// The structured content: any JSON value. `None` if the tool returned none.
     pub structured: Option<Value>,
-    /// Members for the result's `_meta`.
+    /// Additional members for the result's `_meta`.
     pub meta: Map<String, Value>,
 }
 
 /// One content block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// What it is.
+    /// The block's kind and data.
     pub body: Body,
-    /// Who it is for: `user`, `assistant`; empty means everyone.
+    /// The intended audience: `user`, `assistant` or both. Empty means everyone.
     pub audience: Vec<&'static str>,
-    /// From 0.0 (optional) to 1.0 (required).
+    /// The importance, from 0.0 (optional) to 1.0 (required). `None` if the tool gave none.
     pub priority: Option<f64>,
-    /// When what it shows was last changed, in ISO 8601.
+    /// When the content was last modified, in ISO 8601. `None` if the tool did not say.
     pub last_modified: Option<String>,
 }
 
@@ -32,48 +32,48 @@ pub struct Content {
 pub enum Body {
     /// Plain text.
     Text(String),
-    /// A picture.
+    /// An image; its MIME type is `image/…`.
     Image(Media),
-    /// A sound.
+    /// Audio; its MIME type is `audio/…`.
     Audio(Media),
-    /// The address of something that the client can fetch.
+    /// A link to a resource that the client can fetch.
     ResourceLink(ResourceLink),
-    /// Something with an address whose bytes are here.
+    /// A resource whose content is included.
     Resource(Resource),
 }
 
 /// Bytes with a MIME type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// The bytes themselves, not base64.
+    /// The raw bytes, not base64.
     pub data: Bytes,
-    /// Such as `image/png`.
+    /// The MIME type (RFC 6838), such as `image/png`.
     pub mime_type: String,
 }
 
-/// The address of a resource.
+/// A link to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceLink {
-    /// Where it is.
+    /// An absolute URI.
     pub uri: String,
-    /// Its name.
+    /// The resource's name.
     pub name: String,
-    /// Its name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it is.
+    /// A description for people and models.
     pub description: Option<String>,
-    /// Its MIME type.
+    /// Its MIME type, if known.
     pub mime_type: Option<String>,
-    /// Its size in bytes.
+    /// Its size in bytes, if known.
     pub size: Option<u64>,
 }
 
 /// A resource whose content is part of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// Its address.
+    /// An absolute URI.
     pub uri: String,
-    /// Its MIME type.
+    /// Its MIME type, if known.
     pub mime_type: Option<String>,
     /// Its content.
     pub content: ResourceContent,
@@ -84,6 +84,6 @@ pub struct Resource {
 pub enum ResourceContent {
     /// Text.
     Text(String),
-    /// Bytes, not base64.
+    /// Raw bytes, not base64.
     Blob(Bytes),
 }

@@ -1,77 +1,77 @@
-//! What a plugin says a tool is, as it came out of `list-tools`: not yet checked.
+//! Definitions of tools as a plugin lists them, not yet checked.
 
 use serde::{Deserialize, Serialize};
 
-/// What a component says of itself.
+/// The tools of a component, as it lists them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Description {
-    /// Its tools.
+    /// The tools, in the plugin's order.
     pub tools: Vec<ToolDefinition>,
-    /// What the operator should know: parts that are not offered, and why.
+    /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
 
-/// One tool of a plugin, in its own words.
+/// One tool as the plugin defines it, not yet checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ToolDefinition {
-    /// The name within the plugin.
+    /// The tool's name without the operator's prefix.
     pub name: String,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// What the tool does, for the model.
     pub description: Option<String>,
     /// JSON Schema of the arguments, as JSON text.
     pub input_schema: String,
     /// JSON Schema of the structured content, as JSON text.
     pub output_schema: Option<String>,
-    /// What it does to the world.
+    /// Hints about the tool's effects; `None` if the plugin gives none.
     pub annotations: Option<Annotations>,
-    /// Pictures of it.
+    /// Icons that a client can display.
     pub icons: Vec<Icon>,
     /// Members for `_meta`: a JSON object as text.
     pub meta: Option<String>,
 }
 
-/// Hints about what a tool does to the world (MCP `ToolAnnotations`).
+/// Hints about a tool's effects (MCP `ToolAnnotations`). `None` means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Annotations {
-    /// It changes nothing.
+    /// The tool does not modify its environment.
     #[serde(rename = "readOnlyHint", skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// It may delete or overwrite.
+    /// The tool may delete or overwrite data.
     #[serde(rename = "destructiveHint", skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// The same call twice has the effect of one.
+    /// Repeating a call with the same arguments has no further effect.
     #[serde(rename = "idempotentHint", skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// It deals with things outside a closed set.
+    /// The tool interacts with external entities, such as the web.
     #[serde(rename = "openWorldHint", skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
 
-/// A picture of a tool (MCP `Icon`).
+/// An icon of a tool (MCP `Icon`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     /// An `https:` or `data:` URI.
     pub src: String,
-    /// Its MIME type.
+    /// Its MIME type, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The sizes it is for.
+    /// Sizes such as `48x48`, or `any`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// The background it is for; absent means both.
+    /// The background for which the icon is made; `None` means any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<Theme>,
 }
 
-/// The background an icon is drawn for.
+/// The background for which an icon is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Theme {
-    /// A light one.
+    /// A light background.
     Light,
-    /// A dark one.
+    /// A dark background.
     Dark,
 }

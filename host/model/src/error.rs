@@ -1,4 +1,4 @@
-//! Why a call ended without an output, and the one place for the words of each limit.
+//! Why a call has no output, and the texts for each limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use bytesize::ByteSize;
 
 use crate::text::thousands;
 
-/// The kinds of errors that end a call: the same words in `_meta["dev.toolbay/error"]`, in the server's counts, in its
-/// log and in the book.
+/// The kinds of errors that end a call. `_meta["dev.toolbay/error"]`, the server's counts, its log and the book use the
+/// same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorKind {
-    /// There is no such tool, or the caller may not see it.
+    /// The tool is unknown or not available to the caller.
     UnknownTool,
-    /// The client did not declare a capability that the tool needs.
+    /// The tool requires client capabilities that were not declared.
     MissingCapability,
-    /// The arguments do not fit the schema, or the plugin says that they make no sense.
+    /// The arguments do not match the input schema, or the plugin rejected them.
     InvalidArguments,
     /// Too many calls are running or waiting.
     Busy,
-    /// Calls come more often than a rate limit allows.
+    /// A rate limit was exceeded.
     Rate,
-    /// The plugin crashed too many times in a row and is disabled for a while.
+    /// The plugin is disabled for a short time after repeated crashes.
     Disabled,
-    /// The plugin says that the work could not be done.
+    /// The plugin reported a failure.
     Failed,
-    /// The result breaks the contract or the tool's output schema.
+    /// The result violates the contract or the tool's output schema.
     InvalidOutput,
     /// The fuel was used up.
     Fuel,
@@ -35,15 +35,16 @@ pub enum ErrorKind {
     Memory,
     /// The guest's stack overflowed.
     Stack,
-    /// The result, or what the guest wrote or passed to the host, is too large.
+    /// The result, or what the guest wrote or passed to the host, is too large (`output`, `output_items`, `transfer`,
+    /// `stdio`).
     Output,
-    /// Another limit was reached: handles, randomness, tables, instances or memories.
+    /// Another limit was reached: handles, random data, tables, instances or memories.
     Limit,
     /// The guest crashed.
     Trap,
-    /// Nobody waits for the answer any more.
+    /// The call was cancelled.
     Cancelled,
-    /// A fault of the server.
+    /// An error in Toolbay.
     Internal,
 }
 
@@ -69,7 +70,7 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// The word for it.
+    /// The word on the wire and in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UnknownTool => "unknown-tool",
@@ -99,32 +100,33 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Why a guest that was entered gave no output.
+/// Why a call that entered a guest has no output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
-    /// The plugin says that the arguments make no sense.
+    /// The plugin rejected the arguments; the text is the plugin's.
     InvalidArguments(String),
-    /// The plugin says that the work could not be done, or exited with a message on standard error.
+    /// The plugin reported a failure, or exited with an error code after writing to standard error. The text is the
+    /// plugin's.
     Failed(String),
     /// The call reached a limit.
     Limit {
-        /// Which limit, and its value.
+        /// The limit, with its value.
         limit: Limit,
         /// The plugin's name for the tool, if the limit is set for that tool alone.
         tool: Option<String>,
     },
     /// The guest crashed.
     Trap {
-        /// What happened, in wasmtime's words.
+        /// The trap or error, in wasmtime's words.
         what: String,
-        /// The last lines of standard error, if any.
+        /// The last lines of standard error; `None` if it wrote none.
         stderr: Option<String>,
     },
-    /// The output breaks the contract or the tool's output schema.
+    /// The output violates the contract or the tool's output schema; the text says where.
     InvalidOutput(String),
-    /// Nobody waits for the answer any more.
+    /// The call was cancelled.
     Cancelled,
-    /// A fault of the server; the text is for the log alone.
+    /// An error in Toolbay. The text is logged and not sent to the client.
     Internal(String),
 }
 
@@ -134,7 +136,7 @@ impl CallError {
         Self::Limit { limit, tool: None }
     }
 
-    /// The kind of error that this is.
+    /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
@@ -148,7 +150,7 @@ impl CallError {
     }
 }
 
-/// The words for the log; what a client reads is decided by the protocol.
+/// The text for the log. The protocol's crate decides what a client reads.
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -183,7 +185,7 @@ pub enum Limit {
     Transfer(ByteSize),
     /// [`Limits::stdio`](crate::Limits::stdio).
     Stdio(ByteSize),
-    /// [`Limits::log`](crate::Limits::log). It drops messages and does not end the call.
+    /// [`Limits::log`](crate::Limits::log). Reaching it drops log lines and does not end the call.
     Log(ByteSize),
     /// [`Limits::handles`](crate::Limits::handles).
     Handles(usize),
@@ -198,7 +200,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The kind of error that reaching it is.
+    /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Fuel(_) => ErrorKind::Fuel,
@@ -235,7 +237,7 @@ impl Limit {
         }
     }
 
-    /// What happened, with the limit's value, as the beginning of a sentence about `it` and `its` result.
+    /// The beginning of a sentence about `it` and `its` result: what happened, with the limit's value.
     fn words(self, it: &str, its: &str) -> String {
         match self {
             Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", thousands(n)),
@@ -255,8 +257,8 @@ impl Limit {
         }
     }
 
-    /// One sentence: which limit, its value, and the key that raises it. `tool` is the plugin's name for the tool if
-    /// the limit is set for that tool alone.
+    /// A sentence for the model: the limit, its value and the key that raises it. `tool` is the plugin's name for the
+    /// tool if the limit is set for that tool alone.
     pub fn message(self, tool: Option<&str>) -> String {
         let (words, key) = (self.words("The tool", "The tool's"), self.key());
         match tool {
@@ -268,7 +270,8 @@ impl Limit {
         }
     }
 
-    /// The same about a plugin that was asked for its tools, whose budget no grant raises.
+    /// The same without a key, for a plugin that reached the limit while it listed its tools: no grant changes those
+    /// limits.
     pub fn while_described(self) -> String {
         self.words("it", "its")
     }

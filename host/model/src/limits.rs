@@ -1,7 +1,7 @@
-//! What one call may use: the numbers, where they come from, and how they are clamped.
+//! The limits of one call: their values, where they come from, and how they are clamped.
 //!
 //! Three layers make a call's [`Limits`]: the server's defaults, the plugin's grant, and the server's ceilings, which
-//! win. A [`LimitsPatch`] is what a TOML `[limits]` table says: only the keys that it has. Both are made from the one
+//! win. A [`LimitsPatch`] has only the keys that a TOML `[limits]` table sets. Both are made from the one
 //! table below: a further limit is a further row.
 
 use std::fmt;
@@ -16,13 +16,15 @@ use crate::text::thousands;
 /// Makes [`Limits`] and [`LimitsPatch`] from rows `key: type, 0 allowed or not, default, ceiling, utmost`.
 macro_rules! limits {
     ($($(#[$doc:meta])* $key:ident: $type:ty, $zero:tt, $default:expr, $ceiling:expr, $utmost:expr;)*) => {
-        /// The budget of one call. Every field is enforced; none can be switched off.
+        /// The limits of one call. Every field is always enforced. Values come from [`Limits::DEFAULT`], the server's
+        /// `[limits]` and the grant, clamped to the server's ceilings.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Limits {
             $($(#[$doc])* pub $key: $type,)*
         }
 
-        /// A `[limits]` table: the keys that somebody set.
+        /// A parsed `[limits]` or `[ceilings]` table. `None` means that the key is not set. 0 is accepted only for
+        /// `random`, `stdio` and `log`.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct LimitsPatch {
@@ -34,21 +36,22 @@ macro_rules! limits {
         }
 
         impl Limits {
-            /// What applies where neither the server's configuration nor a grant says anything. The book explains each
-            /// number in the chapter "Limits".
+            /// The values that apply where neither the server's `[limits]` nor a grant sets one. The chapter "Limits"
+            /// of the book gives the reasons.
             pub const DEFAULT: Self = Self { $($key: $default,)* };
 
-            /// The most that a grant may ask for where `[ceilings]` says nothing.
+            /// The highest values that a grant can set, unless the operator changes them under `[ceilings]`.
             pub const CEILING: Self = Self { $($key: $ceiling,)* };
 
-            /// The most that `[ceilings]` may ask for: a pooled memory is at most 4 GiB, and the pool is built for so
-            /// many instances and memories.
+            /// The highest values of a ceiling. The operator cannot raise these: a pooled memory has at most 4 GiB, and
+            /// the pool reserves space for instances and memories.
             pub const UTMOST: Self = Self { $($key: $utmost,)* };
 
-            /// The keys of all limits, in the order of the table.
+            /// The keys of all limits, in the order of the struct.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            /// These limits with the keys of `patch` put in, none above `ceiling`, and each key that `ceiling` lowered.
+            /// Returns these limits with the keys of `patch` applied, each clamped to `ceiling`, and one [`Clamp`] for
+            /// each key that was lowered.
             pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<Clamp>) {
                 let mut clamps = Vec::new();
                 let limits =
@@ -56,7 +59,7 @@ macro_rules! limits {
                 (limits, clamps)
             }
 
-            /// Every limit by its key, to be shown and compared.
+            /// All limits with their keys in `[limits]`, in the order of the struct.
             pub fn amounts(&self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
                 [$((stringify!($key), Amount::from(self.$key)),)*].into_iter()
             }
@@ -65,38 +68,39 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Fuel, about one unit per WebAssembly instruction (`wasmtime::Store::set_fuel`).
+    /// wasmtime fuel: about one unit per WebAssembly instruction, and at least one per nanosecond of CPU time.
     fuel: u64, "crate::setting::positive", 10_000_000_000, 1_000_000_000_000, u64::MAX;
-    /// Wall clock, from instantiation to the answer.
+    /// Wall-clock time from instantiation to the guest's return. Waiting for a slot is not included.
     timeout: Duration, "crate::setting::positive", Duration::from_secs(30), Duration::from_mins(10), Duration::from_hours(24);
-    /// Bytes of linear memory, all memories of the component together.
+    /// Bytes of linear memory, summed over all memories of the component.
     memory: ByteSize, "crate::setting::positive", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);
-    /// Elements of one table.
+    /// Elements of each table.
     table_elements: usize, "crate::setting::positive", 20_000, 20_000, 10_000_000;
     /// Core instances in the component.
     instances: usize, "crate::setting::positive", 40, 40, 1_000;
     /// Linear memories in the component.
     memories: usize, "crate::setting::positive", 8, 8, 100;
-    /// Bytes that may cross from the guest to the host in one host call, or in its result.
+    /// Bytes that a guest passes to the host in one host call or in its result (wasmtime's hostcall fuel).
     transfer: ByteSize, "crate::setting::positive", ByteSize::mib(16), ByteSize::mib(128), ByteSize::gib(1);
-    /// Host resources (streams, pollables, descriptors) open at once.
+    /// Entries of the resource table that are open at once: streams, pollables, descriptors.
     handles: usize, "crate::setting::positive", 1_000, 100_000, 1_000_000;
-    /// Random bytes in one request.
+    /// Bytes per request to `wasi:random`. 0 denies requests.
     random: ByteSize, "crate::setting::any", ByteSize::kib(64), ByteSize::mib(1), ByteSize::mib(64);
-    /// Bytes of content and structured content in a result.
+    /// Bytes of content, structured content and `_meta` of one result, or of a failure's message.
     output: ByteSize, "crate::setting::positive", ByteSize::mib(1), ByteSize::mib(16), ByteSize::gib(1);
-    /// Content blocks in a result.
+    /// Content blocks of one result.
     output_items: usize, "crate::setting::positive", 1_000, 100_000, 1_000_000;
-    /// Bytes the guest may write to standard output and standard error together before it is stopped.
+    /// Bytes that the guest can write to standard output and standard error together before it is trapped. 0 allows
+    /// none.
     stdio: ByteSize, "crate::setting::any", ByteSize::mib(8), ByteSize::mib(256), ByteSize::tib(1);
-    /// Bytes of log messages kept from one call. Later messages are dropped and counted.
+    /// Bytes of log lines that are forwarded per call. Later lines are dropped and counted. 0 allows none.
     log: ByteSize, "crate::setting::any", ByteSize::kib(64), ByteSize::mib(8), ByteSize::gib(1);
-    /// Calls of the plugin running at once.
+    /// Calls of the plugin that run at once. Unlike the other fields, it belongs to the plugin, not to a call.
     concurrency: usize, "crate::setting::positive", 16, 64, 10_000;
 }
 
 impl Limits {
-    /// The limits that differ from those in `other`, by their keys.
+    /// The limits that differ from those of `other`, with their keys and the values of `self`.
     pub fn unlike(&self, other: &Self) -> impl Iterator<Item = (&'static str, Amount)> + use<> {
         self.amounts().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
     }
@@ -114,10 +118,10 @@ impl Serialize for Limits {
     }
 }
 
-/// The value of a limit.
+/// The value of a limit, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
-    /// A number of things or instructions.
+    /// A number without a unit: fuel, elements, calls.
     Count(u64),
     /// A size in bytes.
     Bytes(ByteSize),
@@ -159,7 +163,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Serialises limits for programs: sizes in bytes, and durations in milliseconds under a key that ends in `_ms`.
+/// Serializes limits as a map for programs: sizes in bytes, durations in milliseconds under `<key>_ms`.
 pub fn serialize_amounts<S: Serializer>(
     amounts: impl IntoIterator<Item = (&'static str, Amount)>,
     serializer: S,
@@ -175,19 +179,19 @@ pub fn serialize_amounts<S: Serializer>(
     map.end()
 }
 
-/// A duration as JSON has it: whole milliseconds.
+/// `time` in whole milliseconds, saturating at `u64::MAX`.
 pub fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A limit that the server's ceiling lowered.
+/// A limit that was lowered to its ceiling. Displays as one line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clamp {
     /// The key in `[limits]`.
     pub key: &'static str,
-    /// The value that was asked for.
+    /// The value that was set.
     pub asked: Amount,
-    /// The value that applies.
+    /// The ceiling that applies instead.
     pub ceiling: Amount,
 }
 

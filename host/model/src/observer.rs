@@ -1,4 +1,4 @@
-//! What a guest reports while it runs, and who hears it.
+//! What a guest reports while it runs, and who receives it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// Its methods run on the guest's thread: an implementation must not block.
 pub trait Observer: Send + Sync {
-    /// The guest logs a message. It is clean: no control characters, no secrets.
+    /// Receives a log message. It has no control characters and no secrets, and is within `limits.log`.
     fn log(&self, level: LogLevel, message: &str);
-    /// The guest reports progress; `progress.progress` is greater than in the report before.
+    /// Receives progress. `progress.progress` increases with each call.
     fn progress(&self, progress: Progress);
-    /// Whether nobody waits for the answer any more.
+    /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }
 
@@ -31,11 +31,11 @@ impl Observer for Quiet {
 /// The progress of a call (MCP `notifications/progress`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// The work done, in a unit of the guest's choice; finite.
+    /// The work done so far, in a unit of the guest's choice. Finite and increasing.
     pub progress: f64,
-    /// All work there is, in the same unit, if known; finite.
+    /// The total work in the same unit. Finite; `None` if unknown.
     pub total: Option<f64>,
-    /// A message for people.
+    /// A description of the current step.
     pub message: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// Debugging information.
+    /// Debugging details.
     Debug,
     /// Normal operation.
     #[default]
@@ -56,8 +56,8 @@ pub enum LogLevel {
     Error,
     /// A critical condition.
     Critical,
-    /// Action must be taken at once.
+    /// Immediate action is required.
     Alert,
-    /// The tool is unusable.
+    /// The system is unusable.
     Emergency,
 }

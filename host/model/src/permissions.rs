@@ -1,4 +1,4 @@
-//! What a plugin may reach beyond its own memory.
+//! What a plugin can reach outside its memory.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::is_name;
 
-/// What a plugin may reach beyond its own memory: the table `[permissions]` of a grant. Empty denies everything.
+/// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permissions {
-    /// Names of environment variables of the server that the plugin can read.
+    /// Names of the server's environment variables that are passed through. No patterns.
     #[serde(deserialize_with = "variables")]
     pub environment: Vec<String>,
-    /// Folders of the host that the plugin can open.
+    /// Folders that the plugin can use.
     pub mounts: Vec<Mount>,
 }
 
@@ -22,17 +22,17 @@ pub struct Permissions {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mount {
-    /// The folder on the host; a relative path starts at the plugin folder.
+    /// Path of the folder on the host. Relative paths are relative to the plugin folder.
     pub host: PathBuf,
-    /// Where the plugin sees it: an absolute path without `..`.
+    /// Absolute path of the folder in the guest, without `..`.
     #[serde(deserialize_with = "guest_path")]
     pub guest: String,
     /// What the plugin may do there.
     pub access: Access,
-    /// The folder as the operator wrote it, for messages.
+    /// `host` as it is in the file, for messages.
     #[serde(skip)]
     pub written: PathBuf,
-    /// Where the operator wrote it, for messages: `weather.toml:7`.
+    /// File and line of the mount, such as `weather.toml:7`, for messages.
     #[serde(skip)]
     pub place: String,
 }

@@ -1,4 +1,4 @@
-//! How often something may happen: a number of calls in a period.
+//! Rate limits: a number of calls per period.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::limits::milliseconds;
 use crate::setting::{positive, time};
 
-/// A `[rate_limit]` table: `calls = 60`, `per = "1m"`.
+/// A rate limit (`[rate_limit]`): `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "Written")]
 pub struct RateLimit {
-    /// Calls that may come at once, and in one period on average.
+    /// Calls per period, and the largest burst. At least 1.
     pub calls: NonZeroU32,
-    /// The period; `per_ms` in milliseconds when it is serialised.
+    /// The period, above 0 and at most one year. Serialized as `per_ms`, in milliseconds.
     #[serde(rename(serialize = "per_ms"), serialize_with = "in_milliseconds")]
     pub per: Duration,
 }
@@ -52,12 +52,12 @@ impl TryFrom<Written> for RateLimit {
 }
 
 impl RateLimit {
-    /// `calls` a minute; none for 0, which is no limit.
+    /// A limit of `calls` per minute; `None` if `calls` is 0.
     pub fn per_minute(calls: u32) -> Option<Self> {
         NonZeroU32::new(calls).map(|calls| Self { calls, per: Duration::from_mins(1) })
     }
 
-    /// The part of the period that each call has.
+    /// The period divided by the number of calls.
     pub fn share(&self) -> Duration {
         self.per / self.calls.get()
     }

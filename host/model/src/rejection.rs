@@ -1,47 +1,47 @@
-//! Why a call was not let in.
+//! Why a call was rejected before a guest was entered.
 
 use std::time::Duration;
 
 use crate::text::thousands;
 use crate::{ErrorKind, RateLimit};
 
-/// A call that was not let in, and when it may be tried again.
+/// A call that was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// Why it was rejected.
     pub reason: Reason,
-    /// How long to wait before the next try: a hint, not a promise.
+    /// Estimated time until a retry can succeed.
     pub retry_after: Duration,
 }
 
-/// Why a call was not let in.
+/// The reason why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Too many calls are running or waiting, and no place became free in time.
+    /// No slot became free within `server.queue_wait`, or the queue is full.
     Busy {
-        /// The bound that was reached.
+        /// The limit that was reached.
         bound: Bound,
-        /// Its value: a number of calls.
+        /// The value of that limit, in calls.
         most: usize,
     },
-    /// The client calls more often than it may.
+    /// The client exceeded its rate limit.
     ClientRate(RateLimit),
-    /// The tool is called more often than it may be.
+    /// Calls of the tool exceeded its rate limit.
     ToolRate(RateLimit),
-    /// The plugin crashed too many times in a row and is disabled for a while.
+    /// The plugin is disabled for a short time after repeated crashes.
     Disabled,
 }
 
-/// A bound on the number of calls at once.
+/// A limit on the number of calls at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// `server.calls`: calls running in the whole server.
+    /// `server.calls`: running calls of the whole server.
     Server,
-    /// `limits.concurrency`: calls of the plugin running.
+    /// `limits.concurrency`: running calls of the plugin.
     Plugin,
-    /// `server.client_calls`: calls of the client running.
+    /// `server.client_calls`: running calls of the client.
     Client,
-    /// `server.queue`: calls of the client waiting.
+    /// `server.queue`: waiting calls of the client.
     Queue,
 }
 
@@ -58,7 +58,7 @@ impl Bound {
 }
 
 impl Reason {
-    /// The kind of error that this is.
+    /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(self) -> ErrorKind {
         match self {
             Self::Busy { .. } => ErrorKind::Busy,
@@ -67,7 +67,7 @@ impl Reason {
         }
     }
 
-    /// One sentence: which bound or rate, its value, and the key that raises it.
+    /// A sentence for the model: the limit or rate, its value and the key that raises it.
     pub fn message(self) -> String {
         match self {
             Self::Busy { bound, most } => {

@@ -1,4 +1,4 @@
-//! The values that people write: numbers, times and sizes, with words for what is none of them.
+//! The values that people write in configuration: numbers, durations and sizes, with messages for anything else.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,21 +8,21 @@ use bytesize::ByteSize;
 use serde::Deserializer;
 use serde::de::{Error, Unexpected, Visitor};
 
-/// The longest time that may pass, where the key says nothing else. Later moments may not be countable.
+/// The longest duration, unless the key has its own. Later points in time may not be representable.
 const DAY: Duration = Duration::from_hours(24);
 
 /// A value that a key can have. `Option` is for keys that may be absent.
 pub trait Setting: Sized {
-    /// Reads it; 0 only `if zero`.
+    /// Reads the value. 0 is an error unless `zero` is true.
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error>;
 }
 
-/// For keys where 0 means something: it allows none.
+/// For keys where 0 is valid, and allows none.
 pub fn any<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, true)
 }
 
-/// For keys where 0 would leave nothing that works.
+/// For keys that must be above 0.
 pub fn positive<'de, T: Setting, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::read(deserializer, false)
 }

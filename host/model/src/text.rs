@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-/// `text` without characters that only act: control characters but tab and line
-/// feed, ANSI escape sequences, bidirectional controls, invisible tags.
+/// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
+/// bidirectional controls and invisible tag characters.
 pub fn clean(text: &str) -> Cow<'_, str> {
     // Almost all text is this: a look at bytes, many at a time.
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
@@ -46,7 +46,7 @@ pub fn joined(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// `text` as one line of at most `most` bytes: cleaned, with its line ends and tabs written as `\n` and `\t`.
+/// Returns `text` as one line of at most `most` bytes: cleaned, with line feeds and tabs written as `\n` and `\t`.
 pub fn line(text: &str, most: usize) -> String {
     let mut line = clean(text).replace('\n', "\\n").replace('\t', "\\t");
     if line.len() > most {

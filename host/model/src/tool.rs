@@ -11,17 +11,17 @@ use crate::{Annotations, Icon, ParamHeader};
 pub struct Tool {
     /// The name that clients call: the prefix of the grant, if there is one, and the plugin's own name for the tool.
     pub name: String,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
     /// What the tool does, for the model.
     pub description: Option<String>,
     /// JSON Schema of the arguments; its root has `"type": "object"`.
     pub input_schema: Arc<Value>,
-    /// JSON Schema of the structured content.
+    /// JSON Schema of the structured content; `None` if the tool has none.
     pub output_schema: Option<Arc<Value>>,
-    /// Hints about what the tool does to the world.
+    /// Hints about the tool's effects; `None` if the plugin gives none.
     pub annotations: Option<Annotations>,
-    /// Pictures that a client may show beside the tool.
+    /// Icons that a client can display.
     pub icons: Vec<Icon>,
     /// Members of the definition's `_meta`.
     pub meta: Map<String, Value>,

@@ -10,7 +10,7 @@ pub struct Trace {
     pub trace: String,
     /// 16 hexadecimal digits: the span that this is about.
     pub span: String,
-    /// Two hexadecimal digits: whether it is recorded.
+    /// The trace flags, as two hexadecimal digits.
     flags: String,
     /// `tracestate`, as it came.
     pub state: Option<String>,

@@ -1,15 +1,15 @@
-//! What a call used up.
+//! What a call used.
 
 use std::time::Duration;
 
-/// What a call used up.
+/// What a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Fuel: about one unit per WebAssembly instruction. After a deadline or a cancellation, what was used up to the
-    /// last yield.
+    /// wasmtime fuel: about one unit per WebAssembly instruction. After a deadline or a cancellation, the fuel used up
+    /// to the last yield.
     pub fuel: u64,
-    /// Wall clock, from instantiation to the answer.
+    /// Wall-clock time from instantiation to the guest's return.
     pub wall: Duration,
-    /// Peak linear memory in bytes, all memories of the component together.
+    /// Peak linear memory in bytes, summed over all memories of the component.
     pub memory: u64,
 }

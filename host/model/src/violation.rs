@@ -1,8 +1,8 @@
-//! A value that does not fit its JSON Schema.
+//! A mismatch between a value and its JSON Schema.
 
 use std::fmt;
 
-/// One way in which a value does not fit its schema.
+/// One mismatch between a value and its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) to the value, as one clean line; empty is the whole value.

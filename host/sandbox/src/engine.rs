@@ -29,7 +29,11 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
         match Engine::new(&config) {
             Ok(engine) => return Ok(engine),
             Err(error) => {
-                tracing::warn!(slots, error = %error.root_cause(), "not enough address space for the instance pool; trying a smaller one");
+                tracing::warn!(
+                    slots,
+                    error = %error.root_cause(),
+                    "not enough address space for the instance pool; trying a smaller one"
+                );
                 slots /= 2;
             }
         }
