@@ -43,9 +43,9 @@ impl Catalog {
 }
 
 impl Publisher {
-    /// Makes `next` what the host offers; its numbers are set here.
+    /// Publishes `next` and sets its `generation` and `listing`.
     ///
-    /// Returns whether what `tools/list` returns has changed.
+    /// Returns whether the result of `tools/list` has changed.
     pub fn publish(&self, mut next: Snapshot) -> bool {
         let previous = Arc::clone(&self.snapshots.borrow());
         let changed = !previous.lists_the_same(&next);

@@ -16,7 +16,7 @@ pub struct Component {
     pub prepared: Option<Arc<Prepared>>,
     /// Its tools, sorted by name.
     pub tools: Vec<Arc<Definition>>,
-    /// What the operator should know: parts that are not offered, and why.
+    /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The grant: what an operator gives a plugin, in `<plugin>.toml` beside `<plugin>.wasm`.
+//! The grant: the operator's settings and permissions for a plugin, in `<plugin>.toml` next to `<plugin>.wasm`.
 //!
 //! It is the operator's file and never comes from inside a plugin. No file
 //! means no permissions and the server's default limits.
@@ -21,32 +21,33 @@ use toolbay_settings::toml_file;
 /// How long a prefix may be: a tool's name is at most twice that.
 const PREFIX: usize = 64;
 
-/// A parsed `<plugin>.toml`.
+/// A parsed grant, `<plugin>.toml`. Its default is the grant of a plugin without a file: no permissions and default
+/// limits.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
-    /// Tools are offered as `PREFIX.NAME`.
+    /// Prefix of the tools' names: tools are offered as `PREFIX.NAME`. 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
     #[serde(deserialize_with = "prefix")]
     pub prefix: Option<String>,
-    /// The budget of a call, within the server's ceilings.
+    /// The limits that the grant sets. The server clamps them to its ceilings.
     pub limits: LimitsPatch,
-    /// How often each of its tools may be called.
+    /// Rate limit of each tool. `None` uses the server's.
     pub rate_limit: Option<RateLimit>,
-    /// What the plugin may reach.
+    /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
-    /// Values that it must not tell, by the names that people know them by.
+    /// Values to redact in everything that the plugin says, by their names.
     pub secrets: BTreeMap<String, Secret>,
-    /// Plain values that the plugin can read.
+    /// Values that the plugin reads through `host.config`, by key.
     pub config: BTreeMap<String, toml::Value>,
-    /// What is different for single tools, by the name within the plugin.
+    /// Settings of single tools, by the tool's name without the prefix.
     pub tools: BTreeMap<String, ToolGrant>,
 }
 
-/// What is different for one tool: `[tools.NAME]`.
+/// Settings of one tool: `[tools.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolGrant {
-    /// The keys of its budget that differ.
+    /// The limits that differ for this tool.
     pub limits: ToolLimits,
     /// See [`Shown::hidden`].
     pub hidden: bool,
@@ -59,7 +60,7 @@ pub struct ToolGrant {
 }
 
 impl ToolGrant {
-    /// How it is shown.
+    /// How the tool is to be shown to clients.
     pub fn shown(&self) -> Shown {
         Shown {
             hidden: self.hidden,
@@ -70,35 +71,34 @@ impl ToolGrant {
     }
 }
 
-/// How a tool is shown instead of how its plugin would have it.
+/// The operator's changes to a tool's definition. `None` keeps the plugin's value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// It is not offered at all.
+    /// Whether the tool is not offered.
     pub hidden: bool,
-    /// Its name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// What the tool does, for the model.
     pub description: Option<String>,
-    /// What it does to the world: each of these instead of the plugin's word.
+    /// Hints about the tool's effects; each one that is set replaces the plugin's.
     pub annotations: Hints,
 }
 
-/// What a tool does to the world, in an operator's words (MCP `ToolAnnotations`).
+/// A tool's annotations as the operator sets them (MCP `ToolAnnotations`). `None` keeps the plugin's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool does not modify its environment.
     pub read_only: Option<bool>,
-    /// It may delete or overwrite.
+    /// The tool may delete or overwrite data.
     pub destructive: Option<bool>,
-    /// The same call twice has the effect of one.
+    /// Repeating a call with the same arguments has no further effect.
     pub idempotent: Option<bool>,
-    /// It deals with things outside a closed set.
+    /// The tool interacts with external entities, such as the web.
     pub open_world: Option<bool>,
 }
 
-/// The keys of a tool's own budget: `[tools.NAME.limits]`. What the others
-/// bound belongs to the plugin as a whole.
+/// The limits that can be set for a single tool: `[tools.NAME.limits]`. The others apply to a plugin as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolLimits {
@@ -127,21 +127,22 @@ impl ToolLimits {
     }
 }
 
-/// A value that a plugin must not tell: `[secrets.NAME]`.
+/// A value to redact (`[secrets.NAME]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secret {
-    /// The variable of the server that holds it.
+    /// Name of the server's environment variable that holds the value.
     #[serde(deserialize_with = "variable")]
     pub environment: String,
 }
 
 impl Grant {
-    /// Parses a grant file that people know as `name`; mounts become relative to `folder`.
+    /// Parses the text of a grant. `name` is the file's name for messages; relative mounts are resolved against
+    /// `folder`.
     ///
     /// # Errors
     ///
-    /// One line that says where the mistake is and what would be right.
+    /// One line with the place of the first mistake and what was expected.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
         let mut grant: Self = toml_file::parse(name, text)?;
         for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
@@ -152,7 +153,7 @@ impl Grant {
         Ok(grant)
     }
 
-    /// What the operator may not have meant: `folder` is where the grant is.
+    /// Warnings about settings that are valid but risky. `folder` is the plugin folder.
     pub fn doubts(&self, folder: &Path) -> Vec<String> {
         let writes = |mount: &&Mount| mount.access == Access::ReadWrite && holds(&mount.host, folder);
         let doubt = |mount: &Mount| {
@@ -164,11 +165,12 @@ impl Grant {
         self.permissions.mounts.iter().filter(writes).map(doubt).collect()
     }
 
-    /// The secrets with their values, and what the operator should know about them. `variable` reads one.
+    /// The secrets with their values, and a warning for each variable that is not set. `variable` reads an environment
+    /// variable.
     ///
     /// # Errors
     ///
-    /// Which one cannot be kept secret.
+    /// The name of a secret that is too short to redact, or that the secrets are too long.
     pub fn secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Secrets, Vec<String>), String> {
         let (mut values, mut remarks) = (BTreeMap::new(), Vec::new());
         for (name, secret) in &self.secrets {
@@ -183,7 +185,7 @@ impl Grant {
         Ok((Secrets::new(values)?, remarks))
     }
 
-    /// `[config]` as the plugin reads it: strings as they are, other values as JSON.
+    /// `[config]` as the guest reads it: strings unchanged, other values as JSON text.
     pub fn config_values(&self) -> BTreeMap<String, String> {
         self.config
             .iter()
@@ -258,7 +260,7 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
     Ok(Some(prefix))
 }
 
-/// A prefix for the tools of the plugin `id`: its id, or what of it a prefix can hold.
+/// A valid prefix derived from the plugin's id, for messages that suggest one.
 pub(crate) fn prefix_for(id: &str) -> String {
     let mut prefix: String = id.chars().map(|c| if is_name(c.encode_utf8(&mut [0; 4])) { c } else { '_' }).collect();
     prefix.truncate(PREFIX);

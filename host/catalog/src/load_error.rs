@@ -1,17 +1,17 @@
-//! Why a file is not a plugin now.
+//! Why a file cannot be loaded now.
 
 use toolbay_model::{CallError, Limit};
 
-/// Why a file is not a plugin now.
+/// Why a file cannot be loaded now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// It no longer exists.
+    /// The file no longer exists.
     Gone,
-    /// It ends in the middle: most likely still being written.
+    /// The file ends in the middle of a section; it is probably being written.
     Incomplete,
-    /// It cannot serve; the text says why, in one line.
+    /// The file cannot be a plugin. The text says why, in one line.
     Refused(String),
-    /// It cannot serve for a reason that may pass without a change of the file, such as other work on the machine.
+    /// Loading failed for a reason that may pass without a change to the file. It will be retried.
     Hindered(String),
 }
 
@@ -26,7 +26,7 @@ impl LoadError {
     }
 }
 
-/// What to say when `list-tools` did not answer.
+/// The error of a load in which listing the tools failed.
 pub fn describe_failed(error: &CallError) -> LoadError {
     let why = match error {
         // The keys that raise a call's limits do not raise this one's.

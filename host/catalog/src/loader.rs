@@ -42,12 +42,12 @@ const REFUSALS: usize = 4096;
 /// How long the reason of one may be, in bytes.
 const REASON: usize = 2_000;
 
-/// A plugin and what the operator should know about it.
+/// A loaded plugin and warnings for the operator.
 #[derive(Debug)]
 pub struct Loaded {
     /// The plugin.
     pub plugin: Arc<Plugin>,
-    /// Limits that were clamped.
+    /// Warnings for the operator, such as limits that were lowered to a ceiling.
     pub remarks: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A tool that serves.
+//! A tool in service.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use toolbay_model::Tool;
 use crate::definition::Definition;
 use crate::plugin::Plugin;
 
-/// A tool that serves.
+/// A tool in service.
 #[derive(Debug)]
 pub struct Offer {
     /// The tool as clients see it, under the name that they call.

@@ -9,16 +9,16 @@ use crate::component::Component;
 use crate::definition::Definition;
 use crate::terms::Terms;
 
-/// A loaded plugin. Nothing in it changes; it is freed when the catalog and the last call that uses it let go.
+/// A loaded plugin. Immutable; freed when the catalog and the last call that uses it drop it.
 #[derive(Debug)]
 pub struct Plugin {
-    /// The file stem.
+    /// The file name without `.wasm`.
     pub id: String,
-    /// The code that runs.
+    /// The compiled component, shared by plugins with identical files.
     pub component: Arc<Component>,
-    /// On which terms it serves.
+    /// The grant after clamping.
     pub terms: Terms,
-    /// The tools that it offers: those of its component, changed by its terms.
+    /// The tools' definitions after the operator's changes.
     pub tools: Vec<Arc<Definition>>,
 }
 
@@ -29,7 +29,7 @@ impl Plugin {
         Self { id, component, terms, tools }
     }
 
-    /// What a call of the tool is given; `name` is the one within the plugin.
+    /// What a call of the tool `name` (without the prefix) gets.
     pub fn environment(&self, name: &str) -> &Environment {
         self.terms.tools.get(name).map_or(&self.terms.environment, |tool| &tool.environment)
     }

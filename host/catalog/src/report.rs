@@ -1,52 +1,52 @@
-//! What there is to say about each plugin file, for people and programs.
+//! The status of each plugin file, for people and programs.
 
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use toolbay_model::{Amount, Limits, Permissions, RateLimit, serialize_amounts};
 
-/// What there is to say about a plugin file.
+/// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
 pub struct PluginReport {
-    /// Whether it serves.
+    /// Whether the plugin is in service.
     pub status: Status,
-    /// SHA-256 of the component that serves, in hexadecimal.
+    /// SHA-256 of the component in service, in lower-case hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Why the file as it is now does not serve, or not wholly.
+    /// Why the current file is not in service, and warnings about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// The names its tools are called by.
+    /// The names that clients call its tools by.
     pub tools: Vec<String>,
-    /// What it was granted, if it serves.
+    /// Its grant after clamping, if the plugin is in service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<Granted>,
 }
 
-/// What a plugin was granted, after clamping.
+/// A plugin's grant after clamping.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Granted {
-    /// What its tools' names begin with.
+    /// Prefix of the tools' names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// The budget of a call.
+    /// The limits of a call.
     pub limits: Limits,
-    /// What is different for single tools, by the name within the plugin.
+    /// The limits that differ for single tools, by the tool's name without the prefix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, Different>,
-    /// How often each of its tools may be called.
+    /// The rate limit of each tool; `None` means no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// What it may reach.
+    /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
-    /// The names of what it must not tell.
+    /// Names of the secrets to redact; never their values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// The keys that it is configured with. The values may be nobody else's business.
+    /// Keys of `[config]`; never their values.
     pub config: Vec<String>,
 }
 
-/// The limits of a tool that are not its plugin's, by their keys.
+/// The limits of a tool that differ from its plugin's, by key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Different(pub Vec<(&'static str, Amount)>);
 
@@ -56,17 +56,17 @@ impl Serialize for Different {
     }
 }
 
-/// Whether a plugin serves.
+/// The status of a plugin file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Its file is being loaded for the first time.
     Loading,
-    /// It serves.
+    /// The current file is in service.
     Ready,
-    /// An earlier version serves: the file as it is now was refused.
+    /// The current file was refused; the previous version is in service.
     Stale,
-    /// It does not serve.
+    /// The file was refused, and no version is in service.
     Refused,
 }
 

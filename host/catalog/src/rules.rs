@@ -12,27 +12,27 @@ use crate::grant::{Grant, Shown};
 use crate::plugin::tool_name;
 use crate::terms::{Terms, ToolTerms};
 
-/// What a load may use, and what it gives.
+/// The server's limits for loading, and the values that apply where a grant sets none.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// What applies when a grant is silent.
+    /// The limits that apply where a grant sets none.
     pub limits: Limits,
-    /// What no grant goes beyond.
+    /// The ceilings of the limits.
     pub ceiling: Limits,
-    /// The budget of `list-tools`.
+    /// The limits of listing a plugin's tools.
     pub describe: Limits,
-    /// How often a tool may be called when its plugin's grant is silent.
+    /// The rate limit of each tool where a grant sets none; `None` means no limit.
     pub rate_limit: Option<RateLimit>,
-    /// How large a component file may be.
+    /// The largest size of a component file.
     pub component: ByteSize,
-    /// How many tools a plugin may have.
+    /// The highest number of tools of a plugin.
     pub tools: usize,
-    /// How many bytes its schemas may have together.
+    /// The largest size of all schemas of a plugin together.
     pub schemas: ByteSize,
 }
 
 impl Rules {
-    /// The grant within the server's rules, and what the operator should know about that.
+    /// The grant clamped to the server's ceilings, and warnings for the operator.
     pub fn terms(&self, id: &str, component: &Component, grant: Grant, secrets: Secrets) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();

@@ -9,20 +9,20 @@ use toolbay_model::Tool;
 use crate::offer::Offer;
 use crate::report::PluginReport;
 
-/// What the host offers at one moment.
+/// Everything that the server offers at one moment. Immutable once published.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// Counts publications.
+    /// Number of the snapshot; increases by one with each publication.
     pub generation: u64,
-    /// Counts changes of what `tools/list` returns: a rebuilt plugin with the same tools leaves it as it is.
+    /// Number of the tool list; increases only if the result of `tools/list` changes.
     pub listing: u64,
-    /// Whether every plugin found at start has been tried.
+    /// Whether every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
-    /// The tools by the name that clients call.
+    /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<Offer>>,
-    /// Every plugin file, whether it serves or not, by plugin id.
+    /// The status of every plugin file, by plugin id.
     pub plugins: BTreeMap<String, PluginReport>,
-    /// What else is in the folder and may have been meant to be a plugin: by name, and why it is none.
+    /// Files that are not plugins but were probably meant to be: by name, with the reason.
     pub notes: BTreeMap<String, String>,
 }
 

@@ -1,4 +1,4 @@
-//! On which terms a plugin serves.
+//! What applies to a plugin.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use toolbay_sandbox::Environment;
 
 use crate::grant::Shown;
 
-/// On which terms a plugin serves: its grant, clamped by the server.
+/// What applies to a plugin: its grant, clamped to the server's ceilings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// What a call is given.
+    /// What each call of the plugin gets.
     pub environment: Environment,
-    /// What a call of these tools is given instead, by the name within the plugin.
+    /// What calls of single tools get instead, by the tool's name without the prefix.
     pub tools: BTreeMap<String, ToolTerms>,
-    /// How these tools are shown instead, by the name within the plugin.
+    /// Changes to the definitions of single tools, by the tool's name without the prefix.
     pub shown: BTreeMap<String, Shown>,
     /// The prefix of its tools' names.
     pub prefix: Option<String>,
-    /// How often each of its tools may be called.
+    /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<RateLimit>,
 }
 
-/// What is different for one tool.
+/// What applies to one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolTerms {
-    /// What a call is given.
+    /// What each call of the tool gets.
     pub environment: Environment,
     /// The keys of `[tools.NAME.limits]` that the grant sets.
     pub own: Vec<&'static str>,

@@ -28,23 +28,23 @@ const YIELD_EVERY: u64 = 1_000_000;
 /// How much of a crashed guest's standard error goes into the error.
 const STDERR_SHOWN: usize = 1_000;
 
-/// How a call ended, and what it used.
+/// The outcome of a call and its usage.
 #[derive(Debug)]
 pub struct Finished<T> {
-    /// The answer, or why there is none.
+    /// The output, or why there is none.
     pub result: Result<T, CallError>,
-    /// What it used.
+    /// What the call used.
     pub usage: Usage,
-    /// The beginning of what it wrote to standard output.
+    /// The first 64 KiB that the guest wrote to standard output, as lossy UTF-8.
     pub stdout: String,
-    /// The beginning of what it wrote to standard error.
+    /// The first 64 KiB that the guest wrote to standard error, as lossy UTF-8.
     pub stderr: String,
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
 }
 
 impl Sandbox {
-    /// Asks a plugin for its tools, with no permissions and the small budget `limits`.
+    /// Lists a plugin's tools, without permissions and within `limits`.
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         match self.enter(Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) }, None) {
@@ -60,10 +60,9 @@ impl Sandbox {
         }
     }
 
-    /// Calls a tool by its name within the plugin; `arguments` is a JSON object as text.
+    /// Calls a tool by its name without the prefix. `arguments` is a JSON object as text.
     ///
-    /// The future must run on the guests' runtime, see [`Sandbox::spawn`]. To
-    /// cancel the call, drop it: the store goes with it.
+    /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
     pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, tool: &str, arguments: &str) -> Finished<Output> {
         let environment = entry.environment;
         let stdin = prepared.is_command().then(|| arguments.to_owned());

@@ -21,14 +21,14 @@ use crate::worker::{self, NOTES, Notes, UNWRITTEN};
 /// How much of a child's complaint is read.
 const COMPLAINT: usize = 4096;
 
-/// What a compile may use.
+/// Limits of the compiler process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compile {
-    /// Address space.
+    /// Address space, in bytes.
     pub memory: ByteSize,
-    /// Processor time, all threads together.
+    /// CPU time of all threads together.
     pub cpu: Duration,
-    /// Wall clock: waiting counts as well.
+    /// Wall-clock time.
     pub timeout: Duration,
 }
 

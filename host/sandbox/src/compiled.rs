@@ -6,7 +6,7 @@ use crate::about::About;
 use crate::docs::Docs;
 use crate::prepared::Prepared;
 
-/// Compiled code that may be cached once the component has described itself.
+/// Compiled code that can be added to the compile cache after its tools have been listed.
 pub struct Scratch(pub(crate) Option<NamedTempFile>);
 
 /// A plugin file that became code.
@@ -25,7 +25,7 @@ impl Compiled {
         &self.about
     }
 
-    /// What the operator should know.
+    /// Warnings for the operator.
     pub(crate) fn remarks(&self) -> &[String] {
         &self.remarks
     }

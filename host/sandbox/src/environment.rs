@@ -1,4 +1,4 @@
-//! What a guest is given: a budget, permissions, configuration, and whoever hears of the call.
+//! What a guest gets: limits, permissions, configuration, and the observer of the call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use toolbay_model::{Limits, Observer, Permissions, Trace};
 
 use crate::secret::Secrets;
 
-/// What a guest is given for one call: the same for every call of a plugin.
+/// What every call of a plugin or tool gets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// The budget.
+    /// The limits of the call.
     pub limits: Limits,
-    /// What it may reach.
+    /// The environment variables and mounts.
     pub permissions: Permissions,
-    /// What `host.config` answers.
+    /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
-    /// What is taken out of everything that it says.
+    /// The secrets to redact in the guest's output.
     pub secrets: Arc<Secrets>,
 }
 
-/// What one call is given.
+/// The input of one call besides tool and arguments.
 pub struct Entry<'a> {
-    /// The same for every call.
+    /// What every call of the plugin or tool gets.
     pub environment: &'a Environment,
-    /// The span that the call is, if it belongs to a trace.
+    /// The span of the call; `None` if it belongs to no trace.
     pub trace: Option<&'a Trace>,
-    /// Who hears of it.
+    /// Receives log lines and progress.
     pub observer: Arc<dyn Observer>,
 }

@@ -4,34 +4,34 @@ use thiserror::Error;
 
 use crate::versions;
 
-/// Why bytes are not a plugin. The texts are for the author.
+/// Why bytes cannot be a plugin. The texts address the plugin's author.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PrepareError {
-    /// The file ends before it says it does: most likely still being written.
+    /// The file ends in the middle of a section; it is probably being written.
     #[error("the file is incomplete: it ends in the middle of a section")]
     Incomplete,
-    /// Something else altogether.
+    /// Not WebAssembly; the text is how the file starts.
     #[error("not a WebAssembly file: it starts with {0}, not with \"\\0asm\"")]
     NotWasm(String),
-    /// A component that does not validate or compile.
+    /// The component does not validate, or does not compile.
     #[error("{0}")]
     Invalid(String),
-    /// A valid one that is larger than the server's ceilings.
+    /// The component is valid but exceeds a ceiling of the server.
     #[error("{0}")]
     TooLarge(String),
-    /// The compiler met a limit or broke on it.
+    /// The compiler reached a limit or crashed.
     #[error("{0}")]
     Compiler(String),
-    /// The compiler did not come to an end for a reason that may pass, such as other work on the machine.
+    /// Compiling failed for a reason that may pass. It will be retried.
     #[error("{0}")]
     Hindered(String),
-    /// The compiled code could not be written where it should be.
+    /// The compiled code could not be written.
     #[error("cannot write the compiled code")]
     Unwritten,
-    /// It needs something that the world does not have.
+    /// It imports interfaces that the host does not provide; these are their names.
     #[error("imports interfaces that the host does not provide: {}", .0.join(", "))]
     UnknownImports(Vec<String>),
-    /// It imports something known in a shape or version that is not.
+    /// It imports an interface that the host provides, but with other types or in another version.
     #[error("its imports do not match the host's: {0}")]
     Link(String),
     /// A component for a version of the contract that this host does not serve: its export, and the version's major and
@@ -44,7 +44,7 @@ pub enum PrepareError {
     /// A component whose types are not those of the version of the contract that it exports.
     #[error("exports {0}, but its types differ from those of that version: {1}")]
     ContractTypes(String, String),
-    /// A component without anything that a tool could be.
+    /// The component exports nothing that can be a tool.
     #[error("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports {0}")]
     NoTools(String),
 }

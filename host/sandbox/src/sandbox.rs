@@ -30,26 +30,26 @@ use crate::worker::Notes;
 /// hold one for good, by opening a FIFO for instance, so they are bounded.
 const BLOCKING_THREADS: usize = 64;
 
-/// What a sandbox is made by.
+/// Settings of a [`Sandbox`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many guests may live at once. An exhausted pool fails calls at
-    /// once, so this must be above what admission lets in.
+    /// Guests that can exist at once: the size of the instance pool. Must exceed `server.calls`, because an exhausted
+    /// pool fails calls at once.
     pub slots: u32,
-    /// The native stack of a guest.
+    /// Native stack of a guest, in bytes.
     pub stack: ByteSize,
-    /// Shapes the pool: no guest can be given more.
+    /// The ceilings. They determine the size of the pool's slots.
     pub ceiling: Limits,
-    /// The `toolbay` that compiles, as a child; `None` compiles in this
-    /// process, where nothing can interrupt it: for measuring and for fuzzing.
+    /// Path of the `toolbay` executable that compiles in a child process. `None` compiles in this process, without
+    /// limits: for benchmarks and fuzzing.
     pub compiler: Option<PathBuf>,
-    /// What a compile may use.
+    /// The limits of the compiler.
     pub compile: Compile,
-    /// Where compiled components are kept, and how large that may get.
+    /// Folder and largest size of the compile cache; `None` switches it off.
     pub cache: Option<(PathBuf, ByteSize)>,
 }
 
-/// The engine, the linker and the guests' own runtime. Cheap to clone.
+/// The engine, the linker and the runtime of the guests. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sandbox {
     inner: Arc<Inner>,
@@ -69,8 +69,7 @@ struct Inner {
 }
 
 impl Sandbox {
-    /// Starts the engine and the guests' runtime. A store that cannot be used
-    /// is one line in the log.
+    /// Starts the engine and the guests' runtime. A compile cache that cannot be used is one line in the log.
     ///
     /// # Errors
     ///
@@ -100,19 +99,18 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A component that was compiled before, how it described itself, and what its file is. Blocks for milliseconds.
+    /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for milliseconds.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
         let (component, description, about) = self.inner.cache.as_ref().ok()?.find(&self.inner.engine, digest)?;
         // Linked once already, so a failure is not the file's: let it be compiled and said again.
         Some((self.link(&component).ok()?, description, about))
     }
 
-    /// Compiles and links a plugin file, for as long as it takes within the
-    /// limits. Dropping the future stops it.
+    /// Compiles and links a plugin file within the limits. Dropping the future stops the compiler.
     ///
     /// # Errors
     ///
-    /// Why it is not a plugin.
+    /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
         let linked = |component: &Component, Notes { docs, remarks, about }, scratch| {
@@ -140,19 +138,19 @@ impl Sandbox {
         linked(&component, notes, None)
     }
 
-    /// Keeps compiled code, so that [`Sandbox::find`] finds it. Blocks for milliseconds.
+    /// Adds compiled code to the compile cache. Blocks for milliseconds; errors are logged.
     pub fn keep(&self, digest: Digest, scratch: Scratch, description: Description, about: About) {
         if let (Ok(cache), Scratch(Some(code))) = (&self.inner.cache, scratch) {
             cache.keep(digest, code, description, about);
         }
     }
 
-    /// Why no compiled code is kept, if none is.
+    /// Why the compile cache is off; `None` if it is on.
     pub fn keeps_nothing(&self) -> Option<&str> {
         self.inner.cache.as_ref().err().map(String::as_str)
     }
 
-    /// Whether the compiled code of the component with this digest, in hexadecimal, is kept.
+    /// Whether the compile cache has the component with this digest, in lower-case hexadecimal.
     pub fn keeps(&self, digest: &str) -> bool {
         self.inner.cache.as_ref().is_ok_and(|cache| cache.has(digest))
     }
@@ -178,7 +176,7 @@ impl Sandbox {
         }
     }
 
-    /// Runs work that enters guests on the guests' runtime.
+    /// Spawns a future that enters guests on the guests' runtime.
     ///
     /// # Panics
     ///

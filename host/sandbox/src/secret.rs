@@ -24,11 +24,10 @@ const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'')
 /// No secrets.
 static NONE: Secrets = Secrets { values: BTreeMap::new(), finder: None };
 
-/// Secrets by their names, and a search for all of them at once.
+/// Named secrets, and a search for all of them at once.
 ///
-/// Each is found as it is, as base64 at any place in longer base64, as hexadecimal digits, percent-encoded and escaped
-/// as in JSON. Whoever can read a secret can say it in ways that nobody finds, one letter at a time: this keeps
-/// mistakes from leaking it, not a plugin that wants to.
+/// It finds each value as it is, at any offset in base64, in hexadecimal, percent-encoded and escaped as in JSON. A
+/// plugin that can read a secret can encode it in other ways: this prevents accidents, not attacks.
 #[derive(Default)]
 pub struct Secrets {
     values: BTreeMap<String, String>,
@@ -57,7 +56,7 @@ impl Secrets {
     ///
     /// # Errors
     ///
-    /// Which one is too short to be found, or that there are too many.
+    /// The name of a secret that is too short to redact, or that there are too many.
     pub fn new(values: BTreeMap<String, String>) -> Result<Self, String> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in &values {
@@ -93,7 +92,7 @@ impl Secrets {
         Cow::Owned(out)
     }
 
-    /// Whether one of them is in `bytes`.
+    /// Whether `bytes` contains any of the secrets.
     pub fn are_in(&self, bytes: &[u8]) -> bool {
         self.finder.as_ref().is_some_and(|finder| finder.search.is_match(bytes))
     }

@@ -14,26 +14,26 @@ pub const FILE: &str = "plugin.toml";
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Project {
-    /// The plugin's id: what its file is called.
+    /// The plugin's id and the name of its file.
     pub name: String,
-    /// The language it is written in.
+    /// The language, as in `toolbay new --language`.
     pub language: String,
-    /// Commands to run once, before the first build.
+    /// Shell commands to run once before the first build.
     #[serde(default)]
     pub setup: Vec<String>,
-    /// Commands to run after each change.
+    /// Shell commands to run after each change.
     pub build: Vec<String>,
-    /// Commands that test it.
+    /// Shell commands that run the tests.
     #[serde(default)]
     pub test: Vec<String>,
-    /// What the build makes, within the folder.
+    /// Path of the built component, relative to the project.
     pub output: PathBuf,
-    /// Further files for the plugin folder, such as a `.wit` file.
+    /// Further files to copy into the plugin folder, such as a `.wit` file.
     #[serde(default)]
     pub beside: Vec<PathBuf>,
-    /// Files and folders whose change means a new build.
+    /// Paths whose changes trigger a build.
     pub watch: Vec<PathBuf>,
-    /// What must be on the machine.
+    /// Programs that the build needs.
     #[serde(default)]
     pub requires: Vec<Requirement>,
     /// A call to make after each build.

@@ -1,17 +1,17 @@
-//! Reading a TOML file so that a mistake in it is easy to mend: file, line, key, and what would be right.
+//! Reads TOML files and reports mistakes so that they are easy to fix: file, line, key, and what was expected.
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-/// What is wrong with a TOML text, and where.
+/// A mistake in a TOML text, and its place.
 #[derive(Debug)]
 pub struct Mistake {
     line: usize,
     column: usize,
-    /// The key that it is about, where the words do not name it.
+    /// The key that it is about, unless the message names it.
     key: Option<String>,
-    /// What was wrong, and what would be right.
+    /// What was wrong, and what was expected.
     pub words: String,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Parses `text`, the content of the file that people know as `name`.
+/// Parses `text`. `name` is the file's name for messages.
 ///
 /// # Errors
 ///
