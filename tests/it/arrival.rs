@@ -22,7 +22,7 @@ fn pieces(component: &[u8]) -> Vec<&[u8]> {
     component.chunks(component.len() / 7 + 1).collect()
 }
 
-const INCOMPLETE: &str = "incomplete, most likely still being written";
+const INCOMPLETE: &str = "incomplete; probably still being written";
 
 #[test]
 fn a_file_that_is_copied_slowly_appears_when_it_is_whole() {

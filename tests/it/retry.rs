@@ -41,7 +41,7 @@ fn a_plugin_that_was_too_slow_is_asked_again_and_others_do_not_wait() {
     server.wait_until_listed(&["a"]);
     let pause = |server: &Server, count: usize| {
         let line = server.log.wait_for_count(&format!("DEBUG still failing: {why}"), count);
-        line.split("pause=").nth(1).unwrap().trim().to_owned()
+        line.split("retry_after=").nth(1).unwrap().trim().to_owned()
     };
     assert_eq!([pause(&server, 1), pause(&server, 2)], ["2s", "4s"]);
     assert_eq!(server.text("a", json!({})), "fine");
