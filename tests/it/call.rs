@@ -212,7 +212,7 @@ fn a_burning_call_does_not_hold_up_others() {
 fn output_that_breaks_the_tools_own_schema_is_refused() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let result = server.call("mismatch", json!({}));
-    let said = "The tool's output is not valid: /n: \"seven\" is not of type \"integer\".";
+    let said = "The tool returned invalid output: /n: \"seven\" is not of type \"integer\".";
     assert_eq!(failure(&result), ("invalid-output".into(), said.into()));
     assert!(result.get("structuredContent").is_none());
 }

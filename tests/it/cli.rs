@@ -220,7 +220,7 @@ fn a_tool_that_is_missing_may_be_one_of_a_plugin_that_was_refused() {
     let outcome = toolbay(&folder, &["call", "weather"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(outcome.stderr, @r#"
-    toolbay: unknown tool "weather"; `toolbay list` shows what there is
+    toolbay: unknown tool "weather"; `toolbay list` shows the available tools
       plugin "b": tool "sum" is not offered: plugin "a" already has a tool with this name; add prefix = "b" to b.toml
       plugin "broken" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"
       plugin "more-00" was refused: not a WebAssembly file: it starts with "hello", not with "\0asm"

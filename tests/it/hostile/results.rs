@@ -114,7 +114,7 @@ cases! {
 
     deep_json: Call, "returns structured content that is nested 100,000 levels deep",
         |folder| structured(folder, &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))
-        => fails("invalid-output", "The tool's output is not valid: structured is not valid JSON: recursion limit exceeded \
+        => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: recursion limit exceeded \
             at \
             line 1 column 128.");
 
@@ -125,27 +125,27 @@ cases! {
 
     a_number_without_room: Call, "returns structured content with a number that is out of range",
         |folder| structured(folder, "[1e999]")
-        => fails("invalid-output", "The tool's output is not valid: structured is not valid JSON: number out of range at \
+        => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: number out of range at \
             line 1 column 6.");
 
     no_number: Call, "returns structured content with NaN", |folder| structured(folder, r#"{"n": NaN}"#)
-        => fails("invalid-output", "The tool's output is not valid: structured is not valid JSON: expected value at line 1 \
+        => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: expected value at line 1 \
             column 7.");
 
     a_lone_surrogate: Call, "returns structured content with half of a surrogate pair",
         |folder| structured(folder, r#"{"n": "\ud800"}"#)
-        => fails("invalid-output", "The tool's output is not valid: structured is not valid JSON: unexpected end of hex \
+        => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: unexpected end of hex \
             escape at \
             line 1 column 14.");
 
     a_priority_of_nan: Call, "returns a content block with the priority NaN",
         |folder| returns(folder, &[(176, 1), (188, 0x7ff8_0000)])
-        => fails("invalid-output", "The tool's output is not valid: content[0] has the priority NaN, which is not \
+        => fails("invalid-output", "The tool returned invalid output: content[0] has the priority NaN, which is not \
             between 0.0 and 1.0.");
 
     a_priority_of_infinity: Call, "returns a content block with an infinite priority",
         |folder| returns(folder, &[(176, 1), (188, 0x7ff0_0000)])
-        => fails("invalid-output", "The tool's output is not valid: content[0] has the priority inf, which is not \
+        => fails("invalid-output", "The tool returned invalid output: content[0] has the priority inf, which is not \
             between 0.0 and 1.0.");
 
     text_that_acts: Call, "returns text with terminal escapes and bidirectional overrides",
@@ -154,5 +154,5 @@ cases! {
 
     a_broken_promise: Call, "returns structured content that does not match its output schema", |folder| put(folder, hostile())
         => tool("mismatch", "{}")
-        => fails("invalid-output", "The tool's output is not valid: /n: \"seven\" is not of type \"integer\".");
+        => fails("invalid-output", "The tool returned invalid output: /n: \"seven\" is not of type \"integer\".");
 }

@@ -73,33 +73,33 @@ cases! {
 
     not_itself: Load, "has a schema that is `not` itself",
         |folder| input(folder, r##"{"type":"object","not":{"$ref":"#"}}"##)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): does not match `not`");
+        => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n(root): does not match `not`");
 
     a_doubling_schema: Call, "has an input schema with 40 levels of `anyOf`, each of which contains the next twice",
         |folder| input(folder, &doubling("anyOf")) => tool("a", r#"{"x": 7}"#)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): validation against the schema takes too long");
+        => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long");
 
     a_doubling_schema_of_all: Call, "has an input schema with 40 levels of `allOf`, each of which contains the next twice",
         |folder| input(folder, &doubling("allOf")) => tool("a", r#"{"x": "fits"}"#)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n(root): validation against the schema takes too long");
+        => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long");
 
     a_doubling_output_schema: Call, "has an output schema with 40 levels of `oneOf`, each of which contains the next twice",
         |folder| output(folder, &doubling("oneOf"), r#"{"x": 7}"#) => fails("invalid-output", "…");
 
     two_ways_on_each_level: Call, "has a schema that checks each level of a nested value in two ways",
         |folder| output(folder, TWO_WAYS, &format!(r#"{{"x": {}7{}}}"#, "[".repeat(100), "]".repeat(100)))
-        => fails("invalid-output", "The tool's output is not valid: (root): does not match the schema (finding the exact location takes too long).");
+        => fails("invalid-output", "The tool returned invalid output: (root): does not match the schema (finding the exact location takes too long).");
 
     references_on_each_level: Call, "has a schema that follows 1,000 references on each level of a nested value",
         |folder| output(folder, &round(), &format!(r#"{{"x": {}{}}}"#, "[".repeat(100), "]".repeat(100)))
-        => fails("invalid-output", "The tool's output is not valid: (root): validation against the schema takes too long.");
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 
     many_alternatives_for_many: Call, "returns 100,000 values, each of which is checked against 4,000 alternatives",
         |folder| {
             let schema = one_of_these((0..4000).map(|n| format!("{{\"const\":{n}}}")));
             output(folder, &schema, &format!(r#"{{"x": [{}3999]}}"#, "3999,".repeat(100_000)));
         }
-        => fails("invalid-output", "The tool's output is not valid: (root): validation against the schema takes too long.");
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 
     many_values_for_many: Call, "returns 100,000 values, each of which is compared with 9,000 others",
         |folder| {
@@ -113,7 +113,7 @@ cases! {
     a_catastrophic_pattern: Call, "has a pattern that backtracks without end",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"^(?=a)(a+)+\\1$"}}}"#)
         => tool("a", r#"{"x": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#)
-        => fails("invalid-arguments", "The arguments do not fit the tool's input schema:\n/x: …!\" does not match …");
+        => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n/x: …!\" does not match …");
 
     a_catastrophic_pattern_for_many: Call, "has a pattern that backtracks without end, and returns 10,000 strings for it",
         |folder| {
@@ -121,7 +121,7 @@ cases! {
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"pattern":"^(?=a)(a+)+\\1$"}}}}"#,
                 &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(10_000)));
         }
-        => fails("invalid-output", "The tool's output is not valid: /x/0: …!\" does not match …");
+        => fails("invalid-output", "The tool returned invalid output: /x/0: …!\" does not match …");
 
     a_pattern_that_must_not_fit: Call, "has a pattern under `not` that backtracks without end, and returns 20,000 strings for it",
         |folder| {
@@ -144,7 +144,7 @@ cases! {
             let texts: Vec<String> = (0..300).map(|n| format!("\"{}!{n}\"", "a".repeat(30))).collect();
             output(folder, &schema, &format!(r#"{{"x": [{}]}}"#, texts.join(",")));
         }
-        => fails("invalid-output", "The tool's output is not valid: (root): validation against the schema takes too long.");
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 
     many_huge_patterns: Load, "has 1,000 patterns, each of which uses several megabytes when it is compiled",
         |folder| input(folder, &one_of_these((0..1000).map(|n| format!(r#"{{"pattern":"\\p{{L}}{{{}}}"}}"#, 50 + n % 50))))
