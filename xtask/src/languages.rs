@@ -183,19 +183,19 @@ impl<'a> Shop<'a> {
     fn make(&self, language: Language) -> Result<Made> {
         let name = language.name();
         let sample = self.new_project(language, &format!("sample-{name}"), false)?;
-        if let Some(missing) = self.machine.provide(&sample.requires)? {
+        if let Some(missing) = self.machine.provide(&sample.manifest.requires)? {
             return Ok(Made::Missing(missing));
         }
         let mut rows = vec![self.build(&sample, "")?];
         if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
             let plain = self.new_project(language, &format!("plain-{name}"), true)?;
             // Its functions are called the same in every language.
-            rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.name))?);
+            rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?);
         }
         let mut acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
         let lent = Lent::from(&sample.folder, &acceptance.folder)?;
         if !lent.0.is_empty() {
-            acceptance.setup.clear();
+            acceptance.manifest.setup.clear();
         }
         self.build(&acceptance, "[config]\nunits = \"metric\"\n")?;
         Ok(Made::Plugins(rows))
