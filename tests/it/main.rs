@@ -15,6 +15,7 @@ mod bad_input;
 mod call;
 mod cli;
 mod compile;
+mod contract;
 mod flood;
 mod functions;
 mod handshake;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toolbay::{Config, Flags};
 use toolbay_catalog::Grant;
+use toolbay_model::{Amount, Limits};
 use toolbay_testkit::markdown::{Block, blocks};
 
 /// What the TOML on a page is.
@@ -122,4 +123,38 @@ fn rust_is_compiled_or_says_that_it_is_not() {
 #[test]
 fn every_block_names_its_language() {
     each("", |_, _| Err("a block without a language: `text` is one".to_owned()));
+}
+
+/// A value of the table of limits: `10,000`, `128 MiB`, `30 s`.
+fn amount(text: &str) -> Amount {
+    let plain = text.replace(',', "");
+    if let Ok(count) = plain.parse::<u64>() {
+        return Amount::Count(count);
+    }
+    if plain.ends_with('B') {
+        return Amount::Bytes(plain.parse().unwrap());
+    }
+    Amount::Time(humantime::parse_duration(&plain).unwrap())
+}
+
+#[test]
+fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
+    let page = fs::read_to_string(root().join("docs/src/limits.md")).unwrap();
+    let table = page.lines().skip_while(|line| *line != "| key | default | ceiling | what it limits |").skip(2);
+    let rows: Vec<Vec<&str>> = table
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let keys: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(keys, Limits::KEYS);
+    let told = |column: usize| rows.iter().map(move |row| amount(row[column])).collect::<Vec<_>>();
+    let amounts = |limits: &Limits| limits.amounts().map(|(_, amount)| amount).collect::<Vec<_>>();
+    assert_eq!(told(1), amounts(&Limits::DEFAULT), "defaults");
+    assert_eq!(told(2), amounts(&Limits::CEILING), "ceilings");
+    let dictionary = fs::read_to_string(root().join("fuzz/dictionaries/grant.dict")).unwrap();
+    for key in Limits::KEYS {
+        assert!(dictionary.contains(&format!("\"{key} = \"")), "{key} is not in the fuzzer's dictionary");
+        let text = format!("[limits]\n{key} = true");
+        assert!(config(&text).unwrap_err().contains(&format!("limits.{key}: expected")), "{key}");
+    }
 }

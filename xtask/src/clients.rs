@@ -18,7 +18,6 @@ use toolbay_testkit::workspace::Workspace;
 
 use crate::tally::Tally;
 use crate::test;
-use crate::version;
 
 /// One conversation of a client: how it finds out which revision the server speaks, and by which transport.
 type Conversation = (&'static str, &'static str);
@@ -130,8 +129,9 @@ pub(crate) fn python_script(workspace: &Workspace, name: &str) -> Result<Command
 
 /// Refuses a version that is too old, and says what to install.
 fn require(said: &str, least: &str, otherwise: &str) -> Result<()> {
-    let found = version::found(said).with_context(|| format!("{said:?} is not a version; {otherwise}"))?;
-    ensure!(version::is_at_least(&found, least)?, "version {found} is too old; {otherwise}");
+    let found =
+        toolbay_settings::version::found(said).with_context(|| format!("{said:?} is not a version; {otherwise}"))?;
+    ensure!(toolbay_settings::version::is_at_least(&found, least)?, "version {found} is too old; {otherwise}");
     Ok(())
 }
 

@@ -183,19 +183,19 @@ impl<'a> Shop<'a> {
     fn make(&self, language: Language) -> Result<Made> {
         let name = language.name();
         let sample = self.new_project(language, &format!("sample-{name}"), false)?;
-        if let Some(missing) = self.machine.provide(&sample.requires)? {
+        if let Some(missing) = self.machine.provide(&sample.manifest.requires)? {
             return Ok(Made::Missing(missing));
         }
         let mut rows = vec![self.build(&sample, "")?];
         if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
             let plain = self.new_project(language, &format!("plain-{name}"), true)?;
             // Its functions are called the same in every language.
-            rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.name))?);
+            rows.push(self.build(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?);
         }
         let mut acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
         let lent = Lent::from(&sample.folder, &acceptance.folder)?;
         if !lent.0.is_empty() {
-            acceptance.setup.clear();
+            acceptance.manifest.setup.clear();
         }
         self.build(&acceptance, "[config]\nunits = \"metric\"\n")?;
         Ok(Made::Plugins(rows))
@@ -229,21 +229,21 @@ impl<'a> Shop<'a> {
     /// Runs a project's commands, puts what they make into the plugin folder, and has it compiled.
     fn build(&self, project: &Project, grant: &str) -> Result<Row> {
         let run = |lines: &[String]| lines.iter().try_for_each(|line| self.machine.run(project, line));
-        let setup = Took::of(|| run(&project.setup))?;
-        let build = Took::of(|| run(&project.build))?;
-        run(&project.test)?;
+        let setup = Took::of(|| run(&project.manifest.setup))?;
+        let build = Took::of(|| run(&project.manifest.build))?;
+        run(&project.manifest.test)?;
         empty(&self.folders.alone)?;
         for folder in [&self.folders.alone, &self.folders.plugins] {
             project.copy_into(folder)?;
         }
-        let grant_file = self.folders.plugins.join(&project.name).with_extension("toml");
+        let grant_file = self.folders.plugins.join(&project.manifest.name).with_extension("toml");
         if !grant.is_empty() {
             fs::write(&grant_file, grant).with_context(|| format!("failed to write {}", grant_file.display()))?;
         }
         let compile = Took::of(|| self.compile())?;
-        let output = project.folder.join(&project.output);
+        let output = project.folder.join(&project.manifest.output);
         let size = fs::metadata(&output).with_context(|| format!("failed to read {}", output.display()))?.len();
-        let row = Row { plugin: project.name.clone(), size, setup, build, compile, call: None };
+        let row = Row { plugin: project.manifest.name.clone(), size, setup, build, compile, call: None };
         println!("{}", row.line());
         Ok(row)
     }
@@ -364,7 +364,7 @@ mod tests {
         for language in Language::value_variants() {
             let name = language.name();
             let project = Project::read(&root.join("tests/languages").join(&name)).unwrap();
-            assert_eq!(project.name, format!("{name}-acceptance"));
+            assert_eq!(project.manifest.name, format!("{name}-acceptance"));
         }
     }
 }

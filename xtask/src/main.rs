@@ -15,7 +15,6 @@ mod serving;
 mod tally;
 mod test;
 mod toolchain;
-mod version;
 
 use std::process::ExitCode;
 

@@ -10,7 +10,6 @@ use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
 use crate::tally::Tally;
-use crate::version;
 
 /// The least version that reads `.config/nextest.toml`.
 const LEAST: &str = "0.9.100";
@@ -41,8 +40,8 @@ pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
 
 fn works(program: &mut Command) -> bool {
     let said = command::output(program.args(["nextest", "--version"])).ok();
-    let version = said.as_deref().and_then(version::found);
-    version.is_some_and(|version| version::is_at_least(&version, LEAST).unwrap_or_default())
+    let version = said.as_deref().and_then(toolbay_settings::version::found);
+    version.is_some_and(|version| toolbay_settings::version::is_at_least(&version, LEAST).unwrap_or_default())
 }
 
 /// Runs the tests that `select` selects, and counts them.

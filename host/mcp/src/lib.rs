@@ -24,6 +24,8 @@ mod revision;
 mod rules;
 mod session;
 mod shape;
+#[cfg(test)]
+mod stub;
 mod written;
 
 pub mod http;

@@ -1,5 +1,8 @@
 //! The revisions of MCP that are served, and how they differ: one row each, one named flag a difference.
 
+#[cfg(test)]
+mod flags;
+
 use std::fmt;
 
 /// A dated revision of the specification.
@@ -17,8 +20,8 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a revision differs from others. Every flag changes what a client gets; `tests::every_flag_changes_behaviour`
-/// holds them to that.
+/// How a revision differs from others. Every flag changes what a client gets; the tests in `flags` hold them to
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one difference between dated documents, and independent")]
 pub(crate) struct Features {
@@ -55,7 +58,8 @@ pub(crate) struct Features {
     pub(crate) definition_meta: bool,
     /// Icons of tools.
     pub(crate) icons: bool,
-    /// An error that belongs to no request has no id; without, its id is `null`.
+    /// An error that belongs to no request has no id; without, its id is `null`, as it is where no session says which
+    /// revision the client follows.
     pub(crate) errors_without_id: bool,
     /// Arguments that do not fit the schema are a result with `isError` (SEP-1303); without, a protocol error.
     pub(crate) invalid_arguments_are_results: bool,
@@ -132,6 +136,7 @@ const V2026_07_28: Features = Features {
     discover: true,
     subscriptions: true,
     any_structure: true,
+    errors_without_id: false,
     result_type: true,
     caching_hints: true,
     capability_code: true,

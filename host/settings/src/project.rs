@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::toml_file;
+use crate::{toml_file, version};
 
 /// The file that makes a folder a plugin's project.
 pub const FILE: &str = "plugin.toml";
@@ -112,39 +112,27 @@ impl Requirement {
             }
             _ => return Err(format!("{program} is missing (`{}` failed): {}", self.command, self.install)),
         };
-        let Some(least) = &self.version else { return Ok(()) };
-        let Some(found) = version(&said) else { return Ok(()) };
-        if numbers(&found) >= numbers(least) {
-            Ok(())
-        } else {
-            Err(format!("{program} is {found}, but {least} or newer is needed: {}", self.install))
+        self.suffices(&said).map_err(|why| format!("{program} {why}: {}", self.install))
+    }
+
+    /// Whether a program that says `said` of itself is new enough. One that does not say a version is.
+    ///
+    /// # Errors
+    ///
+    /// Which version it is, and which is needed.
+    pub fn suffices(&self, said: &str) -> Result<(), String> {
+        let (Some(least), Some(found)) = (&self.version, version::found(said)) else { return Ok(()) };
+        match version::is_at_least(&found, least) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("is {found}, but {least} or newer is needed")),
+            Err(error) => Err(format!("cannot be compared with {least:?}, which is not a version ({error})")),
         }
     }
-}
-
-/// The first thing in a text that looks like a version: digits with a dot between them, or a lone number.
-fn version(text: &str) -> Option<String> {
-    let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
-    let words: Vec<&str> = words.map(|word| word.trim_matches('.')).filter(|word| !word.is_empty()).collect();
-    words.iter().find(|word| word.contains('.')).or(words.first()).map(|word| (*word).to_owned())
-}
-
-fn numbers(version: &str) -> Vec<u64> {
-    version.split('.').map(|part| part.parse().unwrap_or_default()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_found_and_compared() {
-        assert_eq!(version("Python 3.11.7").as_deref(), Some("3.11.7"));
-        assert_eq!(version("go version go1.27.3 linux/amd64").as_deref(), Some("1.27.3"));
-        assert_eq!(version("v20.20.2").as_deref(), Some("20.20.2"));
-        assert_eq!(version("none"), None);
-        assert!(numbers("3.11.7") >= numbers("3.10") && numbers("3.9") < numbers("3.10"));
-    }
 
     #[test]
     fn what_is_missing_says_how_to_install_it() {
@@ -156,7 +144,7 @@ mod tests {
         assert_eq!(requirement("echo it 1.2", Some("1.2")).check(), Ok(()));
         assert_eq!(
             requirement("echo it 1.2", Some("1.10")).check().unwrap_err(),
-            "echo is 1.2, but 1.10 or newer is needed: apt-get install it"
+            "echo is 1.2.0, but 1.10 or newer is needed: apt-get install it"
         );
         assert_eq!(
             requirement("no-such-program --version", None).check().unwrap_err(),

@@ -25,6 +25,7 @@ mod admission;
 mod breaker;
 mod cli;
 mod config;
+mod host;
 mod rate_counter;
 mod recent_usage;
 mod server;

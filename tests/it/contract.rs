@@ -1,0 +1,140 @@
+//! The contract's versions: plugins as they were built against an older one serve unchanged beside newer ones.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Toolbay, sample, wit};
+
+/// Plugins as authors built them against 0.1.0. They are never built again.
+fn frozen(id: &str) -> Vec<u8> {
+    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../tests/data/contract-0.1.0"].iter().collect();
+    fs::read(folder.join(id).with_extension("wasm")).unwrap()
+}
+
+#[test]
+fn plugins_of_both_versions_serve_side_by_side() {
+    let folder = Folder::with("calculator.wasm", sample("calculator"));
+    folder.put("old.toml", "prefix = \"old\"");
+    folder.put("old.wasm", frozen("calculator"));
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("calculate_sum");
+    server.wait_for_tool("old.calculate_sum");
+    let mut sum = |tool: &str, arguments: Value| server.call(tool, arguments)["structuredContent"]["sum"].clone();
+    assert_eq!(sum("calculate_sum", json!({"a": 1, "b": 2.5})), 3.5);
+    assert_eq!(sum("old.calculate_sum", json!({"numbers": [1, 2.5]})), 3.5);
+}
+
+/// Every frozen plugin is listed, and each of its tools answers something.
+#[test]
+fn every_plugin_of_0_1_0_is_served_unchanged() {
+    let folder = Folder::new();
+    let ids = ["calculator", "chart", "conformance", "plain", "qr", "rust-acceptance", "text", "time"];
+    for id in ids {
+        // Two of them have a tool of the same name.
+        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
+        folder.put(&format!("{id}.wasm"), frozen(id));
+    }
+    let mut server = Server::start(&folder);
+    let names = server.names();
+    for id in ids {
+        assert!(names.iter().any(|name| name.starts_with(&format!("{id}."))), "{id} offers nothing: {names:?}");
+    }
+    let result = server.call("qr.qr_png", json!({"text": "a"}));
+    assert_eq!(result["content"][0]["type"], "image", "{result}");
+    let result = server.call("conformance.test_multiple_content_types", json!({}));
+    assert_eq!(result["content"].as_array().unwrap().len(), 3, "{result}");
+    let result = server.call("conformance.test_audio_content", json!({}));
+    assert_eq!(result["content"][0]["type"], "audio", "{result}");
+}
+
+/// A plugin with another version in the name of what it exports, and the same types.
+fn renamed(version: &str) -> Vec<u8> {
+    let (from, to) = ("toolbay:plugin/tools@0.1.0", format!("toolbay:plugin/tools@{version}"));
+    assert_eq!(from.len(), to.len());
+    let mut bytes = frozen("calculator");
+    while let Some(at) = bytes.windows(from.len()).position(|window| window == from.as_bytes()) {
+        bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_version_that_is_not_served_is_refused_with_what_would_serve_it() {
+    let folder = Folder::with("future.wasm", renamed("0.7.0"));
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    let said = "exports toolbay:plugin/tools@0.7.0, which this Toolbay does not serve (it serves 0.1.0 and 0.2.0); \
+                Toolbay 0.7 or newer does";
+    assert!(outcome.stdout.contains(said), "{outcome}");
+}
+
+#[test]
+fn types_of_another_version_are_refused_when_the_file_is_loaded() {
+    // The types of 0.1.0 under the name of 0.2.0.
+    let folder = Folder::with("mixed.wasm", renamed("0.2.0"));
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    assert!(outcome.stdout.contains("exports toolbay:plugin/tools@0.2.0 with other types"), "{outcome}");
+    assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
+}
+
+/// A component of the present contract whose one tool returns one block with this kind and this text.
+fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
+    let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"].iter().collect();
+    let contract = fs::read_to_string(root).unwrap();
+    let hex = |text: &str| text.bytes().map(|byte| format!("\\{byte:02x}")).collect::<String>();
+    let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat();
+    let (schema, name) = (r#"{"type":"object"}"#, "a");
+    let (text_at, text_length) = text.map_or((0, 0), |text| (704, text.len()));
+    // The layout that the canonical ABI gives `tool-definition` and `content`, of which almost all is absent.
+    let exports = format!(
+        r#"(data (i32.const 512) "{name}") (data (i32.const 528) "{schema}")
+        (data (i32.const 640) "{kind}") (data (i32.const 704) "{shown}")
+        ;; list<tool-definition>: one
+        (data (i32.const 16) "{at_tool}{one}")
+        (data (i32.const 1024) "{name_at}{name_length}")
+        (data (i32.const 1056) "{schema_at}{schema_length}")
+        ;; result<output, failure>: ok, with one block
+        (data (i32.const 96) "\00\00\00\00{at_block}{one}")
+        (data (i32.const 2048) "{kind_at}{kind_length}{has_text}{text_at}{text_length}")
+        (func (export "toolbay:plugin/tools@0.2.0#list-tools") (result i32) (i32.const 16))
+        (func (export "toolbay:plugin/tools@0.2.0#call-tool") (param i32 i32 i32 i32) (result i32) (i32.const 96))"#,
+        name = hex(name),
+        schema = hex(schema),
+        kind = hex(kind),
+        shown = hex(text.unwrap_or_default()),
+        at_tool = word(1024),
+        one = word(1),
+        name_at = word(512),
+        name_length = word(name.len()),
+        schema_at = word(528),
+        schema_length = word(schema.len()),
+        at_block = word(2048),
+        kind_at = word(640),
+        kind_length = word(kind.len()),
+        has_text = word(usize::from(text.is_some())),
+        text_at = word(text_at),
+        text_length = word(text_length),
+    );
+    wit::component(&contract, &exports)
+}
+
+#[test]
+fn content_is_open_for_kinds_that_this_host_does_not_know() {
+    let folder = Folder::with("known.wasm", one_block("text", Some("hello")));
+    for (id, component) in
+        [("newer", one_block("hologram", Some("a hologram of a cat"))), ("mute", one_block("hologram", None))]
+    {
+        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
+        folder.put(&format!("{id}.wasm"), component);
+    }
+    let mut server = Server::start(&folder);
+    for tool in ["a", "newer.a", "mute.a"] {
+        server.wait_for_tool(tool);
+    }
+    assert_eq!(server.text("a", json!({})), "hello");
+    assert_eq!(server.text("newer.a", json!({})), "a hologram of a cat", "its text stands in for it");
+    let (kind, said) = server.failure("mute.a", json!({}));
+    assert_eq!(kind, "invalid-output");
+    assert!(said.contains("\"hologram\""), "{said}");
+}
