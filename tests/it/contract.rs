@@ -64,8 +64,8 @@ fn renamed(version: &str) -> Vec<u8> {
 fn a_version_that_is_not_served_is_refused_with_what_would_serve_it() {
     let folder = Folder::with("future.wasm", renamed("0.7.0"));
     let outcome = Toolbay::new(&folder).args(["list"]).run();
-    let said = "exports toolbay:plugin/tools@0.7.0, which this Toolbay does not serve (it serves 0.1.0 and 0.2.0); \
-                Toolbay 0.7 or newer does";
+    let said = "exports toolbay:plugin/tools@0.7.0, but this version of Toolbay supports 0.1.0 and 0.2.0; \
+                use Toolbay 0.7 or newer";
     assert!(outcome.stdout.contains(said), "{outcome}");
 }
 
@@ -74,7 +74,7 @@ fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     // The types of 0.1.0 under the name of 0.2.0.
     let folder = Folder::with("mixed.wasm", renamed("0.2.0"));
     let outcome = Toolbay::new(&folder).args(["list"]).run();
-    assert!(outcome.stdout.contains("exports toolbay:plugin/tools@0.2.0 with other types"), "{outcome}");
+    assert!(outcome.stdout.contains("exports toolbay:plugin/tools@0.2.0, but its types differ"), "{outcome}");
     assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
 }
 
