@@ -16,21 +16,21 @@ use super::output::print;
 /// A language that plugins can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Language {
-    /// With the toolbay-plugin crate
+    /// Uses the toolbay-plugin crate
     Rust,
-    /// With componentize-qjs, from npm
+    /// Uses componentize-qjs from npm
     Javascript,
-    /// With componentize-qjs, from npm
+    /// Uses componentize-qjs from npm
     Typescript,
-    #[value(help = "With componentize-py, from PyPI")]
+    #[value(help = "Uses componentize-py from PyPI")]
     Python,
-    /// With the Go compiler
+    /// Uses the Go compiler
     Go,
-    /// With zig cc or clang
+    /// Uses zig cc or clang
     C,
-    /// With zig c++ or clang
+    /// Uses zig c++ or clang
     Cpp,
-    /// With the Zig compiler
+    /// Uses the Zig compiler
     Zig,
 }
 
