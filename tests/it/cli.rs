@@ -158,7 +158,7 @@ fn list_shows_plugins_tools_and_grants() {
 #[test]
 fn list_of_an_empty_folder_says_what_to_do() {
     let outcome = toolbay(&Folder::new(), &["list"]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "No plugins in plugins: copy a .wasm file there.\n"));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "no plugins in plugins; copy a .wasm file into it\n"));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_tool_that_is_missing_may_be_one_of_a_plugin_that_was_refused() {
     let outcome = toolbay(&folder, &["call", "weather"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(outcome.stderr, @r#"
-    toolbay: unknown tool "weather"; `toolbay list` shows what there is
+    toolbay: unknown tool "weather"; `toolbay list` shows the available tools
       plugin "b": tool "sum" is not offered: plugin "a" has one of the same name; write prefix = "b" into b.toml
       plugin "broken" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
       plugin "more-00" was refused: not a WebAssembly file: it begins with "hello", not with \0asm
@@ -250,7 +250,7 @@ fn serve_takes_its_folder_from_a_flag_and_logs_to_standard_error_alone() {
     let command = Toolbay::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
     let mut server = Server::run(command).initialized("2025-11-25");
     server.wait_until_listed(&["a"]);
-    server.log.wait_for("serving on standard input and output");
+    server.log.wait_for("serving over standard input and output");
     server.end();
     // A level alone is about the server: what the libraries do in it would be hundreds of lines.
     let log = server.log.text();
