@@ -158,7 +158,7 @@ fn arguments_that_do_not_fit_are_told_all_that_is_wrong() {
     assert_eq!(
         lines,
         [
-            "The arguments do not fit the tool's input schema:",
+            "The arguments do not match the tool's input schema:",
             "/at/lat~1lon/1: \"north\" is not of type \"number\"",
             "/days: 0 is less than the minimum of 1",
             "/unit: \"K\" is not one of \"C\" or \"F\"",

@@ -121,7 +121,7 @@ fn a_rest_is_the_plugins_alone_and_ends_with_its_file() {
     server.log.wait_for("crashed call after call and rests for 1h");
     let (kind, text) = server.failure("bad", json!({}));
     assert_eq!(kind, "disabled");
-    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Try again in 3"), "{text}");
+    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Retry after 3"), "{text}");
     assert_eq!(server.text("good", json!({})), "fine");
     // Another plugin may crash for the first time yet.
     assert_eq!(server.failure("panic", json!({})).0, "trap");

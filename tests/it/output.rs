@@ -42,7 +42,7 @@ fn output_that_breaks_the_contract_is_refused() {
         let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured(structured).build());
         let (kind, text) = failure(&Server::start(&folder).call("a", json!({})));
         assert_eq!(kind, "invalid-output", "{text}");
-        assert!(text.starts_with("The tool's output is not valid: ") && text.contains(said), "{text}");
+        assert!(text.starts_with("The tool returned invalid output: ") && text.contains(said), "{text}");
     }
 }
 

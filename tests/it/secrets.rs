@@ -36,7 +36,7 @@ fn a_secret_leaves_in_no_way() {
     assert_eq!(text(&tell("content")), "it is [secret:token]");
     let link = &tell("link")["content"][0];
     assert_eq!((&link["uri"], &link["name"]), (&json!("https://a.example/[secret:token]"), &json!("[secret:token]")));
-    assert_eq!(failure(&tell("image")).1, "The tool's output is not valid: content[0] has a secret in its `data`.");
+    assert_eq!(failure(&tell("image")).1, "The tool returned invalid output: content[0] has a secret in its `data`.");
     assert_eq!(failure(&tell("failure")).1, "it is [secret:token]");
     assert_eq!(failure(&tell("refusal")).1, "it is [secret:token]");
     let (kind, said) = failure(&tell("panic"));

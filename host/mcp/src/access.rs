@@ -67,7 +67,7 @@ impl TryFrom<String> for Pattern {
             None => (text.as_str(), true),
         };
         if beginning.contains('*') || text.is_empty() {
-            return Err(format!("{text:?} is not a tool's name, nor the beginning of one and a `*`"));
+            return Err(format!("{text:?} is not a tool name or a prefix followed by `*`"));
         }
         Ok(Self { beginning: beginning.to_owned(), exact })
     }

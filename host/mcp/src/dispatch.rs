@@ -35,7 +35,7 @@ async fn single(session: &Arc<Session>, message: Message<'_>, reply: &Outbox) {
             request(session, asked, rules, reply).await;
         }
         Message::Notification { method, params } => notification(session, &method, params, reply),
-        Message::Response => tracing::debug!("ignored an answer to a request that was never made"),
+        Message::Response => tracing::debug!("ignored a response to a request that was never sent"),
     }
 }
 
@@ -110,11 +110,11 @@ async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>
     if !revision.is_some_and(|revision| revision.features().batches) {
         let with_batches = Revision::ALL.into_iter().filter(|revision| revision.features().batches);
         let dates: Vec<&str> = with_batches.map(Revision::as_str).collect();
-        let what = format!("batches belong to revision {} alone", dates.join(", "));
+        let what = format!("batches are supported only in revision {}", dates.join(", "));
         return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
     }
     if messages.len() > BATCH {
-        let what = format!("a batch has at most {BATCH} messages, not {}", messages.len());
+        let what = format!("a batch can have at most {BATCH} messages, not {}", messages.len());
         return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
     }
     let mut answers = Vec::new();
@@ -174,6 +174,6 @@ fn notification(session: &Arc<Session>, method: &str, params: Option<&serde_json
     match method {
         "notifications/initialized" => initialized::receive(session, reply),
         "notifications/cancelled" => cancelled::receive(session, params),
-        _ => tracing::debug!(method, "ignored a notification"),
+        _ => tracing::debug!(method, "ignored an unknown notification"),
     }
 }

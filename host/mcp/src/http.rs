@@ -62,7 +62,7 @@ pub async fn serve(
     listener: TcpListener,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let address = listener.local_addr().context("failed to read the address that is listened on")?;
+    let address = listener.local_addr().context("failed to read the listener's address")?;
     let life = Life { closing: stop.clone(), ..Life::default() };
     let app = Arc::new(App {
         gate: Gate::new(&options, &*host).map_err(anyhow::Error::msg)?,
@@ -120,7 +120,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     match app.guard.check(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => {
-            tracing::warn!("refused a request: {why}");
+            tracing::warn!("request rejected: {why}");
             (StatusCode::FORBIDDEN, why).into_response()
         }
     }

@@ -168,9 +168,9 @@ fn present_ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 ///
 /// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
 pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
     let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not JSON: {error}")))?;
+        .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}")))?;
     if raw.get().starts_with('[') {
         let items: Vec<&RawValue> =
             serde_json::from_str(raw.get()).map_err(|error| Error::new(PARSE_ERROR, error.to_string()))?;
@@ -258,8 +258,8 @@ pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
 fn encode(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_else(|error| {
         // Our types have string keys and no failing `Serialize`: unreachable but for a mistake of ours.
-        tracing::error!(%error, "a message could not be encoded");
-        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the answer could not be encoded"}}"#.to_vec()
+        tracing::error!(%error, "cannot encode a message");
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the response could not be encoded"}}"#.to_vec()
     })
 }
 

@@ -38,14 +38,14 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
         Failure::UnknownTool(name) => Err(Error::new(INVALID_PARAMS, format!("Unknown tool: {name}"))),
         Failure::MissingCapabilities(missing) => {
             let names: Vec<&str> = missing.keys().map(String::as_str).collect();
-            let message = format!("the tool needs a client that declares: {}", names.join(", "));
+            let message = format!("the tool requires client capabilities that were not declared: {}", names.join(", "));
             let data = Some(Box::new(json!({"requiredCapabilities": missing})));
             let code = if revision.features().capability_code { MISSING_CAPABILITY } else { INVALID_PARAMS };
             Err(Error { data, ..Error::new(code, message) })
         }
         Failure::InvalidArguments(violations) => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            let text = format!("The arguments do not fit the tool's input schema:\n{}", lines.join("\n"));
+            let text = format!("The arguments do not match the tool's input schema:\n{}", lines.join("\n"));
             if revision.features().invalid_arguments_are_results {
                 return failed(&text);
             }
@@ -56,7 +56,7 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
             // Rounded up: a hint that is a moment early is a second rejection.
             let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
             let mut result =
-                self::failure(&format!("{} Try again in {wait} ms.", rejection.reason.message()), kind, usage);
+                self::failure(&format!("{} Retry after {wait} ms.", rejection.reason.message()), kind, usage);
             add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
             Ok(result)
         }
@@ -64,7 +64,7 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
             CallError::Limit { limit, tool } => failed(&limit.message(tool.as_deref())),
             CallError::Trap { .. } => failed(&format!("The tool crashed: {error}.")),
-            CallError::InvalidOutput(what) => failed(&format!("The tool's output is not valid: {what}.")),
+            CallError::InvalidOutput(what) => failed(&format!("The tool returned invalid output: {what}.")),
             CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
             CallError::Internal(what) => Err(internal(&what)),
         },
@@ -76,7 +76,7 @@ pub(crate) fn internal(what: &str) -> Error {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     tracing::error!(id, "internal error: {what}");
-    Error::new(INTERNAL_ERROR, format!("Internal error {id}; the server's log has the details."))
+    Error::new(INTERNAL_ERROR, format!("Internal error {id}. See the server's log for details."))
 }
 
 fn failure(text: &str, kind: ErrorKind, usage: Option<Usage>) -> Map<String, Value> {

@@ -85,7 +85,7 @@ impl Stated {
             None => None,
             Some(level) => {
                 let read = serde_json::from_value(level);
-                Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is no log level: {error}")))?)
+                Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
             }
         };
         Ok(Rules { revision, capabilities, log, trace: None })
@@ -102,7 +102,10 @@ pub(crate) fn unsupported(version: &str) -> Error {
 /// The error of a request that belongs to no session and does not stand for itself.
 pub(crate) fn unattached() -> Error {
     let keys = format!("_meta[{PROTOCOL_VERSION:?}] and _meta[{CLIENT_CAPABILITIES:?}]");
-    Error::new(INVALID_PARAMS, format!("there is no session: send initialize first, or {keys} with every request"))
+    Error::new(
+        INVALID_PARAMS,
+        format!("there is no session: send initialize first, or include {keys} in every request"),
+    )
 }
 
 #[cfg(test)]
@@ -146,7 +149,7 @@ mod tests {
         -32602: _meta["io.modelcontextprotocol/protocolVersion"] is missing
         -32602: _meta["io.modelcontextprotocol/protocolVersion"] must be a string
         -32602: _meta["io.modelcontextprotocol/clientCapabilities"] must be an object
-        -32602: _meta["io.modelcontextprotocol/logLevel"] is no log level: unknown variant `loud`, expected one of `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`
+        -32602: _meta["io.modelcontextprotocol/logLevel"] is not a log level: unknown variant `loud`, expected one of `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`
         -32022: Unsupported protocol version: 2027-01-01
         -32022: Unsupported protocol version: 2025-11-25
         "#);

@@ -117,7 +117,7 @@ impl Session {
         tokio::select! {
             () = self.tasks.wait() => {}
             // Nobody is left to answer.
-            () = gone => tracing::debug!("the client is gone; its calls are stopped"),
+            () = gone => tracing::debug!("the client disconnected; its calls were stopped"),
             () = tokio::time::sleep(grace) => {
                 tracing::warn!("stopped calls that were still running when the grace time ended (server.grace)");
                 self.life.stopped.cancel();

@@ -46,7 +46,7 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
             Some(Ok(Line::Message(message))) => dispatch::receive(&session, jsonrpc::decode(&message), &outbox).await,
             Some(Ok(Line::TooLong)) => {
                 let what = format!(
-                    "the message is longer than {} (server.request raises it)",
+                    "the message is larger than {} (to allow more, raise server.request)",
                     options.request.display().iec()
                 );
                 session.refuse(Error::new(INVALID_REQUEST, what), &outbox).await;
@@ -83,7 +83,7 @@ async fn write(mut messages: Messages, mut writer: Writer) {
             writer.flush().await
         };
         if let Err(error) = written.await {
-            tracing::debug!(%error, "the client no longer reads");
+            tracing::debug!(%error, "the client stopped reading");
             return;
         }
         buffer.clear();

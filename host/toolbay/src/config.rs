@@ -148,12 +148,12 @@ impl Config {
                 apply_variable(&mut table, name, value, check)?;
             }
         }
-        let mut config: Self = table.try_into().map_err(|error: toml::de::Error| {
-            ConfigError(format!("the configuration cannot be used: {}", error.message()))
-        })?;
+        let mut config: Self = table
+            .try_into()
+            .map_err(|error: toml::de::Error| ConfigError(format!("invalid configuration: {}", error.message())))?;
         let from_variable = variables.iter().any(|(name, _)| name == PLUGINS_VARIABLE);
         if from_variable && config.plugins.as_os_str().is_empty() {
-            return Err(ConfigError(format!("{PLUGINS_VARIABLE} is empty; it must name a folder")));
+            return Err(ConfigError(format!("{PLUGINS_VARIABLE}: expected the path of a folder, not an empty string")));
         }
         if !from_variable && !config.plugins.as_os_str().is_empty() {
             config.plugins = folder.join(&config.plugins);
@@ -169,7 +169,7 @@ impl Config {
             config.http.listen = flags.http;
         }
         if flags.sse && config.http.listen.is_none() {
-            return Err(ConfigError("--sse is about HTTP: --http or http.listen says where to listen".to_owned()));
+            return Err(ConfigError("--sse requires HTTP: set --http or http.listen".to_owned()));
         }
         config.http.sse |= flags.sse;
         if config.http.listen.is_some() {
@@ -267,15 +267,17 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
-            return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
+            return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
         if self.plugins.is_file() {
             let plugins = self.plugins.display();
-            return Err(ConfigError(format!("the plugin folder {plugins} is a file; name the folder that it is in")));
+            return Err(ConfigError(format!(
+                "the plugin folder {plugins} is a file; give the folder that contains it"
+            )));
         }
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
-                "the plugin folder {} is not there; create it, or name another with --plugins",
+                "the plugin folder {} does not exist; create it, or set another one with --plugins",
                 self.plugins.display()
             )));
         }
@@ -286,17 +288,17 @@ impl Config {
 /// The file's table, checked, and the folder that its relative paths start from; `named` with what names it.
 fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), ConfigError> {
     let (path, by) = match named {
-        Some((path, by)) => (path, format!(" ({by} names it)")),
+        Some((path, by)) => (path, format!(" (set by {by})")),
         None if Path::new(FILE).exists() => (PathBuf::from(FILE), String::new()),
         None => return Ok((toml::Table::new(), PathBuf::new())),
     };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(&path).map_err(|error| {
         ConfigError(match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no file {name}{by}"),
+            io::ErrorKind::NotFound => format!("{name} does not exist{by}"),
             io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
-            io::ErrorKind::InvalidData => format!("{name} is not UTF-8 text"),
-            kind => format!("{name} cannot be read: {kind}"),
+            io::ErrorKind::InvalidData => format!("{name} is not valid UTF-8"),
+            kind => format!("cannot read {name}: {kind}"),
         })
     })?;
     Ok((parse_file(&name, &text)?, path.parent().map(Path::to_owned).unwrap_or_default()))
@@ -378,8 +380,8 @@ mod tests {
         toolbay.toml:2:9: server.stack: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
         toolbay.toml:2:9: server.calls: expected at most 4096, not 5000
         toolbay.toml:1:7: log: "inof" is not a level; did you mean "info"?
-        the plugin folder nowhere is not there; create it, or name another with --plugins
-        plugins is empty; it must name a folder
+        the plugin folder nowhere does not exist; create it, or set another one with --plugins
+        plugins: expected the path of a folder, not an empty string
         toolbay.toml:1:10: server: expected a table, not 7
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1day, not "500000years"
@@ -391,7 +393,7 @@ mod tests {
         TOOLBAY_LIMITS_MEMORY: expected a size above 0 such as "64MiB", not "lots"
         TOOLBAY_LOG: "loud" is not a level; the levels are off, error, warn, info, debug, trace
         TOOLBAY_USAGE: expected true or false, not "yes"
-        TOOLBAY_PLUGINS is empty; it must name a folder
+        TOOLBAY_PLUGINS: expected the path of a folder, not an empty string
         TOOLBAY_LIMIT_TIMEOUT is not a variable of Toolbay; did you mean TOOLBAY_LIMITS_TIMEOUT?
         "#);
     }
@@ -469,10 +471,10 @@ mod tests {
             load(None, at("latin")),
         ];
         insta::assert_snapshot!(said.join("\n"), @r#"
-        there is no file nope.toml (--config names it)
-        there is no file nope.toml (TOOLBAY_CONFIG names it)
-        . is a folder, not a file (TOOLBAY_CONFIG names it)
-        latin is not UTF-8 text
+        nope.toml does not exist (set by --config)
+        nope.toml does not exist (set by TOOLBAY_CONFIG)
+        . is a folder, not a file (set by TOOLBAY_CONFIG)
+        latin is not valid UTF-8
         "#);
     }
 

@@ -67,7 +67,9 @@ impl ServerBuilder {
 
 /// A watcher, or none where the system refuses: the folder is looked at every two seconds then.
 fn watcher(config: &Config) -> Option<Watcher> {
-    Watcher::new(&config.plugins).inspect_err(|error| tracing::warn!("{error}; looking every two seconds instead")).ok()
+    Watcher::new(&config.plugins)
+        .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
+        .ok()
 }
 
 impl Server {

@@ -158,18 +158,18 @@ impl Service {
         }
         let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
         let Err(error) = &finished.result else {
-            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "done");
+            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "call succeeded");
             return;
         };
         let said = line(&error.to_string(), LOGGED);
         match error {
-            CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "{said}"),
+            CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
                 // This one is counted when the answer is.
                 let traps = self.inner.tally.traps() + 1;
-                tracing::warn!(plugin, tool, wall_ms, traps, "crashed: {said}");
+                tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
-            _ => tracing::info!(plugin, tool, wall_ms, "failed: {said}"),
+            _ => tracing::info!(plugin, tool, wall_ms, "call failed: {said}"),
         }
     }
 
@@ -273,7 +273,9 @@ fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
 fn check_output(offer: &Offer, output: Output) -> Result<Output, CallError> {
     let Some(schema) = &offer.definition.output else { return Ok(output) };
     let Some(structured) = &output.structured else {
-        return Err(CallError::InvalidOutput("no structured content, which the tool's output schema asks for".into()));
+        return Err(CallError::InvalidOutput(
+            "structured content is missing, but the tool has an output schema".into(),
+        ));
     };
     let violations: Vec<String> = schema.violations(structured).iter().map(ToString::to_string).collect();
     if violations.is_empty() { Ok(output) } else { Err(CallError::InvalidOutput(violations.join("; "))) }

@@ -9,7 +9,7 @@ use toolbay_model::ErrorKind;
 /// What became of calls since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    fine: AtomicU64,
+    succeeded: AtomicU64,
     failed: [AtomicU64; ErrorKind::ALL.len()],
     crashes: AtomicU64,
 }
@@ -44,7 +44,7 @@ impl Tally {
     /// Puts the counts into the log.
     pub(crate) fn log(&self) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (fine, crashes) = (read(&self.fine), read(&self.crashes));
+        let (succeeded, crashes) = (read(&self.succeeded), read(&self.crashes));
         let (mut kinds, mut failed, mut cancelled) = (String::new(), 0, 0);
         for (kind, count) in ErrorKind::ALL.iter().zip(&self.failed) {
             let count = read(count);
@@ -57,8 +57,8 @@ impl Tally {
                 let _ = write!(kinds, "{}{kind} {count}", if kinds.is_empty() { "" } else { ", " });
             }
         }
-        let calls = fine + failed + cancelled + crashes;
-        tracing::info!(calls, fine, failed, kinds, cancelled, crashes, "ended");
+        let calls = succeeded + failed + cancelled + crashes;
+        tracing::info!(calls, succeeded, failed, kinds, cancelled, crashes, "shut down");
     }
 }
 
@@ -67,7 +67,7 @@ impl Uncounted {
     pub(crate) fn end(&mut self, kind: Option<ErrorKind>) {
         self.ended = true;
         match kind {
-            None => drop(self.tally.fine.fetch_add(1, Ordering::Relaxed)),
+            None => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
             Some(kind) => drop(self.tally.count(kind)),
         }
     }
@@ -81,7 +81,7 @@ impl Drop for Uncounted {
         // Whoever contains the panic cannot tell which call it was; here both are known.
         if std::thread::panicking() {
             let crashes = self.tally.crashes.fetch_add(1, Ordering::Relaxed) + 1;
-            tracing::error!(tool = self.tool, crashes, "a call ended by a fault of the server");
+            tracing::error!(tool = self.tool, crashes, "a call ended because of an error in the server");
         } else {
             self.tally.count(ErrorKind::Cancelled);
         }
@@ -111,7 +111,7 @@ mod tests {
         assert!(crash.is_err());
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let failed: u64 = tally.failed.iter().map(read).sum();
-        assert_eq!((read(&tally.fine), failed, read(&tally.crashes)), (1, 4, 1));
+        assert_eq!((read(&tally.succeeded), failed, read(&tally.crashes)), (1, 4, 1));
         assert_eq!(tally.of(ErrorKind::Cancelled).map(read), Some(1));
     }
 }

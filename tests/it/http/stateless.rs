@@ -107,7 +107,7 @@ fn a_body_that_is_too_long_is_refused() {
     let response = server.modern("tools/list", long.clone(), &[]);
     assert_eq!(response.status, 413);
     let said = response.json()["error"]["message"].clone();
-    assert_eq!(said, "the message is longer than 1.0 KiB (server.request raises it)");
+    assert_eq!(said, "the message is larger than 1.0 KiB (to allow more, raise server.request)");
     // The same where no length is announced.
     let body = modern(json!(1), "tools/list", long).to_string();
     let head = format!(
@@ -202,7 +202,7 @@ fn the_end_waits_for_calls_within_the_grace_time() {
     let mut response = server.modern("tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}}), &[]);
     assert_eq!(response.next().unwrap()["method"], "notifications/progress");
     assert_eq!(server.end(), Some(0));
-    server.log.wait_for("requests were still running at the end and were stopped");
+    server.log.wait_for("stopped requests that were still running when the grace time ended");
 }
 
 #[test]

@@ -35,7 +35,8 @@ pub(super) async fn body(app: &App, body: axum::body::Body) -> Result<axum::body
     match read {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_long(&error) => {
-            let what = format!("the message is longer than {} (server.request raises it)", request.display().iec());
+            let what =
+                format!("the message is larger than {} (to allow more, raise server.request)", request.display().iec());
             let error = Error::new(INVALID_REQUEST, what);
             Err(reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &error))
         }

@@ -71,7 +71,7 @@ impl Gate {
         if let Some(caller) = self.tokens.get(&hash(token)) {
             return Ok(Arc::clone(caller));
         }
-        let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is not one of this server's"))?;
+        let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?;
         let Verified { subject, scopes, .. } = oauth.verify(token)?;
         let name = format!("oauth:{subject}");
         let client = self.share(&name, host);
@@ -129,7 +129,11 @@ impl Gate {
 fn bearer(headers: &HeaderMap) -> Result<&str, Denied> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, none) = (values.next().ok_or(Denied::Missing)?, values.next());
-    let text = value.to_str().ok().filter(|_| none.is_none()).ok_or(Denied::Invalid("it cannot be read"))?;
+    let text = value
+        .to_str()
+        .ok()
+        .filter(|_| none.is_none())
+        .ok_or(Denied::Invalid("the Authorization header is malformed"))?;
     match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
         _ => Err(Denied::Missing),

@@ -18,9 +18,9 @@ pub(super) enum Denied {
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("a bearer token is needed"),
-            Self::Invalid(why) => write!(f, "the token is not accepted: {why}"),
-            Self::Scope => f.write_str("the token opens too little"),
+            Self::Missing => f.write_str("a bearer token is required"),
+            Self::Invalid(why) => write!(f, "the token was rejected: {why}"),
+            Self::Scope => f.write_str("the token lacks a required scope"),
         }
     }
 }

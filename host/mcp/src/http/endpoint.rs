@@ -119,7 +119,7 @@ async fn stateless(
 /// A new session.
 async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -> Response {
     if !app.sessions.has_room() {
-        let error = Error::new(INVALID_REQUEST, "there are too many sessions; try again later").of(&request.id);
+        let error = Error::new(INVALID_REQUEST, "too many sessions are open; retry later").of(&request.id);
         let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
         response.headers_mut().insert(RETRY_AFTER, RETRY);
         return response;
@@ -197,9 +197,9 @@ fn session(
     }
     let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok());
     let id = id.ok_or_else(|| {
-        refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id that the answer to initialize had is missing")
+        refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing: send the value returned by initialize")
     })?;
-    let gone = || refused(StatusCode::NOT_FOUND, "there is no such session; send initialize again");
+    let gone = || refused(StatusCode::NOT_FOUND, "unknown session; send initialize again");
     app.sessions.get(id, &caller.name).ok_or_else(gone)
 }
 

@@ -40,15 +40,15 @@ impl Guard {
         let mut hosts = headers.get_all(HOST).iter();
         let (host, none) = (hosts.next(), hosts.next());
         let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
-            return Err("one Host header is needed".to_owned());
+            return Err("exactly one Host header is required".to_owned());
         };
         if !self.host(host) {
-            return Err(format!("the Host {host:?} is not served here; http.hosts allows it"));
+            return Err(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
             if !self.origin(origin) {
-                return Err(format!("the Origin {origin:?} may not call; http.origins allows it"));
+                return Err(format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins"));
             }
         }
         Ok(())

@@ -108,9 +108,11 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Re
     let (value, argument) = match (value, argument) {
         (None, None) => return Ok(()),
         (Some(_), None) => {
-            return Err(mismatch(&format!("{} is there, but its argument is not", title(&name))));
+            return Err(mismatch(&format!("{} is present, but its argument is missing from the body", title(&name))));
         }
-        (None, Some(_)) => return Err(mismatch(&format!("{} is missing, but its argument is there", title(&name)))),
+        (None, Some(_)) => {
+            return Err(mismatch(&format!("{} is missing, but its argument is present in the body", title(&name))));
+        }
         (Some(value), Some(argument)) => (decoded(&name, value)?, argument),
     };
     let same = match (argument, header.kind) {
@@ -134,9 +136,9 @@ fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error>
         (None, _) => Ok(None),
         (Some(value), None) => match value.to_str() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => Err(mismatch(&format!("{} has characters that a header must not have", title(name)))),
+            Err(_) => Err(mismatch(&format!("{} contains characters that are not allowed in a header", title(name)))),
         },
-        (Some(_), Some(_)) => Err(mismatch(&format!("{} is there more than once", title(name)))),
+        (Some(_), Some(_)) => Err(mismatch(&format!("{} is present more than once", title(name)))),
     }
 }
 
@@ -146,11 +148,11 @@ fn decoded(name: &str, value: &str) -> Result<String, Error> {
         return Ok(value.to_owned());
     };
     let text = BASE64.decode(inner).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.ok_or_else(|| mismatch(&format!("{} is not base64 of UTF-8", title(name))))
+    text.ok_or_else(|| mismatch(&format!("{} is not base64-encoded UTF-8", title(name))))
 }
 
 fn differs(name: &str, header: &str, body: &str) -> Error {
-    mismatch(&format!("{} is {header:?}, and the body says {body:?}", title(name)))
+    mismatch(&format!("{} is {header:?}, but the body has {body:?}", title(name)))
 }
 
 pub(super) fn mismatch(what: &str) -> Error {

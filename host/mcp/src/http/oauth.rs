@@ -103,14 +103,14 @@ impl Verifier {
     fn check(&self, token: &str) -> Result<Verified, Denied> {
         let header = decode_header(token).map_err(|_| Denied::Invalid("it is not a JWT"))?;
         if !ALGORITHMS.contains(&header.alg) {
-            return Err(Denied::Invalid("it is not signed by a public key"));
+            return Err(Denied::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
         }
-        let jwk = self.key(header.kid.as_deref()).ok_or(Denied::Invalid("its key is not known"))?;
+        let jwk = self.key(header.kid.as_deref()).ok_or(Denied::Invalid("its signing key is unknown"))?;
         let fits = |algorithm| Algorithm::try_from(algorithm).is_ok_and(|algorithm| algorithm == header.alg);
         if jwk.common.key_algorithm.is_some_and(|algorithm| !fits(algorithm)) {
-            return Err(Denied::Invalid("its key is for another algorithm"));
+            return Err(Denied::Invalid("its signing key is for another algorithm"));
         }
-        let decoding = DecodingKey::from_jwk(&jwk).map_err(|_| Denied::Invalid("its key cannot be used"))?;
+        let decoding = DecodingKey::from_jwk(&jwk).map_err(|_| Denied::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.set_audience(&[&self.options.audience]);
@@ -142,7 +142,7 @@ impl Verifier {
         keys.read = Instant::now();
         match read_keys(&self.options.jwks) {
             Ok(set) => keys.set = Arc::new(set),
-            Err(why) => tracing::warn!("{why}; the keys of before stay"),
+            Err(why) => tracing::warn!("{why}; keeping the previous keys"),
         }
         find(&keys.set)
     }
@@ -190,7 +190,7 @@ pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 fn read_keys(path: &Path) -> Result<JwkSet, String> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{name} cannot be read: {}", error.kind()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
     let set: JwkSet = serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
     if set.keys.is_empty() { Err(format!("{name} has no keys")) } else { Ok(set) }
 }
@@ -206,11 +206,11 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 fn denied(error: &ErrorKind) -> Denied {
     Denied::Invalid(match error {
         ErrorKind::ExpiredSignature => "it has expired",
-        ErrorKind::ImmatureSignature => "it does not hold yet",
-        ErrorKind::InvalidAudience => "it is for somebody else",
-        ErrorKind::InvalidIssuer => "its issuer is not trusted here",
-        ErrorKind::InvalidSignature => "its signature is wrong",
-        ErrorKind::MissingRequiredClaim(_) => "it does not say until when, for whom or by whom it is",
-        _ => "it does not hold",
+        ErrorKind::ImmatureSignature => "it is not valid yet",
+        ErrorKind::InvalidAudience => "it is for another audience",
+        ErrorKind::InvalidIssuer => "its issuer is not trusted",
+        ErrorKind::InvalidSignature => "its signature is invalid",
+        ErrorKind::MissingRequiredClaim(_) => "a required claim (exp, aud or iss) is missing",
+        _ => "it is invalid",
     })
 }

@@ -73,7 +73,7 @@ pub(super) async fn post(
 ) -> Response {
     let open = app.streams.open().get(&address.session).cloned();
     let Some(open) = open.filter(|open| open.session.caller().name == caller.name) else {
-        return (StatusCode::NOT_FOUND, "there is no such stream; open one at /sse").into_response();
+        return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
     let payload = match body(&app, request.into_body()).await {
         Ok(payload) => payload,

@@ -63,7 +63,7 @@ fn read_call(session: &Session, request: &Request<'_>, rules: Rules) -> Result<C
     let trace = traceparent.and_then(|parent| Trace::parse(&parent, tracestate, baggage)).or(rules.trace.clone());
     let cancel = session.life.ended.child_token();
     if !session.begin(&request.id, cancel.clone()) {
-        return Err(Error::new(INVALID_REQUEST, "a request with this id is in flight"));
+        return Err(Error::new(INVALID_REQUEST, "a request with this id is already in progress"));
     }
     let caller = session.caller();
     let place = caller.client.queue(&params.name);

@@ -19,7 +19,7 @@ pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
         Ok(cancelled) => {
             // An unknown id is a request that has ended meanwhile: ignored.
             if let Some(request) = session.finish(&cancelled.request_id) {
-                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "cancelled by the client");
+                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "request cancelled by the client");
                 request.cancel();
             }
         }

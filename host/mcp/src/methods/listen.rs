@@ -36,12 +36,12 @@ struct Filter {
 pub(crate) fn open(session: &Arc<Session>, request: &Request<'_>, rules: &Rules, reply: &Outbox) -> Result<(), Error> {
     let Params { notifications: filter } = read(request.params)?;
     if !session.has_room() {
-        return Err(Error::new(INVALID_REQUEST, "too many requests of this client are open"));
+        return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
     let known = session.host.listing();
     let cancelled = session.life.ended.child_token();
     if !session.begin(&request.id, cancelled.clone()) {
-        return Err(Error::new(INVALID_REQUEST, "a request with this id is in flight"));
+        return Err(Error::new(INVALID_REQUEST, "a request with this id is already in progress"));
     }
     let (told, reply, id, revision) = (Arc::clone(session), reply.clone(), request.id.clone(), rules.revision);
     session.spawn(async move {

@@ -131,14 +131,16 @@ impl Http {
     pub(super) fn check(&self) -> Result<(), String> {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
-            return Err(format!("http.tokens: the name {:?} is given twice", token.name));
+            return Err(format!("http.tokens: the name {:?} is used twice", token.name));
         }
         if self.anonymous && self.needs_token() {
-            return Err("http.anonymous is true, but there are tokens: take one of them away".to_owned());
+            return Err(
+                "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the other".to_owned()
+            );
         }
         match self.listen {
             Some(address) if !address.ip().is_loopback() && !self.anonymous && !self.needs_token() => Err(format!(
-                "others can reach {address}: give them tokens (http.tokens, http.oauth), or set http.anonymous = true"
+                "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
             )),
             _ => Ok(()),
         }
@@ -191,7 +193,7 @@ impl Visitor<'_> for Address {
     type Value = SocketAddr;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an address with its port such as \"127.0.0.1:8931\"")
+        f.write_str("an address with a port, such as \"127.0.0.1:8931\"")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SocketAddr, E> {
@@ -214,7 +216,9 @@ fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
     let hosts = list(deserializer)?;
     // A pattern would be taken for a name that nobody has.
     match hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
-        Some(host) => Err(D::Error::custom(format_args!("{host:?} is no host; one is \"tools.example.com\""))),
+        Some(host) => Err(D::Error::custom(format_args!(
+            "{host:?} is not a host name; expected one such as \"tools.example.com\""
+        ))),
         None => Ok(hosts),
     }
 }
@@ -229,9 +233,9 @@ fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
             && !text.contains(['*', '#'])
     };
     match origins.iter().find(|origin| !is_origin(origin)) {
-        Some(origin) => {
-            Err(D::Error::custom(format_args!("{origin:?} is no origin; one is \"https://app.example.com\"")))
-        }
+        Some(origin) => Err(D::Error::custom(format_args!(
+            "{origin:?} is not an origin; expected one such as \"https://app.example.com\""
+        ))),
         None => Ok(origins),
     }
 }
@@ -244,7 +248,8 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
     let text = String::deserialize(deserializer)?;
     let mut bytes = [0; 32];
-    let wrong = |_| D::Error::custom("expected 64 hexadecimal digits; `toolbay token NAME` makes them");
+    let wrong =
+        |_| D::Error::custom("expected 64 hexadecimal digits; `toolbay token NAME` generates a token and its hash");
     hex::decode_to_slice(text, &mut bytes).map_err(wrong)?;
     Ok(bytes)
 }
@@ -254,7 +259,7 @@ fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     if Url::parse(&text).is_ok_and(|url| url.has_host() && url.fragment().is_none()) {
         return Ok(text);
     }
-    Err(D::Error::custom(format_args!("{text:?} is not an address such as \"https://tools.example.com/mcp\"")))
+    Err(D::Error::custom(format_args!("{text:?} is not a URL such as \"https://tools.example.com/mcp\"")))
 }
 
 fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
@@ -265,7 +270,7 @@ fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
 /// A list, or one text with commas, as a variable has it.
 fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a list of texts, or one text with commas")]
+    #[serde(untagged, expecting = "expected a list of strings, or one string with commas")]
     enum List {
         Items(Vec<String>),
         Text(String),
