@@ -210,7 +210,7 @@ fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     let (kind, text) = server.failure("one.count", json!({}));
     assert_eq!(
         (kind.as_str(), text.as_str()),
-        ("busy", "The tool's plugin is busy with 1 calls (limits.concurrency raises it). Retry after 100 ms.")
+        ("busy", "The tool's plugin is busy with 1 calls (limits.concurrency raises it). Try again in 100 ms.")
     );
     assert_eq!(server.text("two.count", json!({})), "1");
     folder.open_gate();

@@ -15,7 +15,7 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
     let result = server.call("one", json!({}));
     let (kind, text) = failure(&result);
     assert_eq!(kind, "rate");
-    assert!(text.starts_with("More than 3 calls in 1h of this tool (rate_limit raises it). Retry after "), "{text}");
+    assert!(text.starts_with("More than 3 calls in 1h of this tool (rate_limit raises it). Try again in "), "{text}");
     let retry = result["_meta"]["dev.toolbay/retry-after-ms"].as_u64().unwrap();
     assert!((1..=1_200_000).contains(&retry), "a third of the hour: {retry} ms");
     assert_eq!(server.text("two", json!({})), "fine");
@@ -73,7 +73,7 @@ fn a_plugin_that_crashes_call_after_call_rests() {
     }
     let (kind, text) = server.failure("count", json!({}));
     assert_eq!(kind, "disabled");
-    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Retry after "), "{text}");
+    assert!(text.starts_with("The tool's plugin crashed call after call and rests. Try again in "), "{text}");
     assert_eq!(server.text("good", json!({})), "fine");
     // A new version begins anew.
     folder.put("bad.wasm", crate::support::hostile_version(7));

@@ -31,7 +31,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         assert_eq!(
             result,
             json!({
-                "content": [{"type": "text", "text": format!("{why} Retry after 250 ms.")}],
+                "content": [{"type": "text", "text": format!("{why} Try again in 250 ms.")}],
                 "isError": true,
                 "_meta": {"dev.toolbay/error": "busy", "dev.toolbay/retry-after-ms": 250}
             }),
