@@ -43,7 +43,8 @@ enum Command {
     Conformance,
     /// Demonstrate the main features against the real server, with measured times
     Demo,
-    /// Run a million calls while plugins misbehave and files change; check that no answer is lost and memory stays constant
+    /// Run a million calls while plugins misbehave and files change; check that no answer is lost and memory stays
+    /// constant
     #[command(disable_help_flag = true)]
     Soak(program::Args),
     /// Measure the performance of the real server

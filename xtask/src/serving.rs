@@ -14,8 +14,8 @@ pub(crate) fn compile(program: &Path, plugins: &Path, root: &Path) -> Result<()>
     command::output(&mut compile).map(drop)
 }
 
-/// Starts `program` on a folder, with every HTTP transport and the compile cache under `root`. Dropping the listener kills
-/// the server.
+/// Starts `program` on a folder, with every HTTP transport and the compile cache under `root`. Dropping the listener
+/// kills the server.
 pub(crate) fn start(program: &Path, plugins: &Path, root: &Path) -> Result<Listener> {
     let mut command = Command::new(program);
     command.args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"]).arg(plugins);

@@ -1,4 +1,4 @@
-//! Counts what became of calls since the start, for the log: a few atomics, no lock.
+//! Counts how calls ended since the server started, for the log: a few atomics, no lock.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolbay_model::ErrorKind;
 
-/// What became of calls since the start.
+/// Counts how calls ended since the server started.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     succeeded: AtomicU64,
@@ -14,7 +14,7 @@ pub(crate) struct Tally {
     crashes: AtomicU64,
 }
 
-/// A call that is not counted yet: it is when this is dropped, whatever ends it.
+/// A call that has not been counted yet. Dropping it counts the call.
 #[derive(Debug)]
 pub(crate) struct Uncounted {
     tally: Arc<Tally>,
@@ -23,7 +23,7 @@ pub(crate) struct Uncounted {
 }
 
 impl Tally {
-    /// A call of `tool` begins.
+    /// Starts to track a call of `tool`.
     pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> Uncounted {
         Uncounted { tally: Arc::clone(self), tool: tool.to_owned(), ended: false }
     }
@@ -41,7 +41,7 @@ impl Tally {
         self.of(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// Puts the counts into the log.
+    /// Logs the counts.
     pub(crate) fn log(&self) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (succeeded, crashes) = (read(&self.succeeded), read(&self.crashes));
@@ -63,7 +63,7 @@ impl Tally {
 }
 
 impl Uncounted {
-    /// The call ended: well, or for a reason of this kind.
+    /// Counts the call: as a success if `kind` is `None`, otherwise as a failure of that kind.
     pub(crate) fn end(&mut self, kind: Option<ErrorKind>) {
         self.ended = true;
         match kind {

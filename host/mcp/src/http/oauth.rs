@@ -16,7 +16,7 @@ use url::Url;
 use super::denied::{Denied, hash};
 use super::options::OAuth;
 
-/// Signatures that a key which everybody may know can check. A shared secret is none of them.
+/// The accepted signature algorithms: all use public keys, none a shared secret.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -29,13 +29,13 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// How often an unknown key has the file looked at again: tokens with made-up keys must not.
+/// Shortest interval of reading the key file again, so that tokens with invented keys do not cause a load.
 const REREAD: Duration = Duration::from_secs(10);
 
-/// Tokens that are remembered, so that a signature is checked once.
+/// Number of verified tokens to remember, so that each signature is verified once.
 const REMEMBERED: usize = 1024;
 
-/// Checks tokens.
+/// Verifies tokens.
 pub(super) struct Verifier {
     options: OAuth,
     keys: Mutex<Keys>,
@@ -47,26 +47,26 @@ struct Keys {
     read: Instant,
 }
 
-/// What a token that holds says.
+/// The content of a verified token.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
-    /// Whose it is.
+    /// The owner.
     pub subject: String,
-    /// What it opens.
+    /// The scopes.
     pub scopes: BTreeSet<String>,
     expires: u64,
 }
 
 #[derive(Deserialize)]
 struct Claims {
-    /// It is checked that it is there.
+    /// Required; the validation checks that it is present.
     exp: Option<u64>,
     iss: Option<String>,
     sub: Option<String>,
     client_id: Option<String>,
-    /// One text, with spaces.
+    /// Separated by spaces.
     scope: Option<String>,
-    /// What some servers have instead.
+    /// Used by some servers instead of `scope`.
     scp: Option<Value>,
 }
 
@@ -75,18 +75,18 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// They cannot be read.
+    /// The file cannot be read, is not a JWK set or has no keys.
     pub(super) fn new(options: OAuth) -> Result<Self, String> {
         let set = Arc::new(read_keys(&options.jwks)?);
         let keys = Mutex::new(Keys { set, read: Instant::now() });
         Ok(Self { options, keys, known: Mutex::default() })
     }
 
-    /// What the token says.
+    /// Verifies a token.
     ///
     /// # Errors
     ///
-    /// It does not hold, or opens too little.
+    /// The token is invalid or lacks a required scope.
     pub(super) fn verify(&self, token: &str) -> Result<Verified, Denied> {
         let key = hash(token);
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -122,12 +122,12 @@ impl Verifier {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
         let subject = claims.sub.or(claims.client_id).unwrap_or_else(|| "unnamed".to_owned());
-        // Two issuers may have the same name for different people.
+        // Two issuers may use the same name for different people.
         let subject = format!("{subject} of {}", claims.iss.unwrap_or_default());
         Ok(Verified { subject, scopes, expires: claims.exp.unwrap_or_default() })
     }
 
-    /// The key with this id; without one, the only key.
+    /// The key with this id; without an id, the only key.
     fn key(&self, id: Option<&str>) -> Option<Jwk> {
         let find = |set: &JwkSet| match id {
             Some(id) => set.find(id).cloned(),
@@ -138,7 +138,7 @@ impl Verifier {
         if found.is_some() || keys.read.elapsed() < REREAD {
             return found;
         }
-        // Keys change: somebody signs with one that came meanwhile.
+        // Keys rotate: the token may be signed with a new one.
         keys.read = Instant::now();
         match read_keys(&self.options.jwks) {
             Ok(set) => keys.set = Arc::new(set),
@@ -158,12 +158,12 @@ impl Verifier {
         }
     }
 
-    /// How it checks.
+    /// The options.
     pub(super) fn options(&self) -> &OAuth {
         &self.options
     }
 
-    /// Where the metadata of the resource is (RFC 9728, section 3.1): before the path of the resource.
+    /// URL of the resource's metadata (RFC 9728, section 3.1): the well-known path goes before the path of the resource.
     pub(super) fn metadata_url(&self) -> String {
         let resource = &self.options.resource;
         let Ok(mut url) = Url::parse(resource) else { return resource.clone() };
@@ -185,7 +185,7 @@ impl Verifier {
     }
 }
 
-/// Where the metadata is, before the path of the resource.
+/// The well-known path of the metadata; the path of the resource follows it.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 fn read_keys(path: &Path) -> Result<JwkSet, String> {

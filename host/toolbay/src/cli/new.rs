@@ -1,4 +1,4 @@
-//! `toolbay new`: creates a plugin project that is ready to build. Everything that it writes is embedded in the program.
+//! `toolbay new`: creates a plugin project that is ready to build. The program embeds everything that it writes.
 
 use std::fmt::Write as _;
 use std::fs;

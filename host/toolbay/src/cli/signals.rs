@@ -13,7 +13,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Starts to listen. `SIGHUP` is logged and ignored: the server outlives its terminal, and files are watched anyway.
+    /// Starts to listen. `SIGHUP` is logged and ignored: the server outlives its terminal and watches files anyway.
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = Self::default();
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
