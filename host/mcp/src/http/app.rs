@@ -1,4 +1,4 @@
-//! What every request needs.
+//! State that every request shares.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::Life;
 
-/// What every request needs.
+/// State that every request shares.
 pub(super) struct App {
     pub(super) host: Arc<dyn Host>,
     pub(super) options: Options,
@@ -23,11 +23,11 @@ pub(super) struct App {
     pub(super) guard: Guard,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
-    /// The life of the server: no session lives longer.
+    /// The life of the server; no session outlives it.
     pub(super) life: Life,
 }
 
-/// The body of a request, which may be as long as a line on standard input.
+/// Reads the body of a request, with the same size limit as a line over stdio.
 pub(super) async fn body(app: &App, body: axum::body::Body) -> Result<axum::body::Bytes, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);

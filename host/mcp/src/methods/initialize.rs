@@ -1,4 +1,4 @@
-//! `initialize`: the beginning of a session.
+//! `initialize`: starts a session.
 
 use std::sync::atomic::Ordering;
 
