@@ -1,7 +1,7 @@
 //! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
-//! A request passes the `guard` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates the
-//! session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
+//! A request passes the `guard` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates
+//! the session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
 //! which ends with it. `reply` turns the messages of a session into a response.
 
 mod app;

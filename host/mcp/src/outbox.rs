@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-/// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's queue.
+/// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's
+/// queue.
 const CAPACITY: usize = 256;
 
 /// One encoded message.

@@ -109,8 +109,8 @@ impl Session {
         *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = caller;
     }
 
-    /// Ends the session: waits for running requests for at most `grace`, or until `gone` is ready; then fails those that
-    /// are left, and finally drops them.
+    /// Ends the session: waits for running requests for at most `grace`, or until `gone` is ready; then fails those
+    /// that are left, and finally drops them.
     pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
         self.life.closing.cancel();
         self.tasks.close();

@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Duration, interval};
 
-/// Interval of checking whether standard output is still read: a guest whose result nobody awaits runs at most this much
-/// longer.
+/// Interval of checking whether standard output is still read: a guest whose result nobody awaits runs at most this
+/// much longer.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The stream of a client's messages.
@@ -59,8 +59,8 @@ mod unblocked {
 
     use super::{Reader, Writer};
 
-    /// Reopens pipes, so that the file description that other processes may share stays blocking. Sockets (used by Node.js)
-    /// cannot be reopened.
+    /// Reopens pipes, so that the file description that other processes may share stays blocking. Sockets (used by
+    /// Node.js) cannot be reopened.
     pub(super) fn reader() -> Option<Reader> {
         if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
             return Some(Box::pin(pipe));

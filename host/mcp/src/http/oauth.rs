@@ -163,7 +163,7 @@ impl Verifier {
         &self.options
     }
 
-    /// URL of the resource's metadata (RFC 9728, section 3.1): the well-known path goes before the path of the resource.
+    /// URL of the resource's metadata (RFC 9728, section 3.1): the well-known path precedes the path of the resource.
     pub(super) fn metadata_url(&self) -> String {
         let resource = &self.options.resource;
         let Ok(mut url) = Url::parse(resource) else { return resource.clone() };

@@ -106,8 +106,8 @@ impl Sessions {
 }
 
 impl HttpSession {
-    /// Notifies the client of changes through `outbox` while it reads. If it has several streams open, only the newest is
-    /// used.
+    /// Notifies the client of changes through `outbox` while it reads. If it has several streams open, only the newest
+    /// is used.
     pub(super) async fn stream(self: Arc<Self>, outbox: Outbox) {
         let mut mine = 0;
         self.streams.send_modify(|streams| {

@@ -73,8 +73,8 @@ fn read_call(session: &Session, request: &Request<'_>, rules: Rules) -> Result<C
 }
 
 impl Calling {
-    /// Runs the call; log messages and progress go to `reply`. Returns no response if the client cancelled the call. Also
-    /// returns the place in the client's queue.
+    /// Runs the call; log messages and progress go to `reply`. Returns no response if the client cancelled the call.
+    /// Also returns the place in the client's queue.
     pub(crate) async fn run(self, session: &Session, reply: &Outbox) -> (Option<Outgoing>, Option<Box<dyn Place>>) {
         let Self { id, rules, call, progress_token, place, cancel } = self;
         let mut retry_after = None;
