@@ -324,7 +324,7 @@ mod tests {
             said("hosts = [\"*\"]"),
             said(&token("ci", "secret")),
             said(&[token("ci", &hash), token("ci", &hash)].concat()),
-            said(oauth),
+            said(&oauth.replace("[]", "[\"https://b.example\"]")),
             said(&oauth.replace("\"tools\"", "\"https://a.example/mcp\"")),
             said(&format!("anonymous = true\n{}", token("ci", &hash))),
             said("listen = \"0.0.0.0:1\""),
