@@ -35,9 +35,9 @@ fn new_makes_a_project_and_says_how_to_build_it() {
     assert!(at.join("toolbay/wit/plugin.wit").exists() && at.join(".gitignore").exists());
     let again = toolbay(&folder, &["new", at.to_str().unwrap(), "--language", "go"]);
     assert_eq!(again.code, 1);
-    assert!(again.stderr.contains("my-weather is there already"), "{again}");
+    assert!(again.stderr.contains("my-weather already exists"), "{again}");
     let bad = toolbay(&folder, &["new", "My Weather", "--language", "go"]);
-    assert!(bad.stderr.contains("\"My Weather\" is no name for a plugin: use small letters"), "{bad}");
+    assert!(bad.stderr.contains("\"My Weather\" is not a valid plugin name: use lower-case words"), "{bad}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn dev_says_what_is_missing_and_what_failed() {
     )
     .unwrap();
     let failed = toolbay(&folder, &["dev", &at, "--once"]);
-    assert!(failed.code == 1 && failed.stderr.contains("`exit 3` failed; the version before it"), "{failed}");
+    assert!(failed.code == 1 && failed.stderr.contains("`exit 3` failed; the previous version"), "{failed}");
     let nothing = toolbay(&folder, &["dev", folder.beside("nowhere").to_str().unwrap(), "--once"]);
     assert!(nothing.stderr.contains("has no plugin.toml") && nothing.stderr.contains("toolbay new"), "{nothing}");
 }
@@ -79,7 +79,7 @@ fn check_of_a_project_says_what_is_missing_and_explains_what_was_built() {
     let at = project(&folder, "");
     let unbuilt = toolbay(&folder, &["check", &at]);
     assert_eq!(unbuilt.code, 1);
-    let said = "mine is not built yet; in its folder\n    echo set up\n    cp source made.wasm\n";
+    let said = "mine has not been built; run these in its folder:\n    echo set up\n    cp source made.wasm\n";
     assert!(unbuilt.stderr.contains(said), "{unbuilt}");
     std::fs::copy(format!("{at}/source"), format!("{at}/made.wasm")).unwrap();
     let built = toolbay(&folder, &["check", &at]);
@@ -109,7 +109,7 @@ fn dev_builds_again_after_a_change() {
     });
     let wait_for = |wanted: &str| while rx.recv_timeout(DEADLINE).unwrap() != wanted {};
     wait_for("first");
-    wait_for("Waiting for a change; Ctrl-C ends.");
+    wait_for("Waiting for changes. Press Ctrl-C to stop.");
     std::fs::write(format!("{at}/source"), Tiny::new(&["hello"]).answer("second").build()).unwrap();
     wait_for("second");
     child.kill().unwrap();
@@ -127,13 +127,13 @@ fn check_explains_each_form() {
     let sdk = check("sdk.wasm", hostile());
     assert_eq!(sdk.code, 0, "{sdk}");
     assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools\n"), "{sdk}");
-    assert!(sdk.stdout.contains("files; none, unless [[permissions.mounts]] gives folders"), "{sdk}");
+    assert!(sdk.stdout.contains("files (only in folders listed in [[permissions.mounts]])"), "{sdk}");
     let wit = "package a:b; world w { export add: func(a: u8, b: u8) -> u16; }";
     let add = r#"(func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))"#;
     let plain = check("plain.wasm", component(wit, add));
     assert!(plain.stdout.contains("    a component; it exports plain functions; each is a tool\n"), "{plain}");
     assert!(plain.stdout.contains("    made with ") && plain.stdout.contains("wit-component"), "{plain}");
-    assert!(plain.stdout.contains("It can use:\n    nothing but its own memory\n"), "{plain}");
+    assert!(plain.stdout.contains("Imports:\n    none (it can use only its own memory)\n"), "{plain}");
     assert!(
         plain.stdout.contains("        add: func(a: u8, b: u8) -> u16\n        input   {\"type\":\"object\""),
         "{plain}"
@@ -142,10 +142,10 @@ fn check_explains_each_form() {
     let module = check("module.wasm", Tiny::new(&["hello"]).module());
     assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin/tools"), "{module}");
     let bad = check("bad.wasm", b"hello, world".to_vec());
-    assert!(bad.code == 1 && bad.stderr.contains("cannot be a plugin: not a WebAssembly file"), "{bad}");
+    assert!(bad.code == 1 && bad.stderr.contains("is not a valid plugin: not a WebAssembly file"), "{bad}");
     std::fs::remove_dir(folder.plugins()).unwrap();
     let alone = check("alone.wasm", Tiny::new(&["hello"]).build());
     assert_eq!(alone.code, 0, "no plugin folder is needed: {alone}");
     let gone = toolbay(&folder, &["check", "gone.wasm"]);
-    assert!(gone.code == 1 && gone.stderr.contains("there is no file gone.wasm"), "{gone}");
+    assert!(gone.code == 1 && gone.stderr.contains("gone.wasm does not exist"), "{gone}");
 }

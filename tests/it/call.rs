@@ -229,11 +229,11 @@ fn the_log_ends_with_what_became_of_the_calls() {
     server.error("tools/call", json!({"name": "nothing"}));
     server.call("echo", json!({"text": 7}));
     server.end();
-    let line = server.log.wait_for(" ended ");
-    let (_, counts) = line.split_once(" ended ").unwrap();
+    let line = server.log.wait_for(" shut down ");
+    let (_, counts) = line.split_once(" shut down ").unwrap();
     assert_eq!(
         counts.trim_end(),
-        "calls=8 fine=2 failed=6 kinds=\"unknown-tool 1, invalid-arguments 1, failed 1, fuel 1, trap 2\" cancelled=0 \
+        "calls=8 succeeded=2 failed=6 kinds=\"unknown-tool 1, invalid-arguments 1, failed 1, fuel 1, trap 2\" cancelled=0 \
          crashes=0"
     );
 }

@@ -158,7 +158,7 @@ fn list_shows_plugins_tools_and_grants() {
 #[test]
 fn list_of_an_empty_folder_says_what_to_do() {
     let outcome = toolbay(&Folder::new(), &["list"]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "No plugins in plugins: copy a .wasm file there.\n"));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "no plugins in plugins; copy a .wasm file into it\n"));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn serve_takes_its_folder_from_a_flag_and_logs_to_standard_error_alone() {
     let command = Toolbay::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
     let mut server = Server::run(command).initialized("2025-11-25");
     server.wait_until_listed(&["a"]);
-    server.log.wait_for("serving on standard input and output");
+    server.log.wait_for("serving over standard input and output");
     server.end();
     // A level alone is about the server: what the libraries do in it would be hundreds of lines.
     let log = server.log.text();

@@ -126,7 +126,7 @@ fn a_rest_is_the_plugins_alone_and_ends_with_its_file() {
     for _ in 0..2 {
         assert_eq!(server.failure("bad", json!({})).0, "trap");
     }
-    server.log.wait_for("crashed call after call and rests for 1h");
+    server.log.wait_for("disabled for 1h after 2 crashes in a row");
     let (kind, text) = server.failure("bad", json!({}));
     assert_eq!(kind, "disabled");
     assert!(

@@ -213,7 +213,7 @@ fn a_command_that_fills_the_store_fails_when_it_cannot() {
     exit code 1
     --- standard output
     --- standard error
-    toolbay: a: compiled, but not kept: is the disk full, or compile.store_size too small?
+    toolbay: a: compiled, but not in the compile cache: check free disk space and compile.store_size
 
     store = "store"
     exit code 0

@@ -174,7 +174,7 @@ fn an_id_that_is_in_flight_is_not_given_twice() {
     let again = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "count"}});
     server.send(again.to_string());
     let answer = server.answer(id);
-    assert_eq!(answer["error"], json!({"code": -32600, "message": "a request with this id is in flight"}));
+    assert_eq!(answer["error"], json!({"code": -32600, "message": "a request with this id is already in progress"}));
     folder.open_gate();
     assert_eq!(server.finish(id)["content"][0]["text"], "build-marker-0001 ");
     // Now it is free again.
@@ -219,7 +219,7 @@ fn a_call_that_never_ends_does_not_hold_up_the_end() {
     let (said, code) = server.end();
     assert!(said.iter().all(|message| message.get("id").is_none()), "{said:?}");
     assert_eq!(code, Some(0));
-    server.log.wait_for("calls were still running at the end of the session and were stopped");
+    server.log.wait_for("stopped calls that were still running when the grace time ended");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the real server on a new folder, and a client that sees it do what it promises.
+//! `cargo xtask demo`: starts the real server on a new folder and demonstrates its main features with a client.
 
 mod attach;
 mod narrator;
@@ -16,18 +16,18 @@ use toolbay_testkit::{Client, Folder, Program, terminal};
 use crate::progress::Shown;
 use crate::toolchain;
 
-/// Lines of the server's log that are shown when a step fails.
+/// Lines of the server's log to print when a step fails.
 const TAIL: usize = 20;
 
-/// How long the server may take to end once its input has.
+/// How long the server may take to exit after its input ends.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-/// What somebody who waits for the first build should know.
+/// A remark for the first build, which is slow.
 const FIRST: &str = "The first build compiles Wasmtime, which takes most of the time.";
 
-/// Builds what it needs, tells the story, and says how to go on.
+/// Builds the server and the plugins, runs the demo, and prints how to connect clients.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    println!("{}", terminal::dim("Building the server and the sample plugins. The first time takes some minutes."));
+    println!("{}", terminal::dim("Building the server and the sample plugins. The first time takes a few minutes."));
     let built = build(workspace)?;
     let folder = Folder::make(&Program::new(&built.server), "toolbay-demo-")?;
     let stage = story::Stage::set(&built, &folder)?;
@@ -36,7 +36,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         for line in client.log().tail(TAIL).lines() {
             eprintln!("    {line}");
         }
-        return Err(error.context("the demo did not go as it should"));
+        return Err(error.context("the demo failed"));
     }
     client.say_goodbye(GOODBYE)?;
     println!("\n{}", terminal::bold("All of it happened just now, on this machine."));
@@ -44,7 +44,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Builds what the story needs and nothing else, and shows how far that is.
+/// Builds only what the demo needs, and shows the progress.
 fn build(workspace: &Workspace) -> Result<Built> {
     toolchain::ensure_target(workspace)?;
     let part = |what, remark, work: &dyn Fn(&mut Builder<'_>) -> Result<PathBuf>| {

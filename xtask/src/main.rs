@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
-/// Builds, tests and shows Toolbay. Every command sets up what it needs by itself.
+/// Builds, tests and demonstrates Toolbay. Each command installs what it needs
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Cli {
@@ -40,15 +40,16 @@ enum Command {
     Languages(languages::Options),
     /// Run the official conformance suite against the real server
     Conformance,
-    /// Watch the real server do what it promises, with measured times
+    /// Demonstrate the main features against the real server, with measured times
     Demo,
-    /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows
+    /// Run a million calls while plugins misbehave and files change; check that no answer is lost and memory stays
+    /// constant
     #[command(disable_help_flag = true)]
     Soak(program::Args),
-    /// Measure the real server from outside
+    /// Measure the performance of the real server
     #[command(disable_help_flag = true)]
     Bench(program::Args),
-    /// Feed the host what strangers might send, under a sanitizer (see fuzz/README.md)
+    /// Fuzz the host under a sanitizer (see fuzz/README.md)
     Fuzz(fuzz::Options),
 }
 

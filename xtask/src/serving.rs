@@ -1,4 +1,4 @@
-//! The real server, listening, for clients of other people's.
+//! Starts the real server over HTTP, for third-party clients.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,15 +7,15 @@ use anyhow::Result;
 use toolbay_testkit::Listener;
 use toolbay_testkit::command;
 
-/// Compiles the plugins of a folder into what servers of this `root` keep, so that none waits for it.
+/// Compiles the plugins of a folder into the compile cache under `root`, so that servers start faster.
 pub(crate) fn compile(program: &Path, plugins: &Path, root: &Path) -> Result<()> {
     let mut compile = Command::new(program);
     compile.args(["compile", "--plugins"]).arg(plugins).env("XDG_CACHE_HOME", root.join("cache"));
     command::output(&mut compile).map(drop)
 }
 
-/// Starts `program` on a folder, with every transport; what it compiles is kept under `root`. It is killed when it is
-/// dropped.
+/// Starts `program` on a folder, with every HTTP transport and the compile cache under `root`. Dropping the listener
+/// kills the server.
 pub(crate) fn start(program: &Path, plugins: &Path, root: &Path) -> Result<Listener> {
     let mut command = Command::new(program);
     command.args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"]).arg(plugins);

@@ -1,4 +1,4 @@
-//! Who calls, and which tools they may see and call.
+//! The identity of a caller, and the tools that it may list and call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Client;
 
-/// A client as the host knows it: a name for the log, what it may use, and its share of the server.
+/// The identity behind a request: its name, its rights and its share of the server's capacity.
 #[derive(Clone)]
 pub struct Caller {
-    /// Such as `stdio`, or the name of a token. Never a secret.
+    /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada` or `ip:192.0.2.7`. Never a secret.
     pub name: String,
-    /// The tools it may see and call.
+    /// The tools that the caller may list and call.
     pub rights: Rights,
-    /// Its share of the server.
+    /// Its queue, concurrency and rate limit.
     pub client: Arc<dyn Client>,
 }
 
-/// The tools that a caller may see and call.
+/// The tools that a caller may list and call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rights {
     /// Every tool.
     #[default]
     All,
-    /// Those that fit one of these.
+    /// Tools that match at least one pattern.
     Only(Vec<Pattern>),
 }
 
-/// Tools by their name: `convert_time`, or `acme.*` for every name that begins so.
+/// A tool name such as `convert_time`, or a prefix of names followed by `*`, such as `acme.*`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
@@ -37,12 +37,12 @@ pub struct Pattern {
 }
 
 impl Caller {
-    /// The only client of a process: it may use everything.
+    /// The caller of a stdio session, which may use every tool.
     pub fn local(client: Arc<dyn Client>) -> Self {
         Self { name: "stdio".to_owned(), rights: Rights::All, client }
     }
 
-    /// Whether it may see and call the tool with this name.
+    /// Whether the caller may list and call the tool `tool`.
     pub fn may_use(&self, tool: &str) -> bool {
         match &self.rights {
             Rights::All => true,
@@ -52,7 +52,7 @@ impl Caller {
 }
 
 impl Pattern {
-    /// Whether a tool's name fits.
+    /// Whether `tool` matches the pattern.
     pub fn fits(&self, tool: &str) -> bool {
         if self.exact { tool == self.beginning } else { tool.starts_with(&self.beginning) }
     }
@@ -67,7 +67,7 @@ impl TryFrom<String> for Pattern {
             None => (text.as_str(), true),
         };
         if beginning.contains('*') || text.is_empty() {
-            return Err(format!("{text:?} is not a tool's name, nor the beginning of one and a `*`"));
+            return Err(format!("{text:?} is not a tool name or a prefix followed by `*`"));
         }
         Ok(Self { beginning: beginning.to_owned(), exact })
     }

@@ -1,4 +1,4 @@
-//! Changes of the list of tools, told to a client with a session.
+//! Notifies a client with a session of changes of the tool list.
 
 use std::sync::atomic::Ordering;
 
@@ -8,11 +8,11 @@ use crate::jsonrpc;
 use crate::outbox::{Outbox, Outgoing};
 use crate::session::Session;
 
-/// The notification.
+/// Method of the notification.
 pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
-/// Tells the client about changes, until the session or the client is gone. A burst is one change already; while a slow
-/// client reads, later ones join.
+/// Notifies the client of changes until the session ends or the client disconnects. Changes that happen while a slow
+/// client reads are combined into one notification.
 pub(crate) async fn tell(session: &Session, outbox: &Outbox) {
     let mut told = session.known_listing.load(Ordering::SeqCst);
     loop {
@@ -25,7 +25,7 @@ pub(crate) async fn tell(session: &Session, outbox: &Outbox) {
             Some(listing) => listing,
             None => return,
         };
-        // It may have listed meanwhile, for the first time.
+        // The client may have listed the tools in the meantime, for the first time.
         if told > session.known_listing.fetch_max(told, Ordering::SeqCst) {
             let message = jsonrpc::notification(LIST_CHANGED, None::<&Value>);
             outbox.send(Outgoing::notification(message)).await;

@@ -1,4 +1,4 @@
-//! The cursor of `tools/list`: "after this name", so that a reload between two pages neither fails nor skips.
+//! The cursor of `tools/list`: it contains the last name of a page, so that a reload between two pages skips no tool.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -10,11 +10,11 @@ pub(crate) fn encode(name: &str) -> String {
     BASE64.encode(name)
 }
 
-/// The name that a cursor stands for.
+/// The name in a cursor.
 ///
 /// # Errors
 ///
-/// It is none of ours: [`INVALID_PARAMS`].
+/// [`INVALID_PARAMS`] if the server did not issue the cursor.
 pub(crate) fn decode(cursor: &str) -> Result<String, Error> {
     let name = BASE64.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     name.ok_or_else(|| Error::new(INVALID_PARAMS, "Invalid cursor"))

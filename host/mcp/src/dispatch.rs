@@ -1,4 +1,4 @@
-//! Takes messages in, and has each method answer its requests.
+//! Receives messages and dispatches requests to their methods.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::revision::Revision;
 use crate::rules::{Rules, unattached};
 use crate::session::Session;
 
-/// Messages in one batch. Clients that batch send a handful.
+/// Largest number of messages in a batch.
 const BATCH: usize = 100;
 
-/// Takes in what one line or body holds, and answers to `reply`. Returns when the next may be read: calls go on in the
-/// background.
+/// Handles the content of one line or body; responses go to `reply`. Returns when the next message may be read: calls
+/// continue in the background.
 pub(crate) async fn receive(session: &Arc<Session>, incoming: Result<Incoming<'_>, Error>, reply: &Outbox) {
     match incoming {
         Ok(Incoming::Single(message)) => single(session, message, reply).await,
@@ -35,11 +35,11 @@ async fn single(session: &Arc<Session>, message: Message<'_>, reply: &Outbox) {
             request(session, asked, rules, reply).await;
         }
         Message::Notification { method, params } => notification(session, &method, params, reply),
-        Message::Response => tracing::debug!("ignored an answer to a request that was never made"),
+        Message::Response => tracing::debug!("ignored a response to a request that was never sent"),
     }
 }
 
-/// Takes in a request that is answered by these rules.
+/// Handles a request under these rules.
 pub(crate) async fn request(
     session: &Arc<Session>,
     request: Request<'_>,
@@ -61,7 +61,7 @@ pub(crate) async fn request(
             }
         }
         (Method::ListTools, Some(rules)) if !session.host.is_complete() => {
-            // It waits for the plugins that were there at start, and nothing else waits with it.
+            // Waits for plugins that are still loading at startup, without delaying other requests.
             let (session, reply, id) = (Arc::clone(session), reply.clone(), request.id);
             let params = request.params.map(ToOwned::to_owned);
             let listing = Arc::clone(&session);
@@ -74,7 +74,7 @@ pub(crate) async fn request(
     }
 }
 
-/// The method that a request asks for, if it may be asked for now.
+/// The method of a request, if it is available under `rules`.
 fn method(request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error> {
     let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method));
     let method = Method::parse(&request.method).ok_or_else(unknown)?;
@@ -86,7 +86,7 @@ fn method(request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error>
     }
 }
 
-/// The answer to a request that is answered at once.
+/// The response to a request that is answered at once.
 async fn answer(session: &Session, request: &Request<'_>, method: Method, rules: Option<Rules>) -> Outgoing {
     let revision = rules.as_ref().map(|rules| rules.revision);
     let answered: Answered = match (method, rules) {
@@ -95,7 +95,7 @@ async fn answer(session: &Session, request: &Request<'_>, method: Method, rules:
         (Method::SetLevel, _) => set_level::answer(session, request.params),
         (Method::Discover, _) => discover::answer(session),
         (Method::ListTools, Some(rules)) => list_tools::answer(session, request.params, rules.revision).await,
-        // These have no answer at once; `request` has them answered.
+        // Handled by `request`.
         (Method::ListTools | Method::CallTool | Method::Listen, _) => Err(unattached()),
     };
     match answered {
@@ -104,17 +104,17 @@ async fn answer(session: &Session, request: &Request<'_>, method: Method, rules:
     }
 }
 
-/// A batch: every answer in one array; notifications have none.
+/// Handles a batch: all responses form one array; notifications have none.
 async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>, reply: &Outbox) {
     let revision = session.negotiated.borrow().revision;
     if !revision.is_some_and(|revision| revision.features().batches) {
         let with_batches = Revision::ALL.into_iter().filter(|revision| revision.features().batches);
         let dates: Vec<&str> = with_batches.map(Revision::as_str).collect();
-        let what = format!("batches belong to revision {} alone", dates.join(", "));
+        let what = format!("batches are supported only in revision {}", dates.join(", "));
         return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
     }
     if messages.len() > BATCH {
-        let what = format!("a batch has at most {BATCH} messages, not {}", messages.len());
+        let what = format!("a batch can have at most {BATCH} messages, not {}", messages.len());
         return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
     }
     let mut answers = Vec::new();
@@ -144,7 +144,7 @@ async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>
     });
 }
 
-/// What becomes of a request in a batch.
+/// A request of a batch: answered already, or a call to run.
 enum InBatch {
     Answer(Outgoing),
     Call(Calling),
@@ -162,7 +162,7 @@ async fn in_batch(session: &Arc<Session>, request: &Request<'_>) -> Result<InBat
 fn start(session: &Arc<Session>, calling: Calling, reply: &Outbox) {
     let (calls, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
-        // The place in the client's queue stays taken until the answer is on its way.
+        // The place in the client's queue is held until the response is queued.
         let (answer, _place) = calling.run(&calls, &reply).await;
         if let Some(answer) = answer {
             reply.send(answer).await;
@@ -174,6 +174,6 @@ fn notification(session: &Arc<Session>, method: &str, params: Option<&serde_json
     match method {
         "notifications/initialized" => initialized::receive(session, reply),
         "notifications/cancelled" => cancelled::receive(session, params),
-        _ => tracing::debug!(method, "ignored a notification"),
+        _ => tracing::debug!(method, "ignored an unknown notification"),
     }
 }

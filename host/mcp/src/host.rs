@@ -1,4 +1,4 @@
-//! What the protocol asks of the host behind it: a list of tools, changes of it, and calls.
+//! The host that the protocol serves: a list of tools, its changes, and calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,57 +10,57 @@ use toolbay_model::{Answer, Observer, Rejection, Tool, Trace};
 
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {
-    /// How the protocol is to be served.
+    /// The options of the protocol.
     fn options(&self) -> &Options;
 
-    /// Counts the changes of what `tools/list` returns.
+    /// Number of the tool list; increases when the result of `tools/list` changes.
     fn listing(&self) -> u64;
 
-    /// Waits until [`Host::listing`] is greater than `listing`, and returns it; `None` when it will not change any more.
+    /// Waits until [`Host::listing`] is greater than `listing`, and returns it; `None` if it cannot change any more.
     fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 
-    /// Whether every plugin that was there at start has been tried.
+    /// Whether every plugin that existed at startup has been loaded or refused.
     fn is_complete(&self) -> bool;
 
-    /// Waits for [`Host::is_complete`], within the time that the host's configuration allows.
+    /// Waits until [`Host::is_complete`], for at most the time that the host's configuration allows.
     fn complete(&self) -> BoxFuture<'_, ()>;
 
-    /// Up to `limit` tools whose names come after `after` and are `visible`, by name.
+    /// At most `limit` tools in the order of their names: those after `after` that are `visible`.
     fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page;
 
-    /// The tool of this name.
+    /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
     /// A new client's share of the host: its own rate limit and its own queue.
     fn client(&self) -> Arc<dyn Client>;
 
-    /// Runs work that makes calls where the host makes them.
+    /// Spawns a future that makes calls on the runtime on which the host runs them.
     fn spawn(&self, work: BoxFuture<'static, ()>);
 }
 
-/// How the protocol is served, whatever the transport.
+/// Options of the protocol that do not depend on the transport.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Tools in one page of `tools/list`.
+    /// Tools per page of `tools/list`, at least 1.
     pub page_size: usize,
-    /// Whether results carry `_meta["dev.toolbay/usage"]`.
+    /// Whether results include `_meta["dev.toolbay/usage"]`.
     pub usage: bool,
-    /// The longest message, in bytes.
+    /// Largest message in bytes: a line over stdio, a body over HTTP.
     pub request: ByteSize,
-    /// How long calls may go on after the server began to end.
+    /// How long running calls may continue after the client disconnects or the server is told to stop.
     pub grace: Duration,
-    /// What the server tells every client about itself (`instructions`); empty says nothing.
+    /// Text that every client receives as `instructions`. Empty sends none.
     pub instructions: String,
 }
 
 /// A page of the list of tools.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The tools, by name.
+    /// The tools, in the order of their names.
     pub tools: Vec<Arc<Tool>>,
-    /// Whether there are more after them.
+    /// Whether there are further tools after these.
     pub more: bool,
-    /// What [`Host::listing`] was when the page was taken.
+    /// [`Host::listing`] at the time of the page.
     pub listing: u64,
 }
 
@@ -70,29 +70,29 @@ pub trait Client: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The client calls too often, or its queue is full. The host has counted that.
+    /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
     fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection>;
 }
 
-/// A place in a client's queue. Dropped before the call ended, it is a call that was cancelled.
+/// A place in a client's queue. Dropping it before the call ends cancels the call.
 pub trait Place: Send {
-    /// Makes the call, once its turn has come. To cancel it, drop the future.
+    /// Makes the call as soon as it is admitted. Dropping the future cancels the call.
     ///
-    /// The future must run where [`Host::spawn`] runs work. The place stays taken until it is dropped.
+    /// The future must run on the runtime of [`Host::spawn`]. The place is held until it is dropped.
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer>;
 }
 
-/// A call as it came from a client.
+/// A call as received from a client.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The tool's name, with its prefix.
+    /// The tool's name, including its prefix.
     pub tool: String,
-    /// Whether the caller may use a tool of this name. One that it may not use does not exist for it.
+    /// Whether the caller may use a tool with this name. If not, the tool is reported as unknown.
     pub permitted: bool,
-    /// The arguments, not yet checked.
+    /// The arguments, not yet validated.
     pub arguments: Map<String, Value>,
     /// The capabilities that the client declared.
     pub capabilities: Map<String, Value>,
-    /// Where the call belongs in a trace.
+    /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<Trace>,
 }

@@ -1,9 +1,8 @@
-//! MCP over HTTP: one endpoint for both eras, and what belongs around it.
+//! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
-//! A request passes the `guard` (Host and Origin), then the `auth` gate, then
-//! the `endpoint`, which finds or makes the session that answers it. Sessions
-//! that `initialize` began are in `sessions`; a stateless request has one for
-//! itself that ends with it. `reply` turns what a session says into a response.
+//! A request passes the `guard` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates
+//! the session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
+//! which ends with it. `reply` turns the messages of a session into a response.
 
 mod app;
 mod auth;
@@ -48,21 +47,21 @@ use self::streams::Streams;
 use crate::host::Host;
 use crate::session::Life;
 
-/// Where MCP is served.
+/// Path of the endpoint.
 pub const PATH: &str = "/mcp";
 
-/// Serves clients on `listener` until `stop`, and then for the grace time at the most.
+/// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`.
 ///
 /// # Errors
 ///
-/// What the configuration names cannot be read, or the listener has no address.
+/// A file that the configuration names cannot be read, or the listener has no address.
 pub async fn serve(
     host: Arc<dyn Host>,
     options: Options,
     listener: TcpListener,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let address = listener.local_addr().context("failed to read the address that is listened on")?;
+    let address = listener.local_addr().context("failed to read the listener's address")?;
     let life = Life { closing: stop.clone(), ..Life::default() };
     let app = Arc::new(App {
         gate: Gate::new(&options, &*host).map_err(anyhow::Error::msg)?,
@@ -101,13 +100,13 @@ fn router(app: &Arc<App>) -> Router {
         .layer(cors)
         .layer(from_fn_with_state(Arc::clone(app), guard));
     Router::new()
-        // Probes come by address; these say nothing that a page must not see.
+        // Probes use the address as `Host`; these responses contain nothing that a page must not see.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .merge(guarded)
         .fallback(nothing_here)
         .layer(CatchPanicLayer::new())
-        // Not the whole address: what is after its path may be a secret.
+        // Not the whole URL: its query may contain a secret.
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
             tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
         }))
@@ -115,18 +114,18 @@ fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app))
 }
 
-/// Lets nobody through whom a web page sent here.
+/// Rejects requests that a foreign web page could have made.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match app.guard.check(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => {
-            tracing::warn!("refused a request: {why}");
+            tracing::warn!("request rejected: {why}");
             (StatusCode::FORBIDDEN, why).into_response()
         }
     }
 }
 
-/// Lets callers through who may call, and notes who it is.
+/// Authenticates the caller and attaches it to the request.
 async fn admit(
     State(app): State<Arc<App>>,
     Extension(PeerAddress(peer)): Extension<PeerAddress>,
@@ -145,7 +144,7 @@ async fn admit(
     }
 }
 
-/// Whether the plugins that were there at start are loaded, and the end has not begun.
+/// Ready when the plugins that existed at startup are loaded or refused, until shutdown begins.
 async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
@@ -156,12 +155,12 @@ async fn ready(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     }
 }
 
-/// The answer to a request for a path that is not served.
+/// The response for unknown paths.
 async fn nothing_here() -> (StatusCode, String) {
     (StatusCode::NOT_FOUND, format!("nothing is served here; MCP is served at {PATH}\n"))
 }
 
-/// Which authorization servers tokens come from.
+/// Metadata of the protected resource (RFC 9728).
 async fn metadata(State(app): State<Arc<App>>) -> Response {
     match app.gate.oauth() {
         Some(oauth) => ([(CONTENT_TYPE, JSON)], oauth.metadata().to_string()).into_response(),
@@ -169,11 +168,11 @@ async fn metadata(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// Binds the address.
+/// Binds `address`.
 ///
 /// # Errors
 ///
-/// It is in use, or not one of this machine.
+/// The address is in use or does not belong to this machine.
 pub async fn bind(address: std::net::SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await
 }

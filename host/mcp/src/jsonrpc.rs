@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0: bytes to messages and answers to bytes. Knows nothing of MCP.
+//! JSON-RPC 2.0: decodes messages and encodes responses. Independent of MCP.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub enum Id {
 }
 
 impl Id {
-    /// Reads an id. An integer of more than 64 bits is none: it would come back as another number.
+    /// Parses an id. An integer of more than 64 bits is rejected, because it could not be returned unchanged.
     fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         if text.starts_with('"') {
@@ -46,12 +46,12 @@ impl From<Id> for Value {
     }
 }
 
-/// What one line or one body holds.
+/// The content of one line or body.
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// One message.
     Single(Message<'a>),
-    /// An array of them.
+    /// A batch: an array of messages.
     Batch(Vec<Result<Message<'a>, Error>>),
 }
 
@@ -64,7 +64,7 @@ impl Incoming<'_> {
         }
     }
 
-    /// Whether anything of it expects an answer, if only that it is wrong.
+    /// Whether it contains anything to respond to: a request or an invalid message.
     pub fn asks(&self) -> bool {
         match self {
             Self::Single(message) => matches!(message, Message::Request(_)),
@@ -76,52 +76,52 @@ impl Incoming<'_> {
 /// One message.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Expects an answer.
+    /// Expects a response.
     Request(Request<'a>),
-    /// Expects none.
+    /// Expects no response.
     Notification {
-        /// What happened.
+        /// The method's name.
         method: Cow<'a, str>,
-        /// The parameters, not yet read.
+        /// The parameters, not yet parsed.
         params: Option<&'a RawValue>,
     },
-    /// An answer to a request of ours. We make none, so it is ignored.
+    /// A response. The server sends no requests, so it is ignored.
     Response,
 }
 
-/// A message that expects an answer.
+/// A message that expects a response.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// What the answer is marked with.
+    /// The id, which the response repeats.
     pub id: Id,
-    /// What is asked.
+    /// The method's name.
     pub method: Cow<'a, str>,
-    /// The parameters, not yet read.
+    /// The parameters, not yet parsed.
     pub params: Option<&'a RawValue>,
 }
 
-/// An error object, with the id of the request if there was one.
+/// An error object, with the id of the request if it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// The request's id.
     pub id: Option<Id>,
     /// One of the codes of this module.
     pub code: i32,
-    /// For people and models.
+    /// A message for people and models.
     pub message: String,
-    /// For programs.
+    /// Structured details for programs.
     pub data: Option<Box<Value>>,
 }
 
-/// The text is not JSON.
+/// The message is not valid JSON.
 pub const PARSE_ERROR: i32 = -32700;
-/// The JSON is not a request.
+/// The JSON is not a valid request.
 pub const INVALID_REQUEST: i32 = -32600;
-/// There is no such method.
+/// The method is unknown.
 pub const METHOD_NOT_FOUND: i32 = -32601;
-/// The parameters do not fit the method.
+/// The parameters are invalid for the method.
 pub const INVALID_PARAMS: i32 = -32602;
-/// A fault of ours.
+/// An error in the server.
 pub const INTERNAL_ERROR: i32 = -32603;
 
 impl Error {
@@ -130,13 +130,13 @@ impl Error {
         Self { id: None, code, message: message.into(), data: None }
     }
 
-    /// The same, of the request with this id.
+    /// The same error with the id of its request.
     pub fn of(self, id: &Id) -> Self {
         Self { id: Some(id.clone()), ..self }
     }
 }
 
-/// Members of a message; unknown ones are ignored, doubled ones refused.
+/// Members of a message; unknown ones are ignored, duplicates rejected.
 #[derive(Deserialize)]
 struct Members<'a> {
     #[serde(borrow)]
@@ -153,7 +153,7 @@ struct Members<'a> {
     error: bool,
 }
 
-/// `null` is a value here: `"id": null` is a mistake to tell from no id.
+/// Distinguishes `"id": null`, which is a mistake, from an absent id.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -162,15 +162,15 @@ fn present_ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
-/// Reads one line or one body.
+/// Decodes one line or body.
 ///
 /// # Errors
 ///
 /// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
 pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
     let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not JSON: {error}")))?;
+        .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}")))?;
     if raw.get().starts_with('[') {
         let items: Vec<&RawValue> =
             serde_json::from_str(raw.get()).map_err(|error| Error::new(PARSE_ERROR, error.to_string()))?;
@@ -211,7 +211,7 @@ fn shorten(text: &str) -> &str {
     text.get(..text.floor_char_boundary(40)).unwrap_or(text)
 }
 
-/// Writes the answer to a request.
+/// Encodes the result of a request.
 pub fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Answer<'a, T> {
@@ -222,7 +222,7 @@ pub fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
     encode(&Answer { jsonrpc: "2.0", id, result })
 }
 
-/// Writes an error. An error about no request in particular has `null` for an id, or none.
+/// Encodes an error. Without a request's id, the id is `null` if `null_id`, otherwise absent.
 pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     #[derive(Serialize)]
     struct Body<'a> {
@@ -243,7 +243,7 @@ pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     encode(&Answer { jsonrpc: "2.0", id, error: body })
 }
 
-/// Writes a notification.
+/// Encodes a notification.
 pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Notification<'a, T> {
@@ -257,9 +257,9 @@ pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
 
 fn encode(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_else(|error| {
-        // Our types have string keys and no failing `Serialize`: unreachable but for a mistake of ours.
-        tracing::error!(%error, "a message could not be encoded");
-        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the answer could not be encoded"}}"#.to_vec()
+        // Unreachable: all types have string keys and a `Serialize` that does not fail.
+        tracing::error!(%error, "cannot encode a message");
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the response could not be encoded"}}"#.to_vec()
     })
 }
 

@@ -1,8 +1,8 @@
-//! The methods of MCP that are served: a request names one of them, or none.
+//! The MCP methods that the server supports.
 
 use crate::revision::Revision;
 
-/// What a request asks for.
+/// A supported method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     /// `initialize`.
@@ -25,12 +25,12 @@ impl Method {
     const ALL: [Self; 7] =
         [Self::Initialize, Self::Ping, Self::SetLevel, Self::Discover, Self::Listen, Self::ListTools, Self::CallTool];
 
-    /// The method of this name.
+    /// The method with this name; `None` if it is not supported.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Its name.
+    /// The name in requests.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Initialize => "initialize",
@@ -43,7 +43,7 @@ impl Method {
         }
     }
 
-    /// Whether a revision has it.
+    /// Whether `revision` defines the method.
     pub(crate) const fn is_in(self, revision: Revision) -> bool {
         let features = revision.features();
         match self {
@@ -55,7 +55,7 @@ impl Method {
         }
     }
 
-    /// Whether it is answered before `initialize` has agreed on a revision.
+    /// Whether it is allowed before `initialize`.
     pub(crate) const fn is_before_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Ping)
     }

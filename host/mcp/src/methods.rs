@@ -1,4 +1,4 @@
-//! The methods, one file each: what a request asks for, and the answer. Two of the files are notifications of clients.
+//! The methods, one file each. Two of the files handle notifications from clients.
 
 pub(crate) mod call_tool;
 pub(crate) mod cancelled;
@@ -14,5 +14,5 @@ use serde_json::{Map, Value};
 
 use crate::jsonrpc::Error;
 
-/// A result, or the error instead.
+/// The result of a method, or an error.
 pub(crate) type Answered = Result<Map<String, Value>, Error>;

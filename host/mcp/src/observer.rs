@@ -1,4 +1,4 @@
-//! What a guest says while it runs, on its way to the peer.
+//! Forwards a guest's log messages and progress to the peer.
 
 use std::num::NonZeroU32;
 
@@ -12,21 +12,21 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::revision::Revision;
 use crate::rules::Rules;
 
-/// Progress a second that reaches the peer; more is for nobody to read.
+/// Progress notifications per second that are forwarded; more would not be readable.
 const PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
 
-/// Progress at once: short tools that report every step lose none of it.
+/// Largest burst of progress notifications, so that short tools that report every step lose none.
 const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 /// The peer of one call.
 pub(crate) struct PeerObserver {
     outbox: Outbox,
-    /// The name of the tool: who logs.
+    /// The name of the tool, sent as the logger.
     tool: String,
     revision: Revision,
-    /// The least severity of log lines that the peer wants, if it wants any.
+    /// Lowest level of log messages to send; `None` sends none.
     log: Option<LogLevel>,
-    /// Where progress goes, if the peer wants any.
+    /// The progress token and its rate limiter; `None` if the peer requested no progress.
     progress: Option<(Id, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
 }
@@ -41,7 +41,7 @@ impl PeerObserver {
 
 impl Observer for PeerObserver {
     fn log(&self, level: LogLevel, message: &str) {
-        // How much a call may log is bounded where it is logged (`limits.log`).
+        // The sandbox already enforces `limits.log`.
         if self.log.is_some_and(|least| level >= least) {
             let params = json!({"level": level, "logger": self.tool, "data": message});
             self.outbox.offer(Outgoing::notification(jsonrpc::notification("notifications/message", Some(&params))));

@@ -1,32 +1,32 @@
-//! What is sent to a peer: one bounded queue, so that messages keep their order and a slow peer slows itself down.
+//! Outgoing messages of a peer: one bounded queue, which keeps their order and slows a slow peer's own calls down.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-/// Messages that may wait for the peer. Answers beyond wait with their calls,
-/// which hold places in the client's queue.
+/// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's
+/// queue.
 const CAPACITY: usize = 256;
 
-/// One message, encoded.
+/// One encoded message.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    /// JSON, without a line end.
+    /// JSON, without a line feed.
     pub text: Vec<u8>,
-    /// What it is, for transports that say more than the message does.
+    /// The kind of the message, for transports that need it.
     pub kind: Kind,
-    /// When what was refused may be tried again.
+    /// Time after which a rejected call can be retried.
     pub retry_after: Option<Duration>,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nobody asked for it in particular.
+    /// A notification.
     Notification,
-    /// The answer to a request that was tried: a result, or the error that came of it.
+    /// The response to a request that was processed: a result or an error.
     Answer,
-    /// The answer to what was not even tried, with the error's code.
+    /// The response to a request that was rejected before it was processed, with the error's code.
     Refusal(i32),
 }
 
@@ -36,24 +36,24 @@ impl Outgoing {
         Self { text, kind: Kind::Notification, retry_after: None }
     }
 
-    /// The answer to what was not even tried.
+    /// The response to a request that was rejected before it was processed.
     pub(crate) fn refusal(text: Vec<u8>, code: i32) -> Self {
         Self { text, kind: Kind::Refusal(code), retry_after: None }
     }
 
-    /// An answer.
+    /// The response to a request that was processed.
     pub(crate) fn answer(text: Vec<u8>) -> Self {
         Self { text, kind: Kind::Answer, retry_after: None }
     }
 }
 
-/// The sending end. Clones share the queue.
+/// The sending half. Clones share the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
     messages: mpsc::Sender<Outgoing>,
 }
 
-/// The end that a transport reads.
+/// The receiving half, for the transport.
 pub(crate) type Messages = mpsc::Receiver<Outgoing>;
 
 /// An empty queue.
@@ -63,17 +63,17 @@ pub(crate) fn channel() -> (Outbox, Messages) {
 }
 
 impl Outbox {
-    /// Sends, waiting for room. A peer that is gone loses the message.
+    /// Sends a message, waiting for capacity. If the peer has disconnected, the message is dropped.
     pub(crate) async fn send(&self, message: Outgoing) {
         drop(self.messages.send(message).await);
     }
 
-    /// Sends if there is room: for what may be lost, such as progress.
+    /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
     pub(crate) fn offer(&self, message: Outgoing) {
         drop(self.messages.try_send(message));
     }
 
-    /// Waits until the peer is gone.
+    /// Waits until the peer disconnects.
     pub(crate) async fn closed(&self) {
         self.messages.closed().await;
     }

@@ -1,4 +1,4 @@
-//! How a call that ended is told to the peer: the one place that maps errors to the protocol.
+//! Turns the answer to a call into the protocol's response: the only place that maps errors to the protocol.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,19 +9,19 @@ use crate::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
 use crate::revision::Revision;
 use crate::shape;
 
-/// The client did not declare what a tool needs (2026-07-28, "Error Codes").
+/// Error code: the client did not declare a required capability (2026-07-28, "Error Codes").
 pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 
-/// What a call used, in every result's `_meta`: `fuel`, `wall_ms`, `memory`.
+/// Key of a call's usage in the result's `_meta`: `fuel`, `wall_ms`, `memory`.
 const USAGE: &str = "dev.toolbay/usage";
 
-/// Which limit or rule ended a call, in a failed result's `_meta`.
+/// Key of the error kind in a failed result's `_meta`.
 const ERROR: &str = "dev.toolbay/error";
 
-/// Milliseconds after which a call that found no room may be tried again.
+/// Key of the time in milliseconds after which a rejected call can be retried.
 const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
 
-/// The answer to `tools/call`: a result, or an error of the protocol.
+/// The response to `tools/call`: a result, or a protocol error.
 pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> Result<Map<String, Value>, Error> {
     let usage = answer.usage.filter(|_| with_usage);
     let failure = match answer.result {
@@ -38,14 +38,14 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
         Failure::UnknownTool(name) => Err(Error::new(INVALID_PARAMS, format!("Unknown tool: {name}"))),
         Failure::MissingCapabilities(missing) => {
             let names: Vec<&str> = missing.keys().map(String::as_str).collect();
-            let message = format!("the tool needs a client that declares: {}", names.join(", "));
+            let message = format!("the tool requires client capabilities that were not declared: {}", names.join(", "));
             let data = Some(Box::new(json!({"requiredCapabilities": missing})));
             let code = if revision.features().capability_code { MISSING_CAPABILITY } else { INVALID_PARAMS };
             Err(Error { data, ..Error::new(code, message) })
         }
         Failure::InvalidArguments(violations) => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            let text = format!("The arguments do not fit the tool's input schema:\n{}", lines.join("\n"));
+            let text = format!("The arguments do not match the tool's input schema:\n{}", lines.join("\n"));
             if revision.features().invalid_arguments_are_results {
                 return failed(&text);
             }
@@ -53,10 +53,10 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
             Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) })
         }
         Failure::Rejected(rejection) => {
-            // Rounded up: a hint that is a moment early is a second rejection.
+            // Rounded up: a retry that is slightly early would be rejected again.
             let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
             let mut result =
-                self::failure(&format!("{} Try again in {wait} ms.", rejection.reason.message()), kind, usage);
+                self::failure(&format!("{} Retry after {wait} ms.", rejection.reason.message()), kind, usage);
             add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
             Ok(result)
         }
@@ -64,26 +64,26 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
             CallError::Limit { limit, tool } => failed(&limit.message(tool.as_deref())),
             CallError::Trap { .. } => failed(&format!("The tool crashed: {error}.")),
-            CallError::InvalidOutput(what) => failed(&format!("The tool's output is not valid: {what}.")),
+            CallError::InvalidOutput(what) => failed(&format!("The tool returned invalid output: {what}.")),
             CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
             CallError::Internal(what) => Err(internal(&what)),
         },
     }
 }
 
-/// A fault of ours: the peer gets a number, the log gets the number and the fault.
+/// Logs an error in the server with a number, and returns a protocol error that contains only the number.
 pub(crate) fn internal(what: &str) -> Error {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     tracing::error!(id, "internal error: {what}");
-    Error::new(INTERNAL_ERROR, format!("Internal error {id}; the server's log has the details."))
+    Error::new(INTERNAL_ERROR, format!("Internal error {id}. See the server's log for details."))
 }
 
 fn failure(text: &str, kind: ErrorKind, usage: Option<Usage>) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("content".into(), vec![shape::text(text)].into());
     result.insert("isError".into(), true.into());
-    // What the plugin itself says is no error of the host's.
+    // A failure that the plugin itself reports has no error kind.
     let told = Some(kind).filter(|kind| *kind != ErrorKind::Failed);
     add_meta(&mut result, told.map(|kind| (ERROR, kind.as_str().into())));
     add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
@@ -99,7 +99,7 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
 }
 
 fn usage(usage: Usage) -> Value {
-    // Microseconds are as fine as a wall clock gets; more digits only make answers longer.
+    // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
     json!({"fuel": usage.fuel, "wall_ms": wall_ms, "memory": usage.memory})
 }

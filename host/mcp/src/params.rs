@@ -1,15 +1,15 @@
-//! Reading the parameters of a method.
+//! Parses the parameters of a method.
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 
-/// Reads a method's parameters; absent ones are an empty object.
+/// Parses a method's parameters; absent ones count as an empty object.
 ///
 /// # Errors
 ///
-/// They are not an object, or not the method's: [`INVALID_PARAMS`].
+/// [`INVALID_PARAMS`] if they are not an object or invalid for the method.
 pub(crate) fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {

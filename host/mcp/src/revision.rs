@@ -1,4 +1,4 @@
-//! The revisions of MCP that are served, and how they differ: one row each, one named flag a difference.
+//! The supported revisions of MCP and their differences: one row per revision, one flag per difference.
 
 #[cfg(test)]
 mod flags;
@@ -27,8 +27,8 @@ pub enum Revision {
 pub(crate) struct Features {
     /// The date by which clients name it.
     pub(crate) date: &'static str,
-    /// Sessions begin with `initialize`, and every message of one follows what that agreed on. Without, every request
-    /// says by itself what it follows.
+    /// Sessions start with `initialize`, which negotiates the revision. Without sessions, every request states its own
+    /// revision.
     pub(crate) sessions: bool,
     /// The methods `ping` and `logging/setLevel`.
     pub(crate) session_methods: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Features {
     pub(crate) titles: bool,
     /// Output schemas and structured content.
     pub(crate) structured: bool,
-    /// Structured content of any JSON type, and output schemas for it; without, objects alone.
+    /// Output schemas and structured content of any JSON type; otherwise objects only.
     pub(crate) any_structure: bool,
     /// Links to resources as content.
     pub(crate) resource_links: bool,
@@ -61,17 +61,17 @@ pub(crate) struct Features {
     /// An error that belongs to no request has no id; without, its id is `null`, as it is where no session says which
     /// revision the client follows.
     pub(crate) errors_without_id: bool,
-    /// Arguments that do not fit the schema are a result with `isError` (SEP-1303); without, a protocol error.
+    /// Arguments that do not match the schema are a result with `isError` (SEP-1303); otherwise a protocol error.
     pub(crate) invalid_arguments_are_results: bool,
-    /// Results say what they are (`resultType`) and who answers.
+    /// Results contain `resultType` and the server's name and version.
     pub(crate) result_type: bool,
-    /// `tools/list` says for how long and for whom its result holds.
+    /// The result of `tools/list` says for how long and for whom it can be cached.
     pub(crate) caching_hints: bool,
     /// A missing client capability has an error code of its own.
     pub(crate) capability_code: bool,
-    /// Over HTTP, headers repeat what the body says, and are checked against it.
+    /// Over HTTP, headers repeat parts of the body and are checked against it.
     pub(crate) http_headers: bool,
-    /// Over HTTP, an unknown method is a 404; without, a 200 with an error in it.
+    /// Over HTTP, an unknown method is a 404; otherwise a 200 with an error.
     pub(crate) http_not_found: bool,
 }
 
@@ -146,17 +146,17 @@ const V2026_07_28: Features = Features {
 };
 
 impl Revision {
-    /// Every revision served, oldest first.
+    /// All supported revisions, oldest first.
     pub const ALL: [Self; 5] =
         [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
-    /// The newest: what programs that are no client are shown.
+    /// The newest revision, also used for output to programs that are not clients.
     pub const NEWEST: Self = Self::V2026_07_28;
 
-    /// The newest that has sessions: what `initialize` offers a client that asks for one that is not served this way.
+    /// The newest revision with sessions: `initialize` offers it if the requested one is not supported.
     pub const NEWEST_SESSION: Self = Self::V2025_11_25;
 
-    /// Its row of the table.
+    /// The revision's row of the table.
     pub(crate) const fn features(self) -> &'static Features {
         match self {
             Self::V2024_11_05 => &V2024_11_05,
@@ -172,7 +172,7 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.as_str() == date)
     }
 
-    /// The dates of all revisions served, newest first.
+    /// The dates of all supported revisions, newest first.
     pub fn dates() -> Vec<&'static str> {
         Self::ALL.iter().rev().map(|revision| revision.as_str()).collect()
     }

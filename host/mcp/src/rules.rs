@@ -1,4 +1,4 @@
-//! By which rules one message is answered: those of the session, or those that the message itself names.
+//! The rules under which a message is handled: those of the session, or those that the message states itself.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,36 +8,36 @@ use toolbay_model::{LogLevel, Trace};
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::revision::Revision;
 
-/// What every key of the protocol's own in `_meta` has in it, however its slash is escaped.
+/// Part of every key of the protocol in `_meta`, however its slash is escaped.
 const PREFIX: &str = "io.modelcontextprotocol";
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// A revision that is not served (2026-07-28, "Error Codes").
+/// Error code: the revision is not supported (2026-07-28, "Error Codes").
 const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// By which rules a message is answered.
+/// The rules under which a message is handled.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// The revision.
     pub revision: Revision,
-    /// What the client says that it can do.
+    /// The capabilities that the client declared.
     pub capabilities: Map<String, Value>,
-    /// The least severity of log lines that the client wants; `None` wants none.
+    /// Lowest level of log messages to send; `None` sends none.
     pub log: Option<LogLevel>,
-    /// Where the message belongs in a trace, if what carried it says so.
+    /// The trace context from the transport, if it has one.
     pub trace: Option<Trace>,
 }
 
-/// The part of any request's parameters that says what it follows.
+/// The part of a request's parameters that states its rules.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(rename = "_meta")]
     meta: Option<Stated>,
 }
 
-/// What a request of a stateless revision states.
+/// The rules that a stateless request states.
 #[derive(Deserialize)]
 struct Stated {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
@@ -49,15 +49,15 @@ struct Stated {
 }
 
 impl Rules {
-    /// The rules that a request states for itself; `None` when it states none.
+    /// The rules that a request states itself; `None` if it states none.
     ///
     /// # Errors
     ///
-    /// It states them badly, or names a revision that is not served this way.
+    /// They are malformed, or the revision is not supported without a session.
     pub(crate) fn stated(params: Option<&RawValue>) -> Result<Option<Self>, Error> {
-        // No request of a session has this: look no further than the text for all of them.
+        // Requests of a session do not contain this: searching the text avoids parsing them.
         let Some(params) = params.filter(|params| params.get().contains(PREFIX)) else { return Ok(None) };
-        // What cannot be read is told by whoever reads it for its own sake.
+        // The method's own parser reports parameters that are malformed.
         let Ok(Envelope { meta: Some(stated) }) = serde_json::from_str(params.get()) else { return Ok(None) };
         if stated.version.is_none() && stated.capabilities.is_none() {
             return Ok(None);
@@ -85,24 +85,27 @@ impl Stated {
             None => None,
             Some(level) => {
                 let read = serde_json::from_value(level);
-                Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is no log level: {error}")))?)
+                Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
             }
         };
         Ok(Rules { revision, capabilities, log, trace: None })
     }
 }
 
-/// The error of a request that names a revision that is not served.
+/// The error for a revision that is not supported.
 pub(crate) fn unsupported(version: &str) -> Error {
     let data = json!({"supported": Revision::dates(), "requested": version});
     let message = format!("Unsupported protocol version: {version}");
     Error { data: Some(Box::new(data)), ..Error::new(UNSUPPORTED_VERSION, message) }
 }
 
-/// The error of a request that belongs to no session and does not stand for itself.
+/// The error for a request that belongs to no session and states no rules.
 pub(crate) fn unattached() -> Error {
     let keys = format!("_meta[{PROTOCOL_VERSION:?}] and _meta[{CLIENT_CAPABILITIES:?}]");
-    Error::new(INVALID_PARAMS, format!("there is no session: send initialize first, or {keys} with every request"))
+    Error::new(
+        INVALID_PARAMS,
+        format!("there is no session: send initialize first, or include {keys} in every request"),
+    )
 }
 
 #[cfg(test)]
@@ -146,7 +149,7 @@ mod tests {
         -32602: _meta["io.modelcontextprotocol/protocolVersion"] is missing
         -32602: _meta["io.modelcontextprotocol/protocolVersion"] must be a string
         -32602: _meta["io.modelcontextprotocol/clientCapabilities"] must be an object
-        -32602: _meta["io.modelcontextprotocol/logLevel"] is no log level: unknown variant `loud`, expected one of `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`
+        -32602: _meta["io.modelcontextprotocol/logLevel"] is not a log level: unknown variant `loud`, expected one of `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`
         -32022: Unsupported protocol version: 2027-01-01
         -32022: Unsupported protocol version: 2025-11-25
         "#);

@@ -1,4 +1,4 @@
-//! One client's conversation, whatever carries it: what was agreed on, what is in flight, and its end.
+//! A session with one client, independent of the transport: negotiated settings, requests in progress, and shutdown.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -20,37 +20,37 @@ use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::shape;
 
-/// What may go on for one client at once. Calls have a smaller bound of their own.
+/// Largest number of tasks of one client. Calls have a smaller limit of their own.
 const TASKS: usize = 4096;
 
-/// A conversation with one client.
+/// A session with one client.
 pub(crate) struct Session {
     pub(crate) host: Arc<dyn Host>,
-    /// Who speaks: the same one with every message, with what it may use by now.
+    /// The caller; its rights are updated with every message.
     caller: Mutex<Arc<Caller>>,
     pub(crate) channel: Channel,
     pub(crate) negotiated: watch::Sender<Negotiated>,
-    /// The requests that are running or waiting, by their id.
+    /// The requests that are running or waiting, by id.
     in_flight: Mutex<HashMap<Id, CancellationToken>>,
-    /// The listing that the client knows without being told of it.
+    /// Number of the last tool list that the client knows, so that it is not notified of it.
     pub(crate) known_listing: AtomicU64,
     tasks: TaskTracker,
     pub(crate) life: Life,
 }
 
-/// The three steps of an end. Each is taken by whoever made the session, and none is taken back.
+/// The three steps of shutdown. The creator of the session takes them in order; none can be undone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Life {
-    /// The end is near: what would go on for ever says so to its client.
+    /// Shutdown begins: subscriptions tell their client and end.
     pub(crate) closing: CancellationToken,
-    /// The grace time is over: calls that are still running are answered with that.
+    /// The grace time is over: calls that are still running fail with an error.
     pub(crate) stopped: CancellationToken,
-    /// Nobody listens any more: everything that belongs to the session is dropped.
+    /// The client no longer listens: everything that belongs to the session is dropped.
     pub(crate) ended: CancellationToken,
 }
 
 impl Life {
-    /// A life that ends no later than this one, and on its own before.
+    /// A life that ends with this one, or earlier on its own.
     pub(crate) fn child(&self) -> Self {
         Self {
             closing: self.closing.child_token(),
@@ -63,24 +63,24 @@ impl Life {
 /// How a session reaches its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// By one channel for everything.
+    /// One channel for all messages.
     Shared,
-    /// By a channel for each request; what belongs to none goes elsewhere.
+    /// One channel per request; other messages use a separate stream.
     PerRequest,
 }
 
-/// What a session and its client have agreed on.
+/// What server and client negotiated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Negotiated {
-    /// The revision that `initialize` agreed on.
+    /// The revision that `initialize` negotiated; `None` before.
     pub(crate) revision: Option<Revision>,
     /// The capabilities that the client declared in `initialize`.
     pub(crate) capabilities: Map<String, Value>,
-    /// The client said `notifications/initialized`.
+    /// Whether the client has sent `notifications/initialized`.
     pub(crate) initialized: bool,
-    /// The client has listed tools at least once.
+    /// Whether the client has listed tools at least once.
     pub(crate) listed: bool,
-    /// The least severity of log messages that the client wants.
+    /// Lowest level of log messages to send.
     pub(crate) log: LogLevel,
 }
 
@@ -99,29 +99,29 @@ impl Session {
         })
     }
 
-    /// Who speaks.
+    /// The caller.
     pub(crate) fn caller(&self) -> Arc<Caller> {
         Arc::clone(&self.caller.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same one with other rights.
+    /// Replaces the caller, whose rights may have changed.
     pub(crate) fn set_caller(&self, caller: Arc<Caller>) {
         *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = caller;
     }
 
-    /// Waits for what is in flight, for at most `grace` and as long as `gone` is not ready; then has it answered, and
-    /// at last drops it.
+    /// Ends the session: waits for running requests for at most `grace`, or until `gone` is ready; then fails those
+    /// that are left, and finally drops them.
     pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
         self.life.closing.cancel();
         self.tasks.close();
         tokio::select! {
             () = self.tasks.wait() => {}
-            // Nobody is left to answer.
-            () = gone => tracing::debug!("the client is gone; its calls are stopped"),
+            // No client is left to respond to.
+            () = gone => tracing::debug!("the client disconnected; its calls were stopped"),
             () = tokio::time::sleep(grace) => {
                 tracing::warn!("stopped calls that were still running when the grace time ended (server.grace)");
                 self.life.stopped.cancel();
-                // Only as long as it takes to write the answers.
+                // Only long enough to write the responses.
                 drop(tokio::time::timeout(grace, self.tasks.wait()).await);
             }
         }
@@ -129,11 +129,11 @@ impl Session {
         self.tasks.wait().await;
     }
 
-    /// By which rules a request is answered, decided anew for each; `None` before `initialize`.
+    /// The rules for a request; `None` before `initialize`.
     ///
     /// # Errors
     ///
-    /// The request states rules of its own, badly.
+    /// The request states its own rules, and they are malformed.
     pub(crate) fn rules(&self, params: Option<&RawValue>) -> Result<Option<Rules>, Error> {
         if let Some(rules) = Rules::stated(params)? {
             return Ok(Some(rules));
@@ -142,28 +142,28 @@ impl Session {
         Ok(negotiated.revision.map(|revision| Rules {
             revision,
             capabilities: negotiated.capabilities.clone(),
-            // Nothing that nobody asked for comes before the client is ready.
+            // No log messages before the client is ready.
             log: negotiated.initialized.then_some(negotiated.log),
             trace: None,
         }))
     }
 
-    /// Runs work that makes calls, and has the end of the session wait for it.
+    /// Spawns a future that makes calls. [`Session::end`] waits for it.
     pub(crate) fn spawn_call(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.host.spawn(Box::pin(self.tasks.track_future(work)));
     }
 
-    /// Runs work of the protocol, and has the end of the session wait for it.
+    /// Spawns a future of the protocol. [`Session::end`] waits for it.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         tokio::spawn(self.tasks.track_future(work));
     }
 
-    /// Whether there is room for one more request that stays open.
+    /// Whether the client can have another open request.
     pub(crate) fn has_room(&self) -> bool {
         self.tasks.len() < TASKS
     }
 
-    /// Remembers a request; false when one with this id is in flight already.
+    /// Registers a request; false if one with this id is already in progress.
     pub(crate) fn begin(&self, id: &Id, request: CancellationToken) -> bool {
         let mut in_flight = self.in_flight();
         if in_flight.contains_key(id) {
@@ -173,17 +173,17 @@ impl Session {
         true
     }
 
-    /// Forgets a request that has ended.
+    /// Removes a request that has ended.
     pub(crate) fn finish(&self, id: &Id) -> Option<CancellationToken> {
         self.in_flight().remove(id)
     }
 
-    /// Whether anything is running for the client.
+    /// Whether any request is in progress.
     pub(crate) fn is_busy(&self) -> bool {
         !self.in_flight().is_empty()
     }
 
-    /// A result as a message.
+    /// Encodes a result.
     pub(crate) fn result(id: &Id, mut result: Map<String, Value>, revision: Option<Revision>) -> Outgoing {
         if let Some(revision) = revision {
             shape::complete(&mut result, revision);
@@ -191,17 +191,17 @@ impl Session {
         Outgoing::answer(jsonrpc::result(id, &result))
     }
 
-    /// Answers what is not even tried.
+    /// Sends an error for a message that was rejected before it was processed.
     pub(crate) async fn refuse(&self, error: Error, reply: &Outbox) {
         reply.send(self.refusal(&error)).await;
     }
 
-    /// An error as a message, of a request that was not even tried.
+    /// Encodes an error for a request that was rejected before it was processed.
     pub(crate) fn refusal(&self, error: &Error) -> Outgoing {
         Outgoing::refusal(self.encode_error(error), error.code)
     }
 
-    /// An error as bytes.
+    /// Encodes an error.
     pub(crate) fn encode_error(&self, error: &Error) -> Vec<u8> {
         let features = self.negotiated.borrow().revision.map(Revision::features);
         jsonrpc::error(error, !features.is_some_and(|features| features.errors_without_id))

@@ -1,4 +1,4 @@
-//! MCP over standard input and output: one message a line.
+//! MCP over standard input and output: one message per line.
 
 use std::io;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::outbox::{self, Messages};
 use crate::session::{Channel, Life, Session};
 use crate::streams::{self, Reader, Writer};
 
-/// Messages are gathered up to this size before a write: one system call for many short ones.
+/// Bytes up to which messages are combined into one write.
 const GATHER: usize = 256 << 10;
 
-/// Serves one client until it closes its end, goes away, or `stop`.
+/// Serves one client until it closes a stream or `stop` is cancelled.
 ///
 /// # Errors
 ///
-/// Reading failed. A client that no longer reads is not an error.
+/// Reading failed. A client that stops reading is not an error.
 pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: CancellationToken) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
     let caller = Arc::new(Caller::local(host.client()));
@@ -36,7 +36,7 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
     let result = loop {
         let line = tokio::select! {
             () = stop.cancelled() => break Ok(()),
-            // The peer does not read any more: nothing can be answered.
+            // The peer stopped reading: no response can be sent.
             () = outbox.closed() => break Ok(()),
             line = lines.next() => line,
         };
@@ -46,14 +46,14 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
             Some(Ok(Line::Message(message))) => dispatch::receive(&session, jsonrpc::decode(&message), &outbox).await,
             Some(Ok(Line::TooLong)) => {
                 let what = format!(
-                    "the message is longer than {} (server.request raises it)",
+                    "the message is larger than {} (to allow more, raise server.request)",
                     options.request.display().iec()
                 );
                 session.refuse(Error::new(INVALID_REQUEST, what), &outbox).await;
             }
         }
     };
-    // A client that was killed has closed both ends: its calls need not end in peace.
+    // If the client was killed, both ends are closed: its calls need no grace time.
     let writer = writing.abort_handle();
     let unread = tokio::spawn(async move {
         streams::nobody_reads().await;
@@ -61,18 +61,18 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
     });
     session.end(options.grace, outbox.closed()).await;
     unread.abort();
-    // The last sender goes with the session; then the writer has written everything.
+    // Dropping the last sender lets the writer finish.
     drop((session, outbox));
     drop(tokio::time::timeout(options.grace, writing).await);
     result
 }
 
-/// Writes messages, each with a line end, until there are no more senders or the peer is gone.
+/// Writes messages, one per line, until there are no more senders or the peer disconnects.
 async fn write(mut messages: Messages, mut writer: Writer) {
     let mut buffer = Vec::new();
     while let Some(message) = messages.recv().await {
         append(&mut buffer, &message.text);
-        // Whatever else is waiting goes out with the same system call.
+        // Combine waiting messages into one system call.
         while buffer.len() < GATHER
             && let Ok(message) = messages.try_recv()
         {
@@ -83,11 +83,11 @@ async fn write(mut messages: Messages, mut writer: Writer) {
             writer.flush().await
         };
         if let Err(error) = written.await {
-            tracing::debug!(%error, "the client no longer reads");
+            tracing::debug!(%error, "the client stopped reading");
             return;
         }
         buffer.clear();
-        // A huge answer must not keep its memory for the rest of the session.
+        // A huge response must not occupy memory for the rest of the session.
         buffer.shrink_to(GATHER);
     }
 }
@@ -97,19 +97,19 @@ fn append(buffer: &mut Vec<u8>, message: &[u8]) {
     buffer.push(b'\n');
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
-    /// A message, without its line end.
+    /// A message, without the line feed.
     Message(BytesMut),
-    /// More than the limit; the rest of the line is skipped.
+    /// The line is longer than the limit; the rest of it is skipped.
     TooLong,
 }
 
 /// Splits a stream into lines of at most `limit` bytes; blank lines are skipped.
 struct Lines {
     limit: usize,
-    /// The line that is being read is too long already, and that has been said.
+    /// The current line is too long, and that has been reported.
     skipping: bool,
 }
 
@@ -143,7 +143,7 @@ impl Decoder for Lines {
         Ok(None)
     }
 
-    /// A last line without a line end counts as well.
+    /// Also returns a last line without a line feed.
     fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
         if let Some(line) = self.decode(buffer)? {
             return Ok(Some(line));

@@ -9,14 +9,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Duration, interval};
 
-/// How often it is looked whether anybody reads, while that matters: a guest
-/// for whom nobody waits any more goes on for no longer than this.
+/// Interval of checking whether standard output is still read: a guest whose result nobody awaits runs at most this
+/// much longer.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Where a client's messages come from.
+/// The stream of a client's messages.
 pub type Reader = Pin<Box<dyn AsyncRead + Send>>;
 
-/// Where ours go.
+/// The stream of the server's messages.
 pub type Writer = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// Standard input and output. Must be called on a tokio runtime.
@@ -26,9 +26,9 @@ pub fn standard() -> (Reader, Writer) {
     (reader, writer)
 }
 
-/// Waits until nobody reads standard output any more.
+/// Waits until the other end of standard output is closed.
 pub async fn nobody_reads() {
-    // Neither pipes nor sockets wake anybody for this alone.
+    // Neither pipes nor sockets signal this by themselves.
     let mut looks = interval(LOOK);
     loop {
         looks.tick().await;
@@ -38,10 +38,10 @@ pub async fn nobody_reads() {
     }
 }
 
-/// Whether the other end of standard output is closed; false where that cannot be told.
+/// Whether the other end of standard output is closed; false if that is unknown.
 fn is_unread() -> bool {
     let stdout = std::io::stdout();
-    // `poll` reports hang-ups and errors without being asked for them.
+    // `poll` always reports hang-ups and errors.
     let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut streams, Some(&now)).is_ok()
@@ -59,8 +59,8 @@ mod unblocked {
 
     use super::{Reader, Writer};
 
-    /// Pipes are opened anew, so that the description that other processes may
-    /// share stays blocking. Sockets (as Node.js makes) cannot be.
+    /// Reopens pipes, so that the file description that other processes may share stays blocking. Sockets (used by
+    /// Node.js) cannot be reopened.
     pub(super) fn reader() -> Option<Reader> {
         if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
             return Some(Box::pin(pipe));
@@ -79,7 +79,7 @@ mod unblocked {
         let owned = stream.try_clone_to_owned().ok()?;
         let (file, stderr) = (File::from(owned), File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?));
         let (metadata, other) = (file.metadata().ok()?, stderr.metadata().ok()?);
-        // Our log would meet a full buffer where it expects to wait.
+        // Otherwise writes to the log would fail when the buffer is full.
         let shared = (metadata.dev(), metadata.ino()) == (other.dev(), other.ino());
         if !metadata.file_type().is_socket() || shared {
             return None;

@@ -1,4 +1,4 @@
-//! Tools and results as a client of the newest revision gets them, for programs that are no client.
+//! Tools and results as JSON, for programs that are not clients.
 
 use serde_json::Value;
 use toolbay_model::{Answer, Tool};
@@ -6,16 +6,16 @@ use toolbay_model::{Answer, Tool};
 use crate::revision::Revision;
 use crate::{outcome, shape};
 
-/// A tool as the newest revision lists it.
+/// A tool as `tools/list` of the newest revision returns it.
 pub fn definition_json(tool: &Tool) -> Value {
     shape::tool(tool, Revision::NEWEST)
 }
 
-/// The result that a client of `revision` would get.
+/// The result of a call as a client of `revision` receives it.
 ///
 /// # Errors
 ///
-/// The message of the protocol error that it would get instead.
+/// The message of the protocol error that the client receives instead.
 pub fn result_json(answer: Answer, revision: Revision) -> Result<Value, String> {
     match outcome::outcome(answer, revision, true) {
         Ok(result) => Ok(result.into()),

@@ -1,5 +1,4 @@
-//! What the calls of each plugin do now: places, rates, crashes and usage. What a plugin *is* never changes and is the
-//! catalog's.
+//! The mutable state of each loaded plugin: slots, rates, crashes and usage. The immutable part is in the catalog.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,16 +10,16 @@ use crate::breaker::Breaker;
 use crate::rate_counter::RateCounter;
 use crate::recent_usage::RecentUsage;
 
-/// What the calls of one version of a plugin do.
+/// The mutable state of one loaded version of a plugin.
 #[derive(Debug)]
 pub(crate) struct Activity {
-    /// A permit for each call that may run at once.
+    /// One permit for each call that may run at once.
     pub(crate) slots: Arc<Semaphore>,
-    /// How often each tool is called, by the name within the plugin, where that is limited.
+    /// Rate counters by tool name without the prefix; a tool without a rate limit has no entry.
     pub(crate) rates: HashMap<String, RateCounter>,
-    /// Whether the plugin is disabled.
+    /// The plugin's circuit breaker.
     pub(crate) breaker: Breaker,
-    /// What its calls used lately.
+    /// The usage of its most recent calls.
     pub(crate) usage: RecentUsage,
 }
 
@@ -37,11 +36,11 @@ impl Activity {
     }
 }
 
-/// The activity of every plugin that is called. A reloaded plugin has a new one: calls of the old version do not hold up
-/// the new.
+/// The activity of every plugin that has been called. A reloaded plugin starts with a new one, so that calls of the old
+/// version do not delay those of the new.
 #[derive(Debug, Default)]
 pub(crate) struct Activities {
-    /// By the address of the plugin, which is nobody else's as long as the weak reference is here.
+    /// By the address of the plugin, which cannot be reused while the weak reference exists.
     table: Mutex<HashMap<usize, (Weak<Plugin>, Arc<Activity>)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who may enter a guest now: permits for the server, the plugin and the client, with a bounded wait.
+//! Admission of calls: permits of the server, the plugin and the client, with a bounded wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::activity::Activity;
 use crate::config::ServerConfig;
 use crate::rate_counter::RateCounter;
 
-/// Lets calls in, or has them wait for a while, or rejects them.
+/// Admits calls, lets them wait, or rejects them, within the limits of the configuration.
 #[derive(Debug)]
 pub(crate) struct Admission {
     calls: Arc<Semaphore>,
-    /// How many permits those are.
+    /// The number of permits in `calls`.
     server_calls: usize,
     client_rate: Option<RateLimit>,
     client_calls: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Admission {
     wait: Duration,
 }
 
-/// What one client may do at once. A stdio session is one client.
+/// One client's share: running calls, waiting calls, and rate. A stdio session is one client.
 #[derive(Debug)]
 pub(crate) struct ClientPermits {
     rate: Option<RateCounter>,
@@ -33,12 +33,12 @@ pub(crate) struct ClientPermits {
     places: Arc<Semaphore>,
 }
 
-/// The right to enter a guest, given back when dropped.
+/// The permission to run one call. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 3]);
 
 impl Admission {
-    /// Admission by the numbers of the configuration.
+    /// Admission with the limits of the configuration.
     pub(crate) fn new(server: &ServerConfig, client_rate: Option<RateLimit>) -> Self {
         Self {
             calls: Arc::new(Semaphore::new(server.calls)),
@@ -50,7 +50,7 @@ impl Admission {
         }
     }
 
-    /// What a new client may do.
+    /// The share of a new client.
     pub(crate) fn client(&self) -> ClientPermits {
         ClientPermits {
             rate: self.client_rate.and_then(RateCounter::new),
@@ -59,11 +59,11 @@ impl Admission {
         }
     }
 
-    /// Takes a place in the client's queue: to be held from the arrival of a call until its answer is on its way.
+    /// Takes a place in the client's queue. Held from the arrival of a call until its response is queued.
     ///
     /// # Errors
     ///
-    /// The client calls too often, or its queue is full.
+    /// The client exceeded its rate limit, or its queue is full.
     pub(crate) fn queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, Rejection> {
         if let Some(rate) = &client.rate {
             let rejected = |retry_after| Rejection { reason: Reason::ClientRate(rate.limit()), retry_after };
@@ -72,12 +72,12 @@ impl Admission {
         Arc::clone(&client.places).try_acquire_owned().map_err(|_| self.busy(Bound::Queue, self.queue))
     }
 
-    /// Waits for the turn of a call of the tool `name` of the plugin with this activity, of which `concurrency` calls
-    /// may run at once.
+    /// Waits until a call of the tool `name` (without the prefix) may run. `activity` belongs to its plugin, of which
+    /// `concurrency` calls may run at once.
     ///
     /// # Errors
     ///
-    /// The plugin is disabled, the tool is called too often, or the turn did not come in time.
+    /// The plugin is disabled, a rate limit is exceeded, or no slot became free within `server.queue_wait`.
     pub(crate) async fn admit(
         &self,
         client: &ClientPermits,
@@ -90,7 +90,7 @@ impl Admission {
             let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rate.limit()), retry_after };
             rate.take().map_err(rejected)?;
         }
-        // In this order, so that a call that waits for a busy plugin holds no place of the whole server.
+        // In this order, so that a call that waits for a busy plugin does not hold a slot of the server.
         let mut full = (Bound::Client, self.client_calls);
         let permits = async {
             let client = Arc::clone(&client.calls).acquire_owned().await.ok()?;

@@ -1,4 +1,4 @@
-//! The circuit breaker: a plugin that crashes call after call rests for a while.
+//! The circuit breaker: a plugin that crashes repeatedly is disabled for a while.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use toolbay_model::setting::{any, positive};
 
-/// When a plugin rests, and for how long.
+/// When a plugin is disabled after repeated crashes (`[breaker]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerRules {
-    /// Crashes in a row after which it rests; 0 never lets it.
+    /// Consecutive crashes after which the plugin is disabled; 0 never disables it. Default: 10.
     #[serde(deserialize_with = "any")]
     pub crashes: u32,
-    /// How long it rests.
+    /// How long it is disabled, above 0. Default: 30 s.
     #[serde(deserialize_with = "positive")]
     pub rest: Duration,
 }
@@ -24,7 +24,7 @@ impl Default for BreakerRules {
     }
 }
 
-/// What the calls of one plugin came to lately. A reloaded plugin has a new one.
+/// Circuit breaker of one loaded plugin. A reloaded plugin starts with a new one.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     streak: Mutex<Streak>,
@@ -38,11 +38,11 @@ struct Streak {
 }
 
 impl Breaker {
-    /// Whether a call may be tried now.
+    /// Checks whether calls are allowed now.
     ///
     /// # Errors
     ///
-    /// The plugin rests; the value is for how long yet.
+    /// The plugin is disabled; the value is the remaining time.
     pub(crate) fn check(&self) -> Result<(), Duration> {
         self.with(|state| match state.until.map(|until| until.saturating_duration_since(Instant::now())) {
             Some(rest) if !rest.is_zero() => Err(rest),
@@ -50,8 +50,8 @@ impl Breaker {
         })
     }
 
-    /// Notes how a call ended. True when the plugin is to rest from now on:
-    /// after so many crashes in a row, or after the first one since a rest.
+    /// Records how a call ended. Returns true if the plugin is disabled from now on: after `rules.crashes` consecutive
+    /// crashes, or after the first crash since it was enabled again.
     pub(crate) fn note(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with(|state| {
             if !crashed {
@@ -59,11 +59,11 @@ impl Breaker {
                 return false;
             }
             state.crashes = state.crashes.saturating_add(1);
-            let rests = rules.crashes > 0 && state.crashes >= rules.crashes;
-            if rests {
+            let disabled = rules.crashes > 0 && state.crashes >= rules.crashes;
+            if disabled {
                 state.until = Some(Instant::now() + rules.rest);
             }
-            rests
+            disabled
         })
     }
 
@@ -79,7 +79,7 @@ mod tests {
     const RULES: BreakerRules = BreakerRules { crashes: 3, rest: Duration::from_mins(1) };
 
     #[test]
-    fn crashes_in_a_row_and_only_those_lead_to_a_rest() {
+    fn only_consecutive_crashes_disable_a_plugin() {
         let breaker = Breaker::default();
         let crashes = [true, true, false, true, true];
         assert!(crashes.iter().all(|crashed| !breaker.note(*crashed, RULES)));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_rest_one_crash_is_enough_and_one_success_mends_it() {
+    fn once_enabled_again_one_crash_disables_and_one_success_resets() {
         let breaker = Breaker::default();
         let short = BreakerRules { rest: Duration::ZERO, ..RULES };
         for _ in 0..3 {

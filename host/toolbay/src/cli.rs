@@ -1,4 +1,4 @@
-//! The command line: what each word means, and which exit code says what.
+//! The command line: subcommands, options and exit codes.
 
 mod call;
 mod check;
@@ -25,10 +25,10 @@ use self::common::{Common, Listen};
 use self::output::complain;
 use crate::config::ConfigError;
 
-/// Configuration that cannot be used (`EX_USAGE` of sysexits.h).
+/// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
 const BAD_CONFIGURATION: u8 = 64;
 
-/// An MCP server whose tools are WebAssembly components: drop a .wasm into a folder and it is a tool.
+/// An MCP server whose tools are WebAssembly components: copy a .wasm file into a folder to add a tool
 #[derive(Debug, Parser)]
 #[command(name = "toolbay", version, arg_required_else_help = true)]
 pub struct Cli {
@@ -38,17 +38,17 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the tools in a folder over MCP, on standard input and output or over HTTP
+    /// Serve the tools over MCP, on standard input and output or over HTTP
     Serve {
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
         listen: Listen,
     },
-    /// Show what would be served: plugins, tools, grants, and why a file is refused
+    /// List plugins, tools and grants, and say why a file is refused
     ///
-    /// Ends with exit code 0 also when files are refused: that is part of the answer (`"status": "refused"` with
-    /// --json). `toolbay compile` ends with 1 then.
+    /// The exit code is 0 even if files are refused; with --json they have `"status": "refused"`. Use `toolbay compile`
+    /// for an exit code of 1 in that case.
     List {
         #[command(flatten)]
         common: Common,
@@ -56,9 +56,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Explain a plugin file before trusting it: what it is, its tools, and what it can use
+    /// Inspect a plugin file without serving it: its kind, imports and tools
     Check {
-        /// The plugin file, or the folder of a plugin's project
+        /// A plugin file, or a project folder with a plugin.toml
         file: PathBuf,
         #[command(flatten)]
         common: Common,
@@ -66,67 +66,67 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Begin a plugin: a folder that builds at once
+    /// Create a plugin project that is ready to build
     New {
-        /// The folder to make; its last part is the plugin's name, such as my-weather
+        /// The folder to create; its last component is the plugin's name, such as my-weather
         name: PathBuf,
-        /// The language to write it in
+        /// The programming language
         #[arg(long, value_name = "LANGUAGE")]
         language: new::Language,
-        /// Plain WIT functions, without an SDK
+        /// Export plain WIT functions instead of using an SDK
         #[arg(long)]
         plain: bool,
     },
-    /// Build a plugin after each change, put it into the plugin folder, and make its example call
+    /// Rebuild a plugin after each change, copy it into the plugin folder, and make its example call
     Dev {
-        /// The plugin's project: the folder with its plugin.toml
+        /// The project folder, which contains plugin.toml
         #[arg(default_value = ".")]
         project: PathBuf,
         #[command(flatten)]
         common: Common,
-        /// Build once and end
+        /// Build once and exit
         #[arg(long)]
         once: bool,
     },
-    /// Compile every plugin in the folder into the store, so that a server starts at once
+    /// Compile every plugin into the compile cache, so that servers start faster
     ///
-    /// Ends with exit code 1 when a plugin is refused, or when what was compiled is not kept.
+    /// The exit code is 1 if a plugin is refused or if compiled code cannot be written to the cache.
     Compile(Common),
-    /// Compile standard input to standard output; toolbay starts this itself
+    /// Compile standard input to standard output (internal: toolbay starts this itself)
     #[command(hide = true)]
     CompileWorker {
-        /// Bytes of a guest's native stack
+        /// Native stack of a guest, in bytes
         stack: u64,
-        /// Bytes of address space
+        /// Limit of the address space, in bytes
         memory: u64,
-        /// Seconds of processor time
+        /// Limit of CPU time, in seconds
         cpu: u64,
     },
-    /// Make a bearer token for MCP over HTTP, and the lines of toolbay.toml that admit it
+    /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
     Token {
-        /// Whose it is, for the log
+        /// The name of its owner, as shown in the log
         name: String,
     },
-    /// Call one tool, under the limits that serving would apply
+    /// Call one tool, with the same limits as when it is served
     Call {
-        /// The tool's name, as `list` shows it
+        /// The tool's name, as `toolbay list` shows it
         tool: String,
-        /// The arguments: a JSON object, or - to read it from standard input
+        /// The arguments as a JSON object, or - to read them from standard input
         #[arg(default_value = "{}")]
         arguments: String,
         #[command(flatten)]
         common: Common,
-        /// Print the whole result as JSON
+        /// Print the complete result as JSON
         #[arg(long)]
         json: bool,
-        /// Print what the call used, beside what it was allowed
+        /// Print the call's resource usage next to its limits
         #[arg(long)]
         usage: bool,
     },
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid configuration.
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),

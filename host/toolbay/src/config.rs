@@ -1,6 +1,6 @@
 //! The server's configuration: defaults, then `toolbay.toml`, then `TOOLBAY_*` variables, then flags.
 //!
-//! Merged once, before anything listens, and never changed.
+//! Merged once, before the server listens, and then immutable.
 
 mod bounds;
 mod compile;
@@ -31,53 +31,53 @@ use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
 use crate::telemetry;
 
-/// The file that is read when `--config` names none and it exists.
+/// The configuration file that is read by default, if it exists.
 const FILE: &str = "toolbay.toml";
 
-/// The variable that names the plugin folder.
+/// The variable with the path of the plugin folder.
 const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 
-/// Calls a minute of one client over HTTP, where nothing else is said.
+/// Default rate limit over HTTP, in calls per minute and caller.
 const CLIENT_CALLS: u32 = 600;
 
-/// Calls a minute of one tool over HTTP, where nothing else is said.
+/// Default rate limit over HTTP, in calls per minute and tool.
 const TOOL_CALLS: u32 = 120;
 
-/// Slots beyond the calls that admission lets in: for plugins that are being described.
+/// Slots of the instance pool beyond `server.calls`, for listing tools while calls run.
 const SPARE_SLOTS: u32 = 16;
 
-/// Everything an operator can set for the server.
+/// The server's configuration, merged from `toolbay.toml`, `TOOLBAY_*` variables and flags. All values are valid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The plugin folder; a relative path starts at the configuration file.
+    /// Path of the plugin folder. A relative path is relative to the configuration file. Default: `plugins`.
     pub plugins: PathBuf,
-    /// What is logged: a level, or `tracing` directives such as `toolbay=debug`.
+    /// Log filter: a level, or `tracing` directives such as `toolbay=debug`. Default: `info`.
     #[serde(deserialize_with = "log_filter")]
     pub log: String,
-    /// Tools in one page of `tools/list`.
+    /// Tools per page of `tools/list`, at least 1. Default: 500.
     #[serde(deserialize_with = "positive")]
     pub page_size: usize,
-    /// Whether results carry `_meta["dev.toolbay/usage"]`.
+    /// Whether results include `_meta["dev.toolbay/usage"]`. Default: true.
     pub usage: bool,
-    /// What the process as a whole may use.
+    /// Limits of the process as a whole.
     pub server: ServerConfig,
-    /// The budget of a call where the plugin's grant says nothing.
+    /// Limits per call that apply where a grant sets none.
     pub limits: LimitsPatch,
-    /// What no grant goes beyond.
+    /// The highest limits that a grant can set.
     pub ceilings: LimitsPatch,
-    /// How often one client may call; absent is [`CLIENT_CALLS`] a minute over HTTP, and as often as it likes otherwise.
+    /// Rate limit per caller. `None`: 600 calls per minute over HTTP, no limit over stdio.
     pub client_rate_limit: Option<RateLimit>,
-    /// How often one tool may be called, where its plugin's grant says nothing; absent is [`TOOL_CALLS`] a minute over
-    /// HTTP, and as often as anybody likes otherwise.
+    /// Rate limit per tool, unless the plugin's grant sets one. `None`: 120 calls per minute over HTTP, no limit over
+    /// stdio.
     pub rate_limit: Option<RateLimit>,
-    /// When a plugin that crashes call after call rests.
+    /// When a plugin that crashes repeatedly is disabled, and for how long.
     pub breaker: BreakerRules,
-    /// What a plugin may use to list its tools.
+    /// Limits of listing a plugin's tools at load.
     pub describe: Describe,
-    /// What compiling a plugin may use, and where the result is kept.
+    /// Limits of compiling a plugin, and the compile cache.
     pub compile: CompileConfig,
-    /// MCP over HTTP.
+    /// Settings of MCP over HTTP.
     pub http: Http,
 }
 
@@ -101,7 +101,7 @@ impl Default for Config {
     }
 }
 
-/// What the command line says.
+/// Settings from the command line. They override the file and variables.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `--config`.
@@ -121,10 +121,10 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// One line that says which file or variable is wrong, and what would be right.
+    /// One line that says where the first mistake is and what was expected.
     pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
         let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        // Empty is how a shell says unset.
+        // In a shell, an empty variable counts as unset.
         let variable = variables.iter().find(|(name, path)| name == CONFIG_VARIABLE && !path.is_empty());
         let named = match (&flags.config, variable) {
             (Some(path), _) => Some((path.clone(), "--config")),
@@ -135,7 +135,7 @@ impl Config {
         Self::merge(table, &folder, &variables, flags)
     }
 
-    /// Merges the file's table, whose relative paths start at `folder`, with what is above it.
+    /// Merges variables and flags into the file's table. Relative paths in the file are relative to `folder`.
     fn merge(
         mut table: toml::Table,
         folder: &Path,
@@ -148,12 +148,12 @@ impl Config {
                 apply_variable(&mut table, name, value, check)?;
             }
         }
-        let mut config: Self = table.try_into().map_err(|error: toml::de::Error| {
-            ConfigError(format!("the configuration cannot be used: {}", error.message()))
-        })?;
+        let mut config: Self = table
+            .try_into()
+            .map_err(|error: toml::de::Error| ConfigError(format!("invalid configuration: {}", error.message())))?;
         let from_variable = variables.iter().any(|(name, _)| name == PLUGINS_VARIABLE);
         if from_variable && config.plugins.as_os_str().is_empty() {
-            return Err(ConfigError(format!("{PLUGINS_VARIABLE} is empty; it must name a folder")));
+            return Err(ConfigError(format!("{PLUGINS_VARIABLE}: expected the path of a folder, not an empty string")));
         }
         if !from_variable && !config.plugins.as_os_str().is_empty() {
             config.plugins = folder.join(&config.plugins);
@@ -169,7 +169,7 @@ impl Config {
             config.http.listen = flags.http;
         }
         if flags.sse && config.http.listen.is_none() {
-            return Err(ConfigError("--sse is about HTTP: --http or http.listen says where to listen".to_owned()));
+            return Err(ConfigError("--sse requires HTTP: set --http or http.listen".to_owned()));
         }
         config.http.sse |= flags.sse;
         if config.http.listen.is_some() {
@@ -183,7 +183,7 @@ impl Config {
         Ok(config)
     }
 
-    /// What [`Config::load`] makes of a file of this text and these variables.
+    /// Like [`Config::load`], for a file with this text.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Config {
         Self::merge(parse_file(FILE, text)?, Path::new(""), variables, flags)
     }
 
-    /// The rules for loading plugins.
+    /// The limits that apply to loading plugins, clamped to the ceilings.
     pub fn rules(&self) -> Rules {
         let (limits, ceiling) = self.in_force();
         let describe = LimitsPatch {
@@ -212,7 +212,7 @@ impl Config {
         }
     }
 
-    /// How the protocol is served, whatever the transport.
+    /// The options of the protocol that do not depend on the transport.
     pub(crate) fn protocol(&self) -> toolbay_mcp::Options {
         toolbay_mcp::Options {
             page_size: self.page_size,
@@ -223,11 +223,11 @@ impl Config {
         }
     }
 
-    /// What the sandbox is made by.
+    /// The settings for [`toolbay_sandbox::Sandbox::new`].
     ///
     /// # Errors
     ///
-    /// The program cannot find itself, to compile with.
+    /// The path of the running executable, which compiles plugins, cannot be determined.
     pub fn sandbox(&self) -> std::io::Result<Settings> {
         // On Linux this name is the running program even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
@@ -245,21 +245,21 @@ impl Config {
         })
     }
 
-    /// Remarks about limits of the server's own that its ceilings lowered.
+    /// One line for each server-wide limit that the ceilings lowered, and for each ceiling above [`Limits::UTMOST`].
     pub fn clamps(&self) -> Vec<String> {
         let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
         above.iter().map(|clamp| format!("ceilings: {clamp}")).chain(clamps.iter().map(ToString::to_string)).collect()
     }
 
-    /// The limits that apply where a grant says nothing, and what no grant goes beyond.
+    /// The default limits and the ceilings, both after clamping.
     pub fn in_force(&self) -> (Limits, Limits) {
         let (ceiling, _) = self.ceiling();
         let (limits, _) = Limits::DEFAULT.with(&self.limits, &ceiling);
         (limits, ceiling)
     }
 
-    /// What no grant goes beyond, and what of it was clamped itself.
+    /// The ceilings after clamping, and one [`Clamp`] for each that was lowered.
     fn ceiling(&self) -> (Limits, Vec<Clamp>) {
         Limits::CEILING.with(&self.ceilings, &Limits::UTMOST)
     }
@@ -267,15 +267,17 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
-            return Err(ConfigError("plugins is empty; it must name a folder".to_owned()));
+            return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
         if self.plugins.is_file() {
             let plugins = self.plugins.display();
-            return Err(ConfigError(format!("the plugin folder {plugins} is a file; name the folder that it is in")));
+            return Err(ConfigError(format!(
+                "the plugin folder {plugins} is a file; give the folder that contains it"
+            )));
         }
         if !self.plugins.is_dir() {
             return Err(ConfigError(format!(
-                "the plugin folder {} is not there; create it, or name another with --plugins",
+                "the plugin folder {} does not exist; create it, or set another one with --plugins",
                 self.plugins.display()
             )));
         }
@@ -283,26 +285,27 @@ impl Config {
     }
 }
 
-/// The file's table, checked, and the folder that its relative paths start from; `named` with what names it.
+/// The file's table, validated, and the folder to which its relative paths are relative. `named` is a path and the flag
+/// or variable that set it.
 fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), ConfigError> {
     let (path, by) = match named {
-        Some((path, by)) => (path, format!(" ({by} names it)")),
+        Some((path, by)) => (path, format!(" (set by {by})")),
         None if Path::new(FILE).exists() => (PathBuf::from(FILE), String::new()),
         None => return Ok((toml::Table::new(), PathBuf::new())),
     };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(&path).map_err(|error| {
         ConfigError(match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no file {name}{by}"),
+            io::ErrorKind::NotFound => format!("{name} does not exist{by}"),
             io::ErrorKind::IsADirectory => format!("{name} is a folder, not a file{by}"),
-            io::ErrorKind::InvalidData => format!("{name} is not UTF-8 text"),
-            kind => format!("{name} cannot be read: {kind}"),
+            io::ErrorKind::InvalidData => format!("{name} is not valid UTF-8"),
+            kind => format!("cannot read {name}: {kind}"),
         })
     })?;
     Ok((parse_file(&name, &text)?, path.parent().map(Path::to_owned).unwrap_or_default()))
 }
 
-/// Once as what it means, for errors that name the line; once as what is merged.
+/// Parses the text twice: as a [`Config`], for errors with a line, and as the table to merge.
 fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
     toml_file::parse::<Config>(name, text).map_err(ConfigError)?;
     toml_file::parse(name, text).map_err(ConfigError)
@@ -378,8 +381,8 @@ mod tests {
         toolbay.toml:2:9: server.stack: expected a size from 64.0 KiB to 8.0 MiB, not 1.0 KiB
         toolbay.toml:2:9: server.calls: expected at most 4096, not 5000
         toolbay.toml:1:7: log: "inof" is not a level; did you mean "info"?
-        the plugin folder nowhere is not there; create it, or name another with --plugins
-        plugins is empty; it must name a folder
+        the plugin folder nowhere does not exist; create it, or set another one with --plugins
+        plugins: expected the path of a folder, not an empty string
         toolbay.toml:1:10: server: expected a table, not 7
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1day, not "500000years"
@@ -391,7 +394,7 @@ mod tests {
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"
         TOOLBAY_LOG: "loud" is not a level; the levels are off, error, warn, info, debug, trace
         TOOLBAY_USAGE: expected true or false, not "yes"
-        TOOLBAY_PLUGINS is empty; it must name a folder
+        TOOLBAY_PLUGINS: expected the path of a folder, not an empty string
         TOOLBAY_LIMIT_TIMEOUT is not a variable of Toolbay; did you mean TOOLBAY_LIMITS_TIMEOUT?
         "#);
     }
@@ -469,10 +472,10 @@ mod tests {
             load(None, at("latin")),
         ];
         insta::assert_snapshot!(said.join("\n"), @r#"
-        there is no file nope.toml (--config names it)
-        there is no file nope.toml (TOOLBAY_CONFIG names it)
-        . is a folder, not a file (TOOLBAY_CONFIG names it)
-        latin is not UTF-8 text
+        nope.toml does not exist (set by --config)
+        nope.toml does not exist (set by TOOLBAY_CONFIG)
+        . is a folder, not a file (set by TOOLBAY_CONFIG)
+        latin is not valid UTF-8
         "#);
     }
 

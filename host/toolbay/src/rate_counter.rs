@@ -6,7 +6,7 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use toolbay_model::RateLimit;
 
-/// Counts what happens against a [`RateLimit`].
+/// Counts calls against a [`RateLimit`] (token bucket).
 #[derive(Debug)]
 pub(crate) struct RateCounter {
     limit: RateLimit,
@@ -14,7 +14,7 @@ pub(crate) struct RateCounter {
 }
 
 impl RateCounter {
-    /// A full allowance; `None` for a limit that is not valid.
+    /// A full bucket; `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
         Some(Self { limit, bucket: RateLimiter::direct(quota) })
@@ -25,11 +25,11 @@ impl RateCounter {
         self.limit
     }
 
-    /// Takes one call out of the allowance.
+    /// Takes one call.
     ///
     /// # Errors
     ///
-    /// There is none left; the value is how long until there is.
+    /// The limit is exceeded; the value is the time until the next call is allowed.
     pub(crate) fn take(&self) -> Result<(), Duration> {
         self.bucket.check().map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
     }

@@ -1,4 +1,4 @@
-//! What the calls of a plugin used lately, and which limits that suggests.
+//! Usage of a plugin's most recent calls, and the limits that it suggests.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,13 +9,13 @@ use bytesize::ByteSize;
 use toolbay_model::Usage;
 use toolbay_model::text::thousands;
 
-/// How many calls are remembered.
+/// Number of calls that are recorded.
 const CALLS: usize = 1_000;
 
-/// How much more than the most that was used is suggested.
+/// Suggested limits are the maximum usage times this.
 const MARGIN: u64 = 2;
 
-/// What the last calls of one plugin used. A reloaded plugin has a new one.
+/// Usage of the most recent calls of one loaded plugin. A reloaded plugin starts with a new one.
 #[derive(Debug, Default)]
 pub(crate) struct RecentUsage {
     calls: Mutex<VecDeque<Call>>,
@@ -24,16 +24,16 @@ pub(crate) struct RecentUsage {
 #[derive(Clone, Copy, Debug)]
 struct Call {
     usage: Usage,
-    /// It met a limit, so it would have used more.
+    /// Whether a limit stopped it, so that it would have used more.
     stopped: bool,
 }
 
-/// Limits that the last calls would have kept, with room to spare.
+/// Limits that would have sufficed for the recorded calls, with a margin. Displays as a `[limits]` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suggestion {
-    /// How many calls it is drawn from.
+    /// Number of recorded calls.
     pub(crate) calls: usize,
-    /// How many of them met a limit.
+    /// How many of them a limit stopped.
     pub(crate) stopped: usize,
     /// See [`toolbay_model::Limits::fuel`].
     pub(crate) fuel: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Suggestion {
 }
 
 impl RecentUsage {
-    /// Remembers a call; `stopped` says that it met a limit.
+    /// Records a call; `stopped` if a limit stopped it.
     pub(crate) fn note(&self, usage: Usage, stopped: bool) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() == CALLS {
@@ -53,7 +53,7 @@ impl RecentUsage {
         calls.push_back(Call { usage, stopped });
     }
 
-    /// Twice the most that one of the calls used, as round figures; none if there were no calls.
+    /// Twice the maximum usage of the recorded calls, rounded up; `None` if there were no calls.
     pub(crate) fn suggest(&self) -> Option<Suggestion> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let most = |of: fn(&Usage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
@@ -69,24 +69,24 @@ impl RecentUsage {
     }
 }
 
-/// So much more, in one significant digit.
+/// `n` times [`MARGIN`], rounded up to one significant digit.
 fn round(n: u64) -> u64 {
     let wanted = n.saturating_mul(MARGIN);
     let unit = 10_u64.saturating_pow(wanted.checked_ilog10().unwrap_or_default());
     wanted.div_ceil(unit).saturating_mul(unit)
 }
 
-/// Ready for a grant.
+/// A line to copy into a grant.
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fuel = thousands(self.fuel).replace(',', "_");
         let timeout = humantime::format_duration(self.timeout);
         let memory = self.memory.as_u64() >> 20;
         write!(f, "[limits] fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\"")?;
-        write!(f, " (twice the most of {} calls", self.calls)?;
+        write!(f, " (twice the maximum of {} calls", self.calls)?;
         match self.stopped {
             0 => f.write_str(")"),
-            n => write!(f, "; {n} of them met a limit, and would have used more)"),
+            n => write!(f, "; {n} of them were stopped by a limit and would have used more)"),
         }
     }
 }
@@ -107,15 +107,15 @@ mod tests {
         recent.note(usage(5, 2_400, 1), true);
         assert_eq!(
             recent.suggest().unwrap().to_string(),
-            "[limits] fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" (twice the most of 2 calls; 1 of them \
-             met a limit, and would have used more)"
+            "[limits] fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" (twice the maximum of 2 calls; 1 of \
+             them were stopped by a limit and would have used more)"
         );
         for _ in 0..CALLS {
             recent.note(usage(1, 1, 1), false);
         }
         assert_eq!(
             recent.suggest().unwrap().to_string(),
-            "[limits] fuel = 1_000_000, timeout = \"1s\", memory = \"1MiB\" (twice the most of 1000 calls)"
+            "[limits] fuel = 1_000_000, timeout = \"1s\", memory = \"1MiB\" (twice the maximum of 1000 calls)"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The parts put together: what an embedder starts, and what the command line is made of.
+//! Starts the parts of a server: for embedders and for the command line.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use toolbay_sandbox::Sandbox;
 use crate::config::Config;
 use crate::service::Service;
 
-/// How a server is started.
+/// Settings with which to start a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServerBuilder {
     config: Config,
@@ -24,8 +24,8 @@ pub struct ServerBuilder {
     compiler: Option<PathBuf>,
 }
 
-/// A server that loads plugins and can be served or called. Dropped, it stops loading; what clients were promised is
-/// theirs as long as they are served.
+/// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading; calls that are running
+/// continue.
 pub struct Server {
     service: Service,
     config: Config,
@@ -33,23 +33,23 @@ pub struct Server {
 }
 
 impl ServerBuilder {
-    /// Whether to follow changes of the plugin folder; it does unless told otherwise. Without, each file is loaded once.
+    /// Whether to watch the plugin folder for changes (the default). If not, each file is loaded once.
     #[must_use]
     pub fn watch(self, watch: bool) -> Self {
         Self { watch, ..self }
     }
 
-    /// The `toolbay` program that compiles plugins, as a child; by default, the running program.
+    /// Path of the `toolbay` program that compiles plugins in a child process. Default: the running program.
     #[must_use]
     pub fn compiler(self, program: impl Into<PathBuf>) -> Self {
         Self { compiler: Some(program.into()), ..self }
     }
 
-    /// Starts loading. Must be called on a tokio runtime.
+    /// Starts to load plugins. Must be called on a tokio runtime.
     ///
     /// # Errors
     ///
-    /// The machine refuses threads or memory.
+    /// The system does not provide the threads or memory.
     pub fn start(self) -> anyhow::Result<Server> {
         let Self { config, watch, compiler } = self;
         let mut settings = config.sandbox()?;
@@ -65,33 +65,35 @@ impl ServerBuilder {
     }
 }
 
-/// A watcher, or none where the system refuses: the folder is looked at every two seconds then.
+/// A watcher of the plugin folder; `None` if the system provides none, in which case the folder is checked every 2 s.
 fn watcher(config: &Config) -> Option<Watcher> {
-    Watcher::new(&config.plugins).inspect_err(|error| tracing::warn!("{error}; looking every two seconds instead")).ok()
+    Watcher::new(&config.plugins)
+        .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
+        .ok()
 }
 
 impl Server {
-    /// A server by this configuration.
+    /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
         ServerBuilder { config, watch: true, compiler: None }
     }
 
-    /// What is offered now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.service.catalog().snapshot()
     }
 
-    /// Waits until every plugin that was in the folder at start has been tried.
+    /// Waits until every plugin that was in the folder at startup has been loaded or refused.
     pub async fn complete(&self) -> Arc<Snapshot> {
         self.service.catalog().wait_for(|snapshot| snapshot.complete).await
     }
 
-    /// Waits until a snapshot satisfies `condition`, starting with the present one.
+    /// Waits until a snapshot satisfies `condition`, starting with the current one.
     pub async fn wait_for(&self, condition: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
         self.service.catalog().wait_for(condition).await
     }
 
-    /// Calls a tool, under the limits that serving would apply.
+    /// Calls a tool, with the same limits as when it is served.
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
         let client = self.service.client();
         let call = Call { tool, permitted: true, arguments, capabilities: Map::new(), trace: None };
@@ -107,22 +109,22 @@ impl Server {
         })
     }
 
-    /// Serves one client on a pair of streams until it closes its end, goes away, or `stop`.
+    /// Serves one client on a pair of streams until it closes them or `stop` is cancelled.
     ///
     /// # Errors
     ///
-    /// Reading failed. A client that no longer reads is not an error.
+    /// Reading failed. A client that stops reading is not an error.
     pub async fn serve_stdio(&self, reader: Reader, writer: Writer, stop: CancellationToken) -> std::io::Result<()> {
         let ended = stdio::serve(Arc::new(self.service.clone()), reader, writer, stop).await;
         self.service.tally().log();
         ended
     }
 
-    /// Serves clients over HTTP until `stop`, and then for the grace time at the most.
+    /// Serves HTTP clients until `stop` is cancelled, and then for at most `server.grace`.
     ///
     /// # Errors
     ///
-    /// What the configuration names cannot be read, or the listener has no address.
+    /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
         let ended = http::serve(host, self.config.http.options(), listener, stop).await;
@@ -130,7 +132,7 @@ impl Server {
         ended.context("failed to serve HTTP")
     }
 
-    /// Warns about patterns of tokens and scopes that no tool fits, once every plugin has been tried.
+    /// Warns about patterns of tokens and scopes that match no tool, once every plugin has been loaded or refused.
     pub(crate) async fn report_useless_patterns(&self) {
         let snapshot = self.complete().await;
         let http = &self.config.http;

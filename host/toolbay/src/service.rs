@@ -20,13 +20,13 @@ use crate::breaker::BreakerRules;
 use crate::config::Config;
 use crate::tally::Tally;
 
-/// How long a call of an unknown tool waits for the plugins that were there at start: it would fail otherwise.
+/// How long a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// How much of a failure goes into the log, in bytes: guests write these words.
+/// Longest failure that is logged, in bytes: parts of it come from guests.
 const LOGGED: usize = 1_000;
 
-/// Everything that a call needs. Cheap to clone.
+/// Everything that a session needs to handle requests: catalog, sandbox, admission and configuration. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Service {
     inner: Arc<Inner>,
@@ -40,12 +40,12 @@ struct Inner {
     tally: Arc<Tally>,
     breaker: BreakerRules,
     options: Options,
-    /// How long the first `tools/list` waits for the plugins that were there at start.
+    /// How long the first `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
 }
 
 impl Service {
-    /// Puts the parts together.
+    /// A service of these parts.
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
         let inner = Inner {
             catalog,
@@ -60,17 +60,17 @@ impl Service {
         Self { inner: Arc::new(inner) }
     }
 
-    /// What is offered.
+    /// The catalog of tools.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.inner.catalog
     }
 
-    /// Where calls run.
+    /// The sandbox in which calls run.
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.inner.sandbox
     }
 
-    /// Who may run them now.
+    /// Admission of calls.
     pub(crate) fn admission(&self) -> &Admission {
         &self.inner.admission
     }
@@ -80,12 +80,12 @@ impl Service {
         &self.inner.options
     }
 
-    /// What became of the calls so far.
+    /// Counts of how calls ended.
     pub(crate) fn tally(&self) -> &Arc<Tally> {
         &self.inner.tally
     }
 
-    /// Makes a call for a client. The future must run on the guests' runtime; dropping it cancels the call.
+    /// Calls a tool for a client. Must run on the guests' runtime. Dropping the future cancels the call.
     pub(crate) async fn answer(&self, client: &ClientPermits, call: Call, observer: Arc<dyn Observer>) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&call.tool);
@@ -114,8 +114,7 @@ impl Service {
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        // Written anew and not passed on as it came: what the guest reads is what was checked, even where keys were
-        // doubled.
+        // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
         let arguments = arguments.to_string();
         let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer) });
         let trace = call.trace.as_ref().map(child);
@@ -142,7 +141,7 @@ impl Service {
         Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
     }
 
-    /// What the operator should know of a call that ended.
+    /// Logs how a call ended.
     fn log_end(&self, offer: &Offer, finished: &Finished<Output>) {
         let (plugin, tool, usage) = (&offer.plugin.id, &offer.tool.name, finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
@@ -161,25 +160,25 @@ impl Service {
         }
         let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
         let Err(error) = &finished.result else {
-            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "done");
+            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "call succeeded");
             return;
         };
         let said = line(&error.to_string(), LOGGED);
         match error {
-            CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "{said}"),
+            CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
-                // This one is counted when the answer is.
+                // This crash is counted only when the answer is.
                 let traps = self.inner.tally.traps() + 1;
-                tracing::warn!(plugin, tool, wall_ms, traps, "crashed: {said}");
+                tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
-            _ => tracing::info!(plugin, tool, wall_ms, "failed: {said}"),
+            _ => tracing::info!(plugin, tool, wall_ms, "call failed: {said}"),
         }
     }
 
-    /// Logs, for each plugin that was called, which limits its last calls would have kept.
+    /// Logs, for each plugin that was called, the limits that would have sufficed for its recent calls.
     pub(crate) fn log_suggestions(&self) {
         let snapshot = self.inner.catalog.snapshot();
-        // A plugin has several tools, which are not beside each other.
+        // A plugin can have several tools.
         let plugins: BTreeMap<&str, &Arc<Plugin>> =
             snapshot.tools.values().map(|offer| (offer.plugin.id.as_str(), &offer.plugin)).collect();
         for (plugin, suggestion) in
@@ -222,7 +221,7 @@ fn child(parent: &Trace) -> Trace {
     parent.child(if getrandom::fill(&mut id).is_ok() { id } else { [0; 8] })
 }
 
-/// A limit that is set for this tool alone is told by its own key.
+/// Names the tool in the error if the limit is set for this tool only, because the key to raise then differs.
 fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     match error {
         CallError::Limit { limit, .. } if plugin.is_limit_of_tool(name, limit) => {
@@ -232,17 +231,19 @@ fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     }
 }
 
-/// A tool with an output schema must return structured content that fits it.
+/// Checks structured content against the tool's output schema, if there is one.
 fn check_output(offer: &Offer, output: Output) -> Result<Output, CallError> {
     let Some(schema) = &offer.definition.output else { return Ok(output) };
     let Some(structured) = &output.structured else {
-        return Err(CallError::InvalidOutput("no structured content, which the tool's output schema asks for".into()));
+        return Err(CallError::InvalidOutput(
+            "structured content is missing, but the tool has an output schema".into(),
+        ));
     };
     let violations: Vec<String> = schema.violations(structured).iter().map(ToString::to_string).collect();
     if violations.is_empty() { Ok(output) } else { Err(CallError::InvalidOutput(violations.join("; "))) }
 }
 
-/// Puts a guest's log lines into the host's log as well.
+/// Also writes a guest's log lines to the host's log.
 struct Logged {
     inner: Arc<dyn Observer>,
     offer: Arc<Offer>,

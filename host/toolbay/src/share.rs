@@ -1,4 +1,4 @@
-//! One client's share of the server, as the protocol knows it: a queue, and calls out of it.
+//! One client's share of the server: implements the protocol's `Client` and `Place`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Share {
 struct Queued {
     service: Service,
     permits: Arc<ClientPermits>,
-    /// Whatever becomes of the call is counted, if only that it was cancelled.
+    /// Counts the call however it ends.
     counted: Uncounted,
     _place: OwnedSemaphorePermit,
 }

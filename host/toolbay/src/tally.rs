@@ -1,4 +1,4 @@
-//! Counts what became of calls since the start, for the log: a few atomics, no lock.
+//! Counts how calls ended since the server started, for the log: a few atomics, no lock.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolbay_model::ErrorKind;
 
-/// What became of calls since the start.
+/// Counts how calls ended since the server started.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    fine: AtomicU64,
+    succeeded: AtomicU64,
     failed: [AtomicU64; ErrorKind::ALL.len()],
     crashes: AtomicU64,
 }
 
-/// A call that is not counted yet: it is when this is dropped, whatever ends it.
+/// A call that has not been counted yet. Dropping it counts the call.
 #[derive(Debug)]
 pub(crate) struct Uncounted {
     tally: Arc<Tally>,
@@ -23,7 +23,7 @@ pub(crate) struct Uncounted {
 }
 
 impl Tally {
-    /// A call of `tool` begins.
+    /// Starts to track a call of `tool`.
     pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> Uncounted {
         Uncounted { tally: Arc::clone(self), tool: tool.to_owned(), ended: false }
     }
@@ -41,10 +41,10 @@ impl Tally {
         self.of(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// Puts the counts into the log.
+    /// Logs the counts.
     pub(crate) fn log(&self) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (fine, crashes) = (read(&self.fine), read(&self.crashes));
+        let (succeeded, crashes) = (read(&self.succeeded), read(&self.crashes));
         let (mut kinds, mut failed, mut cancelled) = (String::new(), 0, 0);
         for (kind, count) in ErrorKind::ALL.iter().zip(&self.failed) {
             let count = read(count);
@@ -57,17 +57,17 @@ impl Tally {
                 let _ = write!(kinds, "{}{kind} {count}", if kinds.is_empty() { "" } else { ", " });
             }
         }
-        let calls = fine + failed + cancelled + crashes;
-        tracing::info!(calls, fine, failed, kinds, cancelled, crashes, "ended");
+        let calls = succeeded + failed + cancelled + crashes;
+        tracing::info!(calls, succeeded, failed, kinds, cancelled, crashes, "shut down");
     }
 }
 
 impl Uncounted {
-    /// The call ended: well, or for a reason of this kind.
+    /// Counts the call: as a success if `kind` is `None`, otherwise as a failure of that kind.
     pub(crate) fn end(&mut self, kind: Option<ErrorKind>) {
         self.ended = true;
         match kind {
-            None => drop(self.tally.fine.fetch_add(1, Ordering::Relaxed)),
+            None => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
             Some(kind) => drop(self.tally.count(kind)),
         }
     }
@@ -81,7 +81,7 @@ impl Drop for Uncounted {
         // Whoever contains the panic cannot tell which call it was; here both are known.
         if std::thread::panicking() {
             let crashes = self.tally.crashes.fetch_add(1, Ordering::Relaxed) + 1;
-            tracing::error!(tool = self.tool, crashes, "a call ended by a fault of the server");
+            tracing::error!(tool = self.tool, crashes, "a call ended because of an error in the server");
         } else {
             self.tally.count(ErrorKind::Cancelled);
         }
@@ -111,7 +111,7 @@ mod tests {
         assert!(crash.is_err());
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let failed: u64 = tally.failed.iter().map(read).sum();
-        assert_eq!((read(&tally.fine), failed, read(&tally.crashes)), (1, 4, 1));
+        assert_eq!((read(&tally.succeeded), failed, read(&tally.crashes)), (1, 4, 1));
         assert_eq!(tally.of(ErrorKind::Cancelled).map(read), Some(1));
     }
 }

@@ -5,17 +5,17 @@ use std::io::{IsTerminal as _, stderr};
 use toolbay_settings::toml_file::nearest;
 use tracing_subscriber::EnvFilter;
 
-/// What can be logged, from nothing to everything.
+/// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// What the watcher says of its own housekeeping is for nobody who has not asked for it.
 const QUIET: [&str; 1] = ["notify=error"];
 
-/// Whether `filter` can be read.
+/// Checks a log filter.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Says what is wrong with it.
 pub(crate) fn check(filter: &str) -> Result<(), String> {
     directives(filter).map(|_| ())
 }
@@ -31,22 +31,21 @@ fn directives(filter: &str) -> Result<EnvFilter, String> {
     Ok(directives)
 }
 
-/// The directives that `filter` stands for: a level alone is about Toolbay, and
-/// what the libraries in it do is for whoever asks for that.
+/// `filter` with a level alone expanded: it applies to Toolbay's own crates; libraries log at `warn` at most.
 fn in_full(filter: &str) -> Result<String, String> {
     let filter = filter.trim();
     if filter.is_empty() {
-        return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
+        return Err(format!("the log filter is empty; the levels are {}", LEVELS.join(", ")));
     }
     if LEVELS.contains(&filter) {
         let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
         // A target stands for all that begin like it: this one is about every crate of ours.
         return Ok(format!("toolbay={filter},{others}"));
     }
-    // What stands in the brackets of a span may have commas and signs of equality of its own.
+    // A span in brackets can itself contain commas and equals signs.
     if !filter.contains('[') {
         for directive in filter.split(',').map(str::trim) {
-            // Read as the name of a target, a level with a slip in it would turn all logs off.
+            // `EnvFilter` would take a misspelled level for the name of a target and turn all logs off.
             let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
             if !LEVELS.contains(&level) {
                 return Err(match nearest(level, &LEVELS) {
@@ -59,11 +58,11 @@ fn in_full(filter: &str) -> Result<String, String> {
     Ok(filter.to_owned())
 }
 
-/// Starts logging what `filter` says: a level, or directives such as `toolbay=debug,warn`.
+/// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`.
 ///
 /// # Errors
 ///
-/// The filter cannot be read.
+/// Says what is wrong with the filter.
 pub(crate) fn init(filter: &str) -> Result<(), String> {
     // Fails only when a test has set one before.
     drop(
@@ -103,7 +102,7 @@ mod tests {
         let said = ["inof", "", "loud", "toolbay=debgu", "wran,toolbay=debug", "toolbay", "toolbay[=info"];
         insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
         "inof" is not a level; did you mean "info"?
-        it is empty; the levels are off, error, warn, info, debug, trace
+        the log filter is empty; the levels are off, error, warn, info, debug, trace
         "loud" is not a level; the levels are off, error, warn, info, debug, trace
         "debgu" is not a level; did you mean "debug"?
         "wran" is not a level; did you mean "warn"?

@@ -87,7 +87,7 @@ impl Conversation {
         let mut line = String::new();
         loop {
             line.clear();
-            ensure!(self.output.read_line(&mut line)? > 0, "the server has ended");
+            ensure!(self.output.read_line(&mut line)? > 0, "the server exited");
             let message = message::read(line.trim_end().as_bytes())?;
             ensure!(message.get("error").is_none(), "the server answered with an error: {message}");
             if fits(&message) {

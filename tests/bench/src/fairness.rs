@@ -110,7 +110,7 @@ impl Light {
                     let well = answer.what.is_ok_and(|result| result.get("isError").is_none());
                     ensure!(well, "a light call failed");
                 }
-                Some(Event::Gone) => bail!("the server has ended"),
+                Some(Event::Gone) => bail!("the server exited"),
                 Some(Event::Progress(_)) => {}
                 None => ensure!(due < end, "light calls were not answered within {} s", DEADLINE.as_secs()),
             }

@@ -112,7 +112,7 @@ fn an_address_that_others_reach_needs_tokens() {
     assert_eq!(outcome.code, 64, "{outcome}");
     assert_eq!(
         outcome.stderr,
-        "toolbay: others can reach 0.0.0.0:0: give them tokens (http.tokens, http.oauth), or set http.anonymous = true\n"
+        "toolbay: 0.0.0.0:0 is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true\n"
     );
     std::fs::write(folder.beside("toolbay.toml"), "[http]\nanonymous = true").unwrap();
     drop(HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"])));
@@ -182,16 +182,16 @@ fn a_token_that_does_not_hold_is_refused_for_its_reason() {
     let metadata = "resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\"";
     for (token, why) in [
         (jwt("one", KEY, json!({"exp": now - 3600})), "it has expired"),
-        (jwt("one", KEY, json!({"exp": null})), "it does not say until when"),
-        (jwt("one", KEY, json!({"nbf": now + 3600})), "it does not hold yet"),
-        (jwt("one", KEY, json!({"aud": "https://other.example"})), "it is for somebody else"),
-        (jwt("one", KEY, json!({"aud": null})), "it does not say until when"),
-        (jwt("one", KEY, json!({"iss": "https://evil.example"})), "its issuer is not trusted here"),
-        (jwt("one", KEY, json!({"iss": null})), "it does not say until when"),
-        (jwt("one", OTHER_KEY, json!({})), "its signature is wrong"),
-        (jwt("two", OTHER_KEY, json!({})), "its key is not known"),
+        (jwt("one", KEY, json!({"exp": null})), "a required claim (exp, aud or iss) is missing"),
+        (jwt("one", KEY, json!({"nbf": now + 3600})), "it is not valid yet"),
+        (jwt("one", KEY, json!({"aud": "https://other.example"})), "it is for another audience"),
+        (jwt("one", KEY, json!({"aud": null})), "a required claim (exp, aud or iss) is missing"),
+        (jwt("one", KEY, json!({"iss": "https://evil.example"})), "its issuer is not trusted"),
+        (jwt("one", KEY, json!({"iss": null})), "a required claim (exp, aud or iss) is missing"),
+        (jwt("one", OTHER_KEY, json!({})), "its signature is invalid"),
+        (jwt("two", OTHER_KEY, json!({})), "its signing key is unknown"),
         (unsigned(), "it is not"),
-        (signed_with_a_public_key(), "it is not signed by a public key"),
+        (signed_with_a_public_key(), "it is not signed with an accepted algorithm"),
         ("a.b.c".to_owned(), "it is not a JWT"),
     ] {
         let (status, challenge) = list(&token);
@@ -247,8 +247,7 @@ fn keys_that_cannot_be_read_end_the_start() {
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\""
     );
     std::fs::write(folder.beside("toolbay.toml"), config).unwrap();
-    for (keys, why) in
-        [(None, "cannot be read"), (Some("{"), "is not a JWK set"), (Some("{\"keys\":[]}"), "has no keys")]
+    for (keys, why) in [(None, "cannot read "), (Some("{"), "is not a JWK set"), (Some("{\"keys\":[]}"), "has no keys")]
     {
         if let Some(keys) = keys {
             std::fs::write(folder.beside("keys.json"), keys).unwrap();

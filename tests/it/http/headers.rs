@@ -42,7 +42,7 @@ fn method_name_and_version_must_be_those_of_the_body() {
     // The error is of the request.
     let response = server.modern("tools/call", json!({"name": "a"}), &[("Mcp-Name", "b")]).json();
     assert_eq!(response["id"], 1);
-    assert_eq!(response["error"]["message"], "Header mismatch: Mcp-Name is \"b\", and the body says \"a\"");
+    assert_eq!(response["error"]["message"], "Header mismatch: Mcp-Name is \"b\", but the body has \"a\"");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn the_end_waits_for_calls_within_the_grace_time() {
     let mut response = server.modern("tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}}), &[]);
     assert_eq!(response.next().unwrap()["method"], "notifications/progress");
     assert_eq!(server.end(), Some(0));
-    server.log.wait_for("requests were still running at the end and were stopped");
+    server.log.wait_for("stopped requests that were still running when the grace time ended");
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl<'a> Caller<'a> {
                 }
             }
             Some(Event::Progress(_)) => {}
-            Some(Event::Gone) => bail!("the server has ended"),
+            Some(Event::Gone) => bail!("the server exited"),
             None => match self.open.remove(&id) {
                 Some(Open { cancel: Some(_), .. }) => {
                     self.soak.connection.cancel(id)?;

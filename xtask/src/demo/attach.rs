@@ -1,9 +1,9 @@
-//! How to attach clients to the server that the demo has built.
+//! Instructions for connecting clients to the server that the demo has built.
 
 use serde_json::json;
 use toolbay_testkit::build::Built;
 
-/// Text to paste, with the paths as they are here.
+/// Configuration to paste, with the paths of this machine.
 pub(super) fn instructions(built: &Built) -> String {
     let (server, plugins) = (built.server.display().to_string(), built.plugins.display().to_string());
     let code =
@@ -36,7 +36,7 @@ Then copy a .wasm into that folder, or delete one.
     )
 }
 
-/// A word for a POSIX shell.
+/// `word`, quoted for a POSIX shell if necessary.
 fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Tells a story in a terminal: numbered parts, what is done, what is seen.
+//! Prints the demo to a terminal: numbered parts, actions and observations.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use anstream::println;
 use toolbay_testkit::terminal;
 
-/// How wide a line may be before it is broken.
+/// Longest line, in characters.
 const WIDTH: usize = 96;
 
-/// Keeps the count.
+/// Numbers the parts.
 pub(super) struct Narrator {
     part: usize,
 }
 
 impl Narrator {
-    /// One that has said nothing yet.
+    /// Starts at part 1.
     pub(super) fn new() -> Self {
         Self { part: 0 }
     }
 
-    /// Begins the next part.
+    /// Prints the heading of the next part.
     pub(super) fn part(&mut self, title: &str) {
         self.part += 1;
         println!("\n{}", terminal::bold(format!("{}  {title}", self.part)));
     }
 }
 
-/// What is done now.
+/// Prints an action.
 pub(super) fn does(text: impl Display) {
     for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
         let mark = if n == 0 { terminal::dim("→") } else { terminal::dim(" ") };
@@ -35,7 +35,7 @@ pub(super) fn does(text: impl Display) {
     }
 }
 
-/// What was seen to happen.
+/// Prints an observation.
 pub(super) fn saw(text: impl Display) {
     for (n, line) in wrap(&text.to_string(), WIDTH - 5).into_iter().enumerate() {
         let mark = if n == 0 { terminal::green("✓") } else { terminal::green(" ") };
@@ -43,20 +43,20 @@ pub(super) fn saw(text: impl Display) {
     }
 }
 
-/// What the server wrote, as it wrote it.
+/// Prints the server's own output, unchanged.
 pub(super) fn quotes(text: &str) {
     for line in wrap(text, WIDTH - 7) {
         println!("     {} {}", terminal::dim("|"), terminal::dim(line));
     }
 }
 
-/// A duration for people: two digits where it matters.
+/// A duration in milliseconds, with a decimal place below 10 ms.
 pub(super) fn ms(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
 }
 
-/// 1234567 as 1,234,567.
+/// A number with separators: 1,234,567.
 pub(super) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

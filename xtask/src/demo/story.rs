@@ -1,4 +1,4 @@
-//! What the demo shows. Every line that it prints as seen has been checked.
+//! The steps of the demo. Every observation that it prints has been checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,19 @@ use toolbay_testkit::{Answer, Arrived, Client, DEADLINE, Folder, LIST_CHANGED, m
 
 use super::narrator::{Narrator, does, ms, quotes, saw, thousands};
 
-/// What is in the folder when the server starts.
+/// The plugins that are in the folder when the server starts.
 const CAST: [&str; 4] = ["calculator", "chart", "qr", "time"];
 
-/// The guest that misbehaves.
+/// The plugin that misbehaves.
 pub(super) const VILLAIN: &str = "hostile";
 
-/// What results say of the call's cost.
+/// The key of a call's usage in a result's `_meta`.
 const USAGE: &str = "dev.toolbay/usage";
 
-/// The code of the error for a tool that is not there.
+/// The code of the error for an unknown tool.
 const UNKNOWN_TOOL: i64 = -32602;
 
-/// Where everything is.
+/// The folder and files of the demo.
 pub(super) struct Stage {
     folder: PathBuf,
     newcomer: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Puts the first plugins into the folder.
+    /// Copies the first plugins into the folder.
     pub(super) fn set(built: &Built, folder: &Folder) -> Result<Self> {
         let folder = folder.plugins();
         for id in CAST {
@@ -44,7 +44,7 @@ impl Stage {
         })
     }
 
-    /// Tells the story with a server that has just been started.
+    /// Runs the demo against a server that has just been started.
     pub(super) fn play(&self, client: &mut Client) -> Result<()> {
         let mut tell = Narrator::new();
         self.start(client, &mut tell)?;
@@ -57,11 +57,11 @@ impl Stage {
 
     fn start(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
         tell.part("The server starts");
-        does(format!("on the folder {}, with the plugins {}", self.folder.display(), CAST.join(", ")));
+        does(format!("with the plugin folder {} and the plugins {}", self.folder.display(), CAST.join(", ")));
         let hello = client.initialize(revision::SESSION)?;
         let revision = hello.what.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         let took = ms(hello.at - client.started());
-        saw(format!("its handshake was answered after {took} (MCP {revision}); plugins load in the background"));
+        saw(format!("it responded to the handshake after {took} (MCP {revision}); plugins load in the background"));
         let mut tools = client.names()?;
         while !["evaluate", "line_chart", "qr_png", "time_now"].iter().all(|name| has(&tools, name)) {
             client.notification(LIST_CHANGED)?;
@@ -73,17 +73,17 @@ impl Stage {
     }
 
     fn drop_in(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
-        tell.part("A plugin is dropped in");
+        tell.part("A plugin is added");
         let size = kib(fs::metadata(&self.newcomer)?.len());
-        does(format!("text.wasm ({size}) is copied into the folder; nothing is restarted"));
+        does(format!("text.wasm ({size}) is copied into the folder; nothing restarts"));
         let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
-        saw(format!("the client was told {took} after the copy had ended, compiling included"));
+        saw(format!("the client was notified {took} after the copy finished, including compiling"));
         slugify(client)
     }
 
     fn stop_a_loop(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
-        tell.part("A plugin loops for ever");
-        does("hostile.wasm joins the folder, and its tool loop_forever is called");
+        tell.part("A plugin loops forever");
+        does("hostile.wasm is added, and its tool loop_forever is called");
         told(client, || copy(&self.villain, &self.folder), |tools| has(tools, "loop_forever"))?;
         let begun = Instant::now();
         let looping = client.begin_with_progress("loop_forever", &json!({}))?;
@@ -95,40 +95,40 @@ impl Stage {
         let end = client.finish(looping)?;
         ensure!(end.at > answer.at, "the loop ended before the other call did");
         let took = ms(answer.at - asked);
-        saw(format!("while it looped, another call was answered in {took}: evaluate \"6 * 7\" is 42"));
+        saw(format!("meanwhile, another call returned in {took}: evaluate \"6 * 7\" is 42"));
         let Ok(result) = &end.what else { bail!("loop_forever ended with an error of the protocol") };
         ensure!(message::error_kind(result) == Some("fuel"), "loop_forever was not stopped by fuel: {result}");
-        saw(format!("it was stopped {} after it was called, {}; the model reads:", ms(end.at - begun), used(result)?));
+        saw(format!("it was stopped {} after the call began, {}; the model reads:", ms(end.at - begun), used(result)?));
         quotes(&text(result)?);
         Ok(())
     }
 
     fn break_a_file(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
-        tell.part("A broken file takes a good one's place");
-        does("text.wasm is overwritten with a page of HTML, as a failed download leaves behind");
+        tell.part("A broken file replaces a good one");
+        does("text.wasm is overwritten with an HTML page, as after a failed download");
         fs::write(self.folder.join("text.wasm"), "<!doctype html><title>404 Not Found</title>")?;
         let line = client.log().find(1, DEADLINE, |line| line.contains("text") && line.contains("refused"))?;
         saw("it was refused; the server's log says why:");
         quotes(&line);
-        saw("the version before it goes on serving:");
+        saw("the previous version stays in service:");
         slugify(client)
     }
 
     fn remove(&self, client: &mut Client, tell: &mut Narrator) -> Result<()> {
-        tell.part("A plugin is removed and comes back");
+        tell.part("A plugin is removed and added again");
         does("text.wasm is deleted");
         let file = self.folder.join("text.wasm");
         let took = told(client, || Ok(fs::remove_file(&file)?), |tools| !has(tools, "slugify"))?;
-        saw(format!("the client was told after {took}"));
+        saw(format!("the client was notified after {took}"));
         match client.call("slugify", &json!({"text": "Hello"}))?.what {
             Err(refusal) if refusal.code == UNKNOWN_TOOL => {
-                saw(format!("its tools are gone: slugify is answered with {refusal}"));
+                saw(format!("its tools are gone: slugify returns {refusal}"));
             }
             other => bail!("slugify was still answered: {other:?}"),
         }
         does("text.wasm is copied into the folder again");
         let took = told(client, || copy(&self.newcomer, &self.folder), |tools| has(tools, "slugify"))?;
-        saw(format!("the client was told after {took}: what was compiled once is kept"));
+        saw(format!("the client was notified after {took}: the compiled component was cached"));
         slugify(client)
     }
 }
@@ -157,7 +157,7 @@ fn slugify(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// Makes a change; says how long after its end the client was told that the list of tools fits.
+/// Makes a change and returns how long after it the client was notified of a list of tools that `fits`.
 fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(&[String]) -> bool) -> Result<String> {
     let begun = Instant::now();
     change()?;
@@ -170,12 +170,12 @@ fn told(client: &mut Client, change: impl FnOnce() -> Result<()>, fits: impl Fn(
     }
 }
 
-/// The result of a call that went well.
+/// The result of a successful call.
 fn success(answer: &Arrived<Answer>) -> Result<&Value> {
     match &answer.what {
         Ok(result) if message::is_error(result) => bail!("the call failed: {}", text(result)?),
         Ok(result) => Ok(result),
-        Err(refusal) => bail!("the call was refused: {refusal}"),
+        Err(refusal) => bail!("the call was rejected: {refusal}"),
     }
 }
 
@@ -185,7 +185,7 @@ fn text(result: &Value) -> Result<String> {
     Ok(text.context("the result begins with no text")?.to_owned())
 }
 
-/// What a call used, in words.
+/// A call's usage, as text.
 fn used(result: &Value) -> Result<String> {
     let usage = result.get("_meta").and_then(|meta| meta.get(USAGE)).context("the result does not say what it used")?;
     let number = |key: &str| usage.get(key).and_then(Value::as_u64).with_context(|| format!("no {key} in {usage}"));

@@ -1,4 +1,4 @@
-//! What every request needs.
+//! State that every request shares.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::Life;
 
-/// What every request needs.
+/// State that every request shares.
 pub(super) struct App {
     pub(super) host: Arc<dyn Host>,
     pub(super) options: Options,
@@ -23,11 +23,11 @@ pub(super) struct App {
     pub(super) guard: Guard,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
-    /// The life of the server: no session lives longer.
+    /// The life of the server; no session outlives it.
     pub(super) life: Life,
 }
 
-/// The body of a request, which may be as long as a line on standard input.
+/// Reads the body of a request, with the same size limit as a line over stdio.
 pub(super) async fn body(app: &App, body: axum::body::Body) -> Result<axum::body::Bytes, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
@@ -35,7 +35,8 @@ pub(super) async fn body(app: &App, body: axum::body::Body) -> Result<axum::body
     match read {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_long(&error) => {
-            let what = format!("the message is longer than {} (server.request raises it)", request.display().iec());
+            let what =
+                format!("the message is larger than {} (to allow more, raise server.request)", request.display().iec());
             let error = Error::new(INVALID_REQUEST, what);
             Err(reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &error))
         }

@@ -1,4 +1,4 @@
-//! Who calls: the bearer of a token, or anybody where that is allowed.
+//! Authentication: bearer tokens, or anonymous callers if the configuration allows them.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,13 +17,13 @@ use super::options::Options;
 use crate::access::{Caller, Rights};
 use crate::host::{Client, Host};
 
-/// How long a caller that does nothing keeps its share, and with it what its rate limit counted.
+/// How long an idle caller keeps its share, and with it the state of its rate limit.
 const FORGET_AFTER: Duration = Duration::from_mins(10);
 
-/// Shares above which those of callers that do nothing are given up.
+/// Number of shares above which those of idle callers are dropped.
 const SHARES: usize = 1024;
 
-/// Says who calls.
+/// Authenticates callers.
 pub(super) struct Gate {
     tokens: HashMap<[u8; 32], Arc<Caller>>,
     oauth: Option<Verifier>,
@@ -31,14 +31,14 @@ pub(super) struct Gate {
     shares: Mutex<HashMap<String, Share>>,
 }
 
-/// What one caller has of the server.
+/// One caller's share of the server.
 struct Share {
     client: Arc<dyn Client>,
     used: Instant,
 }
 
 impl Gate {
-    /// By the configuration.
+    /// A gate with these options.
     ///
     /// # Errors
     ///
@@ -56,11 +56,11 @@ impl Gate {
         })
     }
 
-    /// Who makes a request.
+    /// The caller of a request.
     ///
     /// # Errors
     ///
-    /// Nobody who may.
+    /// The request has no token, or one that is invalid or lacks a required scope.
     pub(super) fn caller(&self, headers: &HeaderMap, peer: IpAddr, host: &dyn Host) -> Result<Arc<Caller>, Denied> {
         if self.open {
             let name = format!("ip:{peer}");
@@ -71,7 +71,7 @@ impl Gate {
         if let Some(caller) = self.tokens.get(&hash(token)) {
             return Ok(Arc::clone(caller));
         }
-        let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is not one of this server's"))?;
+        let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?;
         let Verified { subject, scopes, .. } = oauth.verify(token)?;
         let name = format!("oauth:{subject}");
         let client = self.share(&name, host);
@@ -79,7 +79,7 @@ impl Gate {
         Ok(Arc::new(Caller { name, rights, client }))
     }
 
-    /// The share of the caller with this name: the same for all that it does.
+    /// The share of the caller with this name, created on first use.
     fn share(&self, name: &str, host: &dyn Host) -> Arc<dyn Client> {
         let now = Instant::now();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,12 +97,12 @@ impl Gate {
         client
     }
 
-    /// The authorization server's side, if there is one.
+    /// The verifier of OAuth tokens, if OAuth is configured.
     pub(super) fn oauth(&self) -> Option<&Verifier> {
         self.oauth.as_ref()
     }
 
-    /// How the peer is told that it is not let in, and what would let it in.
+    /// The response to a rejected request, with a `WWW-Authenticate` challenge.
     pub(super) fn challenge(&self, denied: Denied) -> Response {
         let (status, error) = match denied {
             Denied::Missing => (StatusCode::UNAUTHORIZED, None),
@@ -125,11 +125,15 @@ impl Gate {
     }
 }
 
-/// The token of a request. One in the address is none: addresses are logged.
+/// The bearer token of a request. Tokens in the URL are not accepted, because URLs are logged.
 fn bearer(headers: &HeaderMap) -> Result<&str, Denied> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, none) = (values.next().ok_or(Denied::Missing)?, values.next());
-    let text = value.to_str().ok().filter(|_| none.is_none()).ok_or(Denied::Invalid("it cannot be read"))?;
+    let text = value
+        .to_str()
+        .ok()
+        .filter(|_| none.is_none())
+        .ok_or(Denied::Invalid("the Authorization header is malformed"))?;
     match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
         _ => Err(Denied::Missing),

@@ -1,31 +1,31 @@
-//! Why a request is not let in.
+//! Why a request is rejected without authorization.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Why a request is not let in.
+/// Why a request is rejected without authorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Denied {
     /// It has no token.
     Missing,
-    /// It has one that is not valid: why.
+    /// Its token is invalid; the text says why.
     Invalid(&'static str),
-    /// Its token is valid and has too few scopes.
+    /// Its token is valid but lacks a required scope.
     Scope,
 }
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("a bearer token is needed"),
-            Self::Invalid(why) => write!(f, "the token is not accepted: {why}"),
-            Self::Scope => f.write_str("the token opens too little"),
+            Self::Missing => f.write_str("a bearer token is required"),
+            Self::Invalid(why) => write!(f, "the token was rejected: {why}"),
+            Self::Scope => f.write_str("the token lacks a required scope"),
         }
     }
 }
 
-/// What is remembered of a token instead of it.
+/// The hash of a token, which is stored instead of the token.
 pub(super) fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }

@@ -1,4 +1,4 @@
-//! `/mcp`: which session answers a request, in either era.
+//! `/mcp`: finds or creates the session that answers a request, and handles stateless requests.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::revision::Revision;
 use crate::rules::{Rules, unattached, unsupported};
 use crate::session::{Channel, Life, Session};
 
-/// Which session a request belongs to.
+/// Header with the id of the session.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// What a POST may be answered with, as its client must know.
+/// The media types of responses to a POST; the client must accept both.
 const ANSWERS: [Mime; 2] = [mime::APPLICATION_JSON, mime::TEXT_EVENT_STREAM];
 
-/// Seconds after which there may be room for a session.
+/// Seconds after which a new session may be possible.
 const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 pub(super) async fn post(
@@ -68,7 +68,7 @@ async fn answer(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, reques
     }
 }
 
-/// Whether the headers belong to a request that stands for itself. Those of a session say so.
+/// Whether the headers belong to a stateless request.
 fn is_stateless(headers: &HeaderMap) -> bool {
     let version = headers.get(headers::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
     let version = version.map(Revision::parse);
@@ -79,7 +79,7 @@ fn is_stateless(headers: &HeaderMap) -> bool {
     }
 }
 
-/// A request that stands for itself: its session ends with the response, however that ends.
+/// Handles a stateless request: its session ends with the response.
 async fn stateless(
     app: &Arc<App>,
     caller: Arc<Caller>,
@@ -100,7 +100,7 @@ async fn stateless(
         Ok(None) => return refused(unattached()),
         Err(error) => return refused(error),
     };
-    // The client closes the stream to cancel the request.
+    // A client cancels the request by closing the stream.
     let life = Life { ended: app.life.ended.child_token(), ..app.life.clone() };
     let guard = life.ended.clone().drop_guard();
     let not_found = rules.revision.features().http_not_found;
@@ -116,10 +116,10 @@ async fn stateless(
     reply(messages, app.options.keep_alive, Some(guard), status).await
 }
 
-/// A new session.
+/// Creates a session.
 async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -> Response {
     if !app.sessions.has_room() {
-        let error = Error::new(INVALID_REQUEST, "there are too many sessions; try again later").of(&request.id);
+        let error = Error::new(INVALID_REQUEST, "too many sessions are open; retry later").of(&request.id);
         let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
         response.headers_mut().insert(RETRY_AFTER, RETRY);
         return response;
@@ -143,7 +143,7 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -
     }
 }
 
-/// What belongs to a session.
+/// Handles messages of a session.
 async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Response {
     let entry = match session(app, &caller, headers, incoming.id()) {
         Ok(entry) => entry,
@@ -167,7 +167,7 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
     accepted(messages).await
 }
 
-/// Notifications have no answer, unless they are refused.
+/// The response to notifications: 202, unless they are rejected.
 async fn accepted(mut messages: outbox::Messages) -> Response {
     match messages.recv().await {
         Some(refused) if refused.kind != Kind::Notification => single(refused, legacy_status),
@@ -179,7 +179,7 @@ fn legacy_status(code: i32) -> StatusCode {
     if matches!(code, PARSE_ERROR | INVALID_REQUEST) { StatusCode::BAD_REQUEST } else { StatusCode::OK }
 }
 
-/// The session that the headers name.
+/// The session named in the headers.
 fn session(
     app: &App,
     caller: &Caller,
@@ -197,13 +197,13 @@ fn session(
     }
     let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok());
     let id = id.ok_or_else(|| {
-        refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id that the answer to initialize had is missing")
+        refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing: send the value returned by initialize")
     })?;
-    let gone = || refused(StatusCode::NOT_FOUND, "there is no such session; send initialize again");
+    let gone = || refused(StatusCode::NOT_FOUND, "unknown session; send initialize again");
     app.sessions.get(id, &caller.name).ok_or_else(gone)
 }
 
-/// The stream of a session, for what answers no request.
+/// Opens the stream of a session for messages that belong to no request.
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
@@ -226,7 +226,7 @@ pub(super) async fn get(
     }
 }
 
-/// The end of a session.
+/// Ends a session.
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,

@@ -1,4 +1,4 @@
-//! Requests that a web page in somebody's browser could have made: the `Host` and the `Origin` are checked always.
+//! Checks `Host` and `Origin` of every request, against DNS rebinding and cross-site requests from a browser.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -8,20 +8,20 @@ use http::{HeaderMap, Uri};
 
 use super::options::Options;
 
-/// The names that every machine has for itself.
+/// The name that every machine has for itself.
 const LOCAL: &str = "localhost";
 
-/// Which names this server answers to, and whose pages may ask.
+/// The accepted values of `Host` and `Origin`.
 #[derive(Debug)]
 pub(super) struct Guard {
     hosts: HashSet<String>,
     origins: HashSet<String>,
-    /// Pages of this machine may ask: nobody else can reach the address.
+    /// Whether pages of this machine are accepted: if the address is a loopback address.
     local_origins: bool,
 }
 
 impl Guard {
-    /// By the configuration, listening at `address`.
+    /// A guard with these options, for a listener at `address`.
     pub(super) fn new(options: &Options, address: SocketAddr) -> Self {
         let mut hosts: HashSet<String> = options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         if !address.ip().is_unspecified() {
@@ -31,36 +31,36 @@ impl Guard {
         Self { hosts, origins, local_origins: address.ip().is_loopback() }
     }
 
-    /// Whether the request may go on.
+    /// Checks the headers of a request.
     ///
     /// # Errors
     ///
-    /// What to tell the peer, and how to allow it.
+    /// The body of the response: what is not allowed, and how to allow it.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), String> {
         let mut hosts = headers.get_all(HOST).iter();
         let (host, none) = (hosts.next(), hosts.next());
         let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
-            return Err("one Host header is needed".to_owned());
+            return Err("exactly one Host header is required".to_owned());
         };
         if !self.host(host) {
-            return Err(format!("the Host {host:?} is not served here; http.hosts allows it"));
+            return Err(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
             if !self.origin(origin) {
-                return Err(format!("the Origin {origin:?} may not call; http.origins allows it"));
+                return Err(format!("the Origin {origin:?} is not allowed; to allow it, add it to http.origins"));
             }
         }
         Ok(())
     }
 
-    /// Whatever the port: it may be another one on the way here.
+    /// Ignores the port: a proxy may use another one.
     fn host(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         name(&text).is_some_and(|name| is_local(name) || self.hosts.contains(name)) || self.hosts.contains(&text)
     }
 
-    /// Whether pages of this origin may call.
+    /// Whether `text` is an accepted origin.
     pub(super) fn origin(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         if self.origins.contains(&text) {
@@ -71,7 +71,7 @@ impl Guard {
     }
 }
 
-/// The host of an authority, without its port. `None` for what has a user, or is none at all.
+/// The host of an authority, without its port. `None` if it is invalid or has a user.
 fn name(authority: &str) -> Option<&str> {
     let uri = authority.parse::<Uri>().ok().filter(|_| !authority.contains('@'))?;
     let (host, port) = authority.split_at_checked(uri.host()?.len())?;

@@ -1,4 +1,4 @@
-//! What a request's headers must say, and whether they say what its body says.
+//! Validates the headers of a request, also against its body.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::jsonrpc::{Error, Request};
 use crate::method::Method;
 
-/// The revision that a request follows.
+/// The protocol revision of a request.
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -24,7 +24,7 @@ const PARAM: &str = "mcp-param-";
 /// Headers and body differ (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
 
-/// Whether the client takes what we answer with: all of `kinds`.
+/// Whether `Accept` allows all of `kinds`.
 pub(super) fn accepts(headers: &HeaderMap, kinds: &[Mime]) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges: Vec<Mime> =
@@ -43,7 +43,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     value.parse::<Mime>().is_ok_and(|kind| kind.essence_str() == mime::APPLICATION_JSON.essence_str())
 }
 
-/// Where the request belongs in a trace.
+/// The trace context of the request; `None` if it has none.
 pub(super) fn trace(headers: &HeaderMap) -> Option<Trace> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     Trace::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
@@ -52,7 +52,7 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<Trace> {
 #[derive(Default, Deserialize)]
 struct Named<'a> {
     name: Option<String>,
-    /// Read only where a header repeats some of it.
+    /// Parsed only if a header mirrors an argument.
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(rename = "_meta")]
@@ -65,11 +65,11 @@ struct Versioned {
     version: Option<Value>,
 }
 
-/// Whether the headers of a stateless request say what its body says.
+/// Checks that the headers of a stateless request match its body.
 ///
 /// # Errors
 ///
-/// The first that does not, and what it should say.
+/// The first header that does not match, with both values.
 pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host, caller: &Caller) -> Result<(), Error> {
     let named: Named<'_> =
         request.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
@@ -89,7 +89,7 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     tool.headers.iter().try_for_each(|header| parameter(headers, header, &arguments))
 }
 
-/// `None` in the body is told elsewhere; the header must be there and be one in any case.
+/// Requires exactly one header `name`, with the value in the body. `None` in the body is reported elsewhere.
 fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
     let value =
         one(headers, name.as_str())?.ok_or_else(|| mismatch(&format!("{} is missing", title(name.as_str()))))?;
@@ -100,7 +100,7 @@ fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: boo
     }
 }
 
-/// One `Mcp-Param-…` against the argument that it mirrors.
+/// Checks one `Mcp-Param-…` against the argument that it mirrors.
 fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Result<(), Error> {
     let name = format!("{PARAM}{}", header.name.to_ascii_lowercase());
     let argument = header.path.iter().try_fold(arguments, |value, key| value.get(key)).filter(|value| !value.is_null());
@@ -108,9 +108,11 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Re
     let (value, argument) = match (value, argument) {
         (None, None) => return Ok(()),
         (Some(_), None) => {
-            return Err(mismatch(&format!("{} is there, but its argument is not", title(&name))));
+            return Err(mismatch(&format!("{} is present, but its argument is missing from the body", title(&name))));
         }
-        (None, Some(_)) => return Err(mismatch(&format!("{} is missing, but its argument is there", title(&name)))),
+        (None, Some(_)) => {
+            return Err(mismatch(&format!("{} is missing, but its argument is present in the body", title(&name))));
+        }
         (Some(value), Some(argument)) => (decoded(&name, value)?, argument),
     };
     let same = match (argument, header.kind) {
@@ -121,43 +123,43 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Re
             value == number.to_string()
                 || value.parse::<f64>().is_ok_and(|value| number.as_f64().is_some_and(|n| n.total_cmp(&value).is_eq()))
         }
-        // What does not fit the schema is told as that.
+        // Arguments that do not match the schema are reported as such.
         _ => return Ok(()),
     };
     if same { Ok(()) } else { Err(differs(&name, &value, &argument.to_string())) }
 }
 
-/// The value of a header that may be there once.
+/// The value of a header that may occur at most once.
 fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => match value.to_str() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => Err(mismatch(&format!("{} has characters that a header must not have", title(name)))),
+            Err(_) => Err(mismatch(&format!("{} contains characters that are not allowed in a header", title(name)))),
         },
-        (Some(_), Some(_)) => Err(mismatch(&format!("{} is there more than once", title(name)))),
+        (Some(_), Some(_)) => Err(mismatch(&format!("{} is present more than once", title(name)))),
     }
 }
 
-/// A value that may be written as `=?base64?…?=`.
+/// Decodes a value that may be written as `=?base64?…?=`.
 fn decoded(name: &str, value: &str) -> Result<String, Error> {
     let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Ok(value.to_owned());
     };
     let text = BASE64.decode(inner).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.ok_or_else(|| mismatch(&format!("{} is not base64 of UTF-8", title(name))))
+    text.ok_or_else(|| mismatch(&format!("{} is not base64-encoded UTF-8", title(name))))
 }
 
 fn differs(name: &str, header: &str, body: &str) -> Error {
-    mismatch(&format!("{} is {header:?}, and the body says {body:?}", title(name)))
+    mismatch(&format!("{} is {header:?}, but the body has {body:?}", title(name)))
 }
 
 pub(super) fn mismatch(what: &str) -> Error {
     Error::new(HEADER_MISMATCH, format!("Header mismatch: {what}"))
 }
 
-/// A header's name as people write it.
+/// The usual capitalization of a header's name.
 fn title(name: &str) -> String {
     let words: Vec<String> = name
         .split('-')

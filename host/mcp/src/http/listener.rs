@@ -1,4 +1,4 @@
-//! Connections: taken in one by one, bounded in number and in patience, and ended well.
+//! Accepts connections, limits their number and idle time, and shuts them down gracefully.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,17 +24,17 @@ use tower_service::Service as _;
 use super::options::Options;
 use crate::session::Life;
 
-/// After an error of the system, such as too many open files, something must end first.
+/// Pause after a failed accept, such as too many open files: another connection must close first.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long the answers to stopped requests may take to be written.
+/// How long writing the responses to stopped requests may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The address at the other end.
+/// The address of the peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerAddress(pub IpAddr);
 
-/// Serves until `stop`; what is going on then may go on for `grace`.
+/// Serves until `life.closing`; running requests may then continue for `grace`.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -54,7 +54,7 @@ pub(super) async fn serve(
                 let serving = connection(stream, peer, router.clone(), options.idle, stop.clone());
                 let ended = ended.clone();
                 connections.spawn(async move {
-                    // Dropped at the end of the grace time, with whatever it was doing.
+                    // Dropped at the end of the grace time, whatever its state.
                     ended.run_until_cancelled(serving).await;
                     drop(place);
                 });
@@ -70,7 +70,7 @@ pub(super) async fn serve(
     if tokio::time::timeout(grace, connections.wait()).await.is_err() {
         tracing::warn!("stopped requests that were still running when the grace time ended (server.grace)");
         life.stopped.cancel();
-        // Only as long as it takes to write the answers.
+        // Only long enough to write the responses.
         if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
             ended.cancel();
             connections.wait().await;
@@ -79,14 +79,14 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// The next connection, once there is a place for it: until then it waits in the system's queue.
+/// Accepts the next connection as soon as there is a place for it; until then it waits in the system's backlog.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, IpAddr, OwnedSemaphorePermit)> {
     let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    // Answers are small and waited for.
+    // Responses are small, and clients wait for them.
     stream.set_nodelay(true)?;
     Ok((stream, peer.ip(), place))
 }
@@ -105,7 +105,7 @@ async fn connection(stream: TcpStream, peer: IpAddr, router: Router, idle: Durat
     let served = tokio::select! {
         served = serving.as_mut() => served,
         () = stop.cancelled() => {
-            // What is being answered is answered; then the connection closes.
+            // Finishes the current response, then closes the connection.
             serving.as_mut().graceful_shutdown();
             serving.await
         }

@@ -16,7 +16,7 @@ use url::Url;
 use super::denied::{Denied, hash};
 use super::options::OAuth;
 
-/// Signatures that a key which everybody may know can check. A shared secret is none of them.
+/// The accepted signature algorithms: all use public keys, none a shared secret.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -29,13 +29,13 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// How often an unknown key has the file looked at again: tokens with made-up keys must not.
+/// Shortest interval of reading the key file again, so that tokens with invented keys do not cause a load.
 const REREAD: Duration = Duration::from_secs(10);
 
-/// Tokens that are remembered, so that a signature is checked once.
+/// Number of verified tokens to remember, so that each signature is verified once.
 const REMEMBERED: usize = 1024;
 
-/// Checks tokens.
+/// Verifies tokens.
 pub(super) struct Verifier {
     options: OAuth,
     keys: Mutex<Keys>,
@@ -47,26 +47,26 @@ struct Keys {
     read: Instant,
 }
 
-/// What a token that holds says.
+/// The content of a verified token.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
-    /// Whose it is.
+    /// The owner.
     pub subject: String,
-    /// What it opens.
+    /// The scopes.
     pub scopes: BTreeSet<String>,
     expires: u64,
 }
 
 #[derive(Deserialize)]
 struct Claims {
-    /// It is checked that it is there.
+    /// Required; the validation checks that it is present.
     exp: Option<u64>,
     iss: Option<String>,
     sub: Option<String>,
     client_id: Option<String>,
-    /// One text, with spaces.
+    /// Separated by spaces.
     scope: Option<String>,
-    /// What some servers have instead.
+    /// Used by some servers instead of `scope`.
     scp: Option<Value>,
 }
 
@@ -75,18 +75,18 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// They cannot be read.
+    /// The file cannot be read, is not a JWK set or has no keys.
     pub(super) fn new(options: OAuth) -> Result<Self, String> {
         let set = Arc::new(read_keys(&options.jwks)?);
         let keys = Mutex::new(Keys { set, read: Instant::now() });
         Ok(Self { options, keys, known: Mutex::default() })
     }
 
-    /// What the token says.
+    /// Verifies a token.
     ///
     /// # Errors
     ///
-    /// It does not hold, or opens too little.
+    /// The token is invalid or lacks a required scope.
     pub(super) fn verify(&self, token: &str) -> Result<Verified, Denied> {
         let key = hash(token);
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -103,14 +103,14 @@ impl Verifier {
     fn check(&self, token: &str) -> Result<Verified, Denied> {
         let header = decode_header(token).map_err(|_| Denied::Invalid("it is not a JWT"))?;
         if !ALGORITHMS.contains(&header.alg) {
-            return Err(Denied::Invalid("it is not signed by a public key"));
+            return Err(Denied::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
         }
-        let jwk = self.key(header.kid.as_deref()).ok_or(Denied::Invalid("its key is not known"))?;
+        let jwk = self.key(header.kid.as_deref()).ok_or(Denied::Invalid("its signing key is unknown"))?;
         let fits = |algorithm| Algorithm::try_from(algorithm).is_ok_and(|algorithm| algorithm == header.alg);
         if jwk.common.key_algorithm.is_some_and(|algorithm| !fits(algorithm)) {
-            return Err(Denied::Invalid("its key is for another algorithm"));
+            return Err(Denied::Invalid("its signing key is for another algorithm"));
         }
-        let decoding = DecodingKey::from_jwk(&jwk).map_err(|_| Denied::Invalid("its key cannot be used"))?;
+        let decoding = DecodingKey::from_jwk(&jwk).map_err(|_| Denied::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.set_audience(&[&self.options.audience]);
@@ -122,12 +122,12 @@ impl Verifier {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
         let subject = claims.sub.or(claims.client_id).unwrap_or_else(|| "unnamed".to_owned());
-        // Two issuers may have the same name for different people.
+        // Two issuers may use the same name for different people.
         let subject = format!("{subject} of {}", claims.iss.unwrap_or_default());
         Ok(Verified { subject, scopes, expires: claims.exp.unwrap_or_default() })
     }
 
-    /// The key with this id; without one, the only key.
+    /// The key with this id; without an id, the only key.
     fn key(&self, id: Option<&str>) -> Option<Jwk> {
         let find = |set: &JwkSet| match id {
             Some(id) => set.find(id).cloned(),
@@ -138,11 +138,11 @@ impl Verifier {
         if found.is_some() || keys.read.elapsed() < REREAD {
             return found;
         }
-        // Keys change: somebody signs with one that came meanwhile.
+        // Keys rotate: the token may be signed with a new one.
         keys.read = Instant::now();
         match read_keys(&self.options.jwks) {
             Ok(set) => keys.set = Arc::new(set),
-            Err(why) => tracing::warn!("{why}; the keys of before stay"),
+            Err(why) => tracing::warn!("{why}; keeping the previous keys"),
         }
         find(&keys.set)
     }
@@ -158,12 +158,12 @@ impl Verifier {
         }
     }
 
-    /// How it checks.
+    /// The options.
     pub(super) fn options(&self) -> &OAuth {
         &self.options
     }
 
-    /// Where the metadata of the resource is (RFC 9728, section 3.1): before the path of the resource.
+    /// URL of the resource's metadata (RFC 9728, section 3.1): the well-known path precedes the path of the resource.
     pub(super) fn metadata_url(&self) -> String {
         let resource = &self.options.resource;
         let Ok(mut url) = Url::parse(resource) else { return resource.clone() };
@@ -185,12 +185,12 @@ impl Verifier {
     }
 }
 
-/// Where the metadata is, before the path of the resource.
+/// The well-known path of the metadata; the path of the resource follows it.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 fn read_keys(path: &Path) -> Result<JwkSet, String> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{name} cannot be read: {}", error.kind()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
     let set: JwkSet = serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
     if set.keys.is_empty() { Err(format!("{name} has no keys")) } else { Ok(set) }
 }
@@ -206,11 +206,11 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 fn denied(error: &ErrorKind) -> Denied {
     Denied::Invalid(match error {
         ErrorKind::ExpiredSignature => "it has expired",
-        ErrorKind::ImmatureSignature => "it does not hold yet",
-        ErrorKind::InvalidAudience => "it is for somebody else",
-        ErrorKind::InvalidIssuer => "its issuer is not trusted here",
-        ErrorKind::InvalidSignature => "its signature is wrong",
-        ErrorKind::MissingRequiredClaim(_) => "it does not say until when, for whom or by whom it is",
-        _ => "it does not hold",
+        ErrorKind::ImmatureSignature => "it is not valid yet",
+        ErrorKind::InvalidAudience => "it is for another audience",
+        ErrorKind::InvalidIssuer => "its issuer is not trusted",
+        ErrorKind::InvalidSignature => "its signature is invalid",
+        ErrorKind::MissingRequiredClaim(_) => "a required claim (exp, aud or iss) is missing",
+        _ => "it is invalid",
     })
 }

@@ -1,4 +1,4 @@
-//! How MCP is served over HTTP.
+//! Options of MCP over HTTP.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -6,56 +6,57 @@ use std::time::Duration;
 
 use crate::access::{Pattern, Rights};
 
-/// How MCP is served over HTTP.
+/// Options of MCP over HTTP.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names that clients may call this server by, beside those of loopback and the address itself.
+    /// Accepted values of `Host`, besides loopback names and the address itself. Compared without the port.
     pub hosts: Vec<String>,
-    /// Origins whose pages may call, beside those of this machine.
+    /// Accepted values of `Origin`, such as `https://app.example.com`, besides pages of this machine on a loopback
+    /// address.
     pub origins: Vec<String>,
-    /// Whether the transport of 2024-11-05 is served, at `/sse`.
+    /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
-    /// Connections at once.
+    /// Connections open at once; further ones wait.
     pub connections: usize,
-    /// Sessions at once.
+    /// Sessions open at once; a new one replaces the one that was idle longest.
     pub sessions: usize,
     /// How long a session without a request or an open stream is kept.
     pub session_idle: Duration,
-    /// How often a comment keeps a quiet stream from being closed on the way.
+    /// Interval of comments on a quiet stream, so that proxies do not close it.
     pub keep_alive: Duration,
-    /// How long the head of a request, or its body, may take to arrive, and a connection may be without one.
+    /// How long the head or body of a request may take to arrive, and a connection may stay without a request.
     pub idle: Duration,
-    /// Who may call with which secret.
+    /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
-    /// Who may call with a token of an authorization server.
+    /// The authorization servers whose tokens are accepted; `None` if there are none.
     pub oauth: Option<OAuth>,
 }
 
-/// A bearer token, of which only the hash is known.
+/// A bearer token, known by its hash only.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// Whose it is, for the log.
+    /// Name of the token's owner, for the log.
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// The tools that it opens.
+    /// The tools that the token allows.
     pub rights: Rights,
 }
 
-/// What makes the server a protected resource (RFC 9728).
+/// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
 #[derive(Clone, Debug)]
 pub struct OAuth {
-    /// The address that clients know this server's `/mcp` by.
+    /// The URL of `/mcp` as clients use it.
     pub resource: String,
-    /// The issuer of each authorization server that tokens may come from.
+    /// The accepted issuers (`iss`).
     pub authorization_servers: Vec<String>,
-    /// A file with the JWK set that tokens are signed with.
+    /// Path of a file with a JWK set: the keys that sign tokens. Read again when a token names an unknown key.
     pub jwks: PathBuf,
-    /// What tokens must be meant for.
+    /// Required audience (`aud`) of tokens.
     pub audience: String,
     /// Scopes that every token must have.
     pub scopes: BTreeSet<String>,
-    /// The tools that a scope opens; empty opens all to every token.
+    /// The tools that each scope allows. Empty: every valid token allows all tools.
     pub tools: BTreeMap<String, Vec<Pattern>>,
 }
 
@@ -77,14 +78,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a caller must say who it is.
+    /// Whether requests must carry a token: tokens or OAuth are configured.
     pub(super) fn needs_token(&self) -> bool {
         !self.tokens.is_empty() || self.oauth.is_some()
     }
 }
 
 impl OAuth {
-    /// What a token with these scopes opens.
+    /// The tools that a token with these scopes allows.
     pub(super) fn rights<'a>(&self, scopes: impl IntoIterator<Item = &'a str>) -> Rights {
         if self.tools.is_empty() {
             return Rights::All;

@@ -1,4 +1,4 @@
-//! Answers to a POST: one JSON object where that is all there is to say, a stream of events otherwise.
+//! Responses to a POST: one JSON object if there is only one message, otherwise a stream of events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio_util::sync::DropGuard;
 use crate::jsonrpc::{self, Error};
 use crate::outbox::{Kind, Messages, Outgoing};
 
-/// Tells nginx and its like not to hold events back.
+/// Tells reverse proxies such as nginx not to buffer events.
 pub(super) const NO_BUFFERING: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Answers with what comes out of `messages`. `guard` is dropped when the peer
-/// has it all, or is gone; `status` is of an error that was not even tried.
+/// Responds with the content of `messages`. `guard` is dropped when the peer has received everything or disconnects.
+/// `status` maps the error code of a rejected request to an HTTP status.
 pub(super) async fn reply(
     mut messages: Messages,
     keep_alive: Duration,
@@ -29,14 +29,14 @@ pub(super) async fn reply(
 ) -> Response {
     match tokio::time::timeout(keep_alive, messages.recv()).await {
         Ok(Some(first)) if first.kind != Kind::Notification => single(first, status),
-        // A call that was cancelled has no answer.
+        // A cancelled call has no response.
         Ok(first) => events(first, messages, keep_alive, guard),
-        // What takes longer is worth a sign of life.
+        // It takes longer: a stream can send comments to keep the connection open.
         Err(_elapsed) => events(None, messages, keep_alive, guard),
     }
 }
 
-/// Answers with one object.
+/// Responds with one object.
 pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Response {
     let status = match answer.kind {
         Kind::Refusal(code) => status(code),
@@ -44,13 +44,13 @@ pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Re
     };
     let mut response = (status, [(CONTENT_TYPE, JSON)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {
-        // In whole seconds, and not too early.
+        // In whole seconds, rounded up.
         response.headers_mut().insert(RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().unwrap_or(JSON));
     }
     response
 }
 
-/// A stream of events, of which the first may have come already.
+/// Responds with a stream of events; `first` is a message that has been received already.
 pub(super) fn events(
     first: Option<Outgoing>,
     messages: Messages,
@@ -68,12 +68,12 @@ pub(super) fn events(
     ([NO_BUFFERING], sse).into_response()
 }
 
-/// A message as an event. JSON as we write it has no line ends.
+/// A message as an event. The JSON contains no line feeds.
 pub(super) fn event(message: &Outgoing) -> Event {
     Event::default().event("message").data(String::from_utf8_lossy(&message.text))
 }
 
-/// An error that is not the answer of a session.
+/// Responds with an error that does not come from a session.
 pub(super) fn refusal(status: StatusCode, error: &Error) -> Response {
     (status, [(CONTENT_TYPE, JSON)], jsonrpc::error(error, true)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The sessions that `initialize` began: a bounded table, kept by what is going on in them.
+//! The sessions that `initialize` created: a bounded table from which idle ones are removed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::changes;
 use crate::outbox::Outbox;
 use crate::session::Session;
 
-/// Random bytes of a session's id: nobody guesses 128 bits.
+/// Random bytes in a session's id: 128 bits cannot be guessed.
 const ID_BYTES: usize = 16;
 
 /// All sessions.
@@ -26,22 +26,21 @@ pub(super) struct Sessions {
 pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
     used: Mutex<Instant>,
-    /// The streams that the client has open for what answers no request, by the order in which they were opened.
+    /// The open streams for messages that belong to no request, in the order in which they were opened.
     streams: watch::Sender<BTreeSet<u64>>,
 }
 
 impl Sessions {
-    /// At most `most`, each kept for `idle` without anything going on.
+    /// At most `most` sessions, each kept for `idle` without activity.
     pub(super) fn new(most: usize, idle: Duration) -> Self {
         Self { table: Mutex::default(), most, idle }
     }
 
-    /// Takes a session in, and says by which id. Where there is no room, the
-    /// one that was idle for longest makes some.
+    /// Adds a session and returns its id. If the table is full, removes the session that was idle longest.
     ///
     /// # Errors
     ///
-    /// All are in use.
+    /// The system provides no random bytes.
     pub(super) fn insert(&self, session: Arc<Session>) -> Result<String, getrandom::Error> {
         let id = new_id()?;
         let mut table = self.table();
@@ -58,20 +57,20 @@ impl Sessions {
         Ok(id)
     }
 
-    /// Whether there is room for one more, by making some if need be.
+    /// Whether a session can be added, possibly by removing an idle one.
     pub(super) fn has_room(&self) -> bool {
         let table = self.table();
         table.len() < self.most || table.values().any(|entry| !entry.is_in_use())
     }
 
-    /// The session with this id, if it is of the caller with this name.
+    /// The session with this id, if it belongs to the caller with this name.
     pub(super) fn get(&self, id: &str, caller: &str) -> Option<Arc<HttpSession>> {
         let entry = self.table().get(id).filter(|entry| entry.session.caller().name == caller).cloned()?;
         entry.touch();
         Some(entry)
     }
 
-    /// Ends the session with this id, if it is of the caller with this name.
+    /// Ends the session with this id, if it belongs to the caller with this name.
     pub(super) fn remove(&self, id: &str, caller: &str) -> bool {
         let mut table = self.table();
         if table.get(id).is_none_or(|entry| entry.session.caller().name != caller) {
@@ -85,9 +84,9 @@ impl Sessions {
         removed.is_some()
     }
 
-    /// Ends sessions that were idle for too long, until `stop`.
+    /// Ends sessions that were idle for too long, until `stop` is cancelled.
     pub(super) async fn expire(&self, stop: CancellationToken) {
-        // Nobody notices a session that lives a little longer.
+        // Precision does not matter here.
         let every = (self.idle / 4).clamp(Duration::from_millis(50), Duration::from_mins(1));
         while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
             self.table().retain(|_, entry| {
@@ -107,8 +106,8 @@ impl Sessions {
 }
 
 impl HttpSession {
-    /// Tells the client of changes through `outbox` for as long as it reads:
-    /// of all streams that it has open, through the newest.
+    /// Notifies the client of changes through `outbox` while it reads. If it has several streams open, only the newest
+    /// is used.
     pub(super) async fn stream(self: Arc<Self>, outbox: Outbox) {
         let mut mine = 0;
         self.streams.send_modify(|streams| {
@@ -118,7 +117,7 @@ impl HttpSession {
         let mut streams = self.streams.subscribe();
         let mut negotiated = self.session.negotiated.subscribe();
         let telling = async {
-            // Nothing is sent to a client that has not said that it is ready.
+            // Nothing is sent before the client has sent `notifications/initialized`.
             if negotiated.wait_for(|negotiated| negotiated.initialized).await.is_err() {
                 return;
             }
@@ -158,7 +157,7 @@ impl HttpSession {
     }
 }
 
-/// An id that nobody guesses.
+/// A random id.
 pub(super) fn new_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0; ID_BYTES];
     getrandom::fill(&mut bytes)?;

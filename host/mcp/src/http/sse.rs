@@ -1,4 +1,4 @@
-//! The transport of 2024-11-05: a stream at `/sse` that says where to post, and answers to what is posted.
+//! The HTTP+SSE transport of 2024-11-05: a stream at `/sse` announces the URL for messages and carries the responses.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::jsonrpc;
 use crate::outbox;
 use crate::session::{Channel, Session};
 
-/// Where a client opens its stream.
+/// Path at which clients open their stream.
 pub(super) const PATH: &str = "/sse";
 
-/// Where it posts.
+/// Path to which they post messages.
 pub(super) const MESSAGES: &str = "/messages";
 
-/// Ends a session with its stream.
+/// Ends the session when its stream ends.
 struct End {
     app: Arc<App>,
     id: String,
@@ -45,7 +45,7 @@ pub(super) struct Address {
     session: String,
 }
 
-/// Opens a stream. Connections are bounded, so that these are as well.
+/// Opens a stream. The limit on connections also limits streams.
 pub(super) async fn open(State(app): State<Arc<App>>, Extension(caller): Extension<Arc<Caller>>) -> Response {
     let Ok(id) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let session = Session::new(Arc::clone(&app.host), caller, Channel::Shared, app.life.child());
@@ -64,7 +64,7 @@ pub(super) async fn open(State(app): State<Arc<App>>, Extension(caller): Extensi
     ([reply::NO_BUFFERING], sse).into_response()
 }
 
-/// Takes a message in; the answer goes to the stream.
+/// Receives a message; the response goes to the stream.
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
@@ -73,7 +73,7 @@ pub(super) async fn post(
 ) -> Response {
     let open = app.streams.open().get(&address.session).cloned();
     let Some(open) = open.filter(|open| open.session.caller().name == caller.name) else {
-        return (StatusCode::NOT_FOUND, "there is no such stream; open one at /sse").into_response();
+        return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
     let payload = match body(&app, request.into_body()).await {
         Ok(payload) => payload,

@@ -1,4 +1,4 @@
-//! The streams of the transport of 2024-11-05 that are open.
+//! The open streams of the HTTP+SSE transport of 2024-11-05.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::outbox::Outbox;
 use crate::session::Session;
 
-/// The streams that are open, by the id in the address that each was told.
+/// The open streams, by the id in the URL that each client received.
 #[derive(Default)]
 pub(super) struct Streams {
     open: Mutex<HashMap<String, Open>>,

@@ -1,4 +1,4 @@
-//! `tools/call`: from the request to the bytes of its answer.
+//! `tools/call`: from the request to the encoded response.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct Meta {
     baggage: Option<String>,
 }
 
-/// A call that is registered and may be cancelled from now on.
+/// A registered call, which can be cancelled.
 pub(crate) struct Calling {
     id: Id,
     rules: Rules,
@@ -46,7 +46,7 @@ pub(crate) struct Calling {
     cancel: CancellationToken,
 }
 
-/// Reads and registers a call.
+/// Parses and registers a call.
 ///
 /// # Errors
 ///
@@ -59,11 +59,11 @@ fn read_call(session: &Session, request: &Request<'_>, rules: Rules) -> Result<C
     let params: Params = read(request.params)?;
     let capabilities = rules.capabilities.clone();
     let Meta { progress_token, traceparent, tracestate, baggage } = params.meta;
-    // A transport may have one as well; what the message says itself is closer.
+    // The transport may have a trace context too; that of the message takes precedence.
     let trace = traceparent.and_then(|parent| Trace::parse(&parent, tracestate, baggage)).or(rules.trace.clone());
     let cancel = session.life.ended.child_token();
     if !session.begin(&request.id, cancel.clone()) {
-        return Err(Error::new(INVALID_REQUEST, "a request with this id is in flight"));
+        return Err(Error::new(INVALID_REQUEST, "a request with this id is already in progress"));
     }
     let caller = session.caller();
     let place = caller.client.queue(&params.name);
@@ -73,8 +73,8 @@ fn read_call(session: &Session, request: &Request<'_>, rules: Rules) -> Result<C
 }
 
 impl Calling {
-    /// Runs the call; what it reports meanwhile goes to `reply`. There is no answer when the client cancelled it. The
-    /// place in the client's queue is given back with it.
+    /// Runs the call; log messages and progress go to `reply`. Returns no response if the client cancelled the call.
+    /// Also returns the place in the client's queue.
     pub(crate) async fn run(self, session: &Session, reply: &Outbox) -> (Option<Outgoing>, Option<Box<dyn Place>>) {
         let Self { id, rules, call, progress_token, place, cancel } = self;
         let mut retry_after = None;
@@ -87,7 +87,7 @@ impl Calling {
                     biased;
                     () = cancel.cancelled() => None,
                     () = session.life.stopped.cancelled() => Some(Ok(failed(Failure::Call(CallError::Cancelled)))),
-                    // Whatever unwinds in a call fails that call, and nothing else.
+                    // A panic in a call fails only that call.
                     answer = AssertUnwindSafe(calling).catch_unwind() => {
                         Some(answer.map_err(|panic| panic_message(&panic)))
                     }

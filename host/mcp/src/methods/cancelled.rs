@@ -1,4 +1,4 @@
-//! `notifications/cancelled`: the client no longer wants the answer to a request.
+//! `notifications/cancelled`: the client cancels a request.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,9 +17,9 @@ struct Params {
 pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
     match read::<Params>(params) {
         Ok(cancelled) => {
-            // An unknown id is a request that has ended meanwhile: ignored.
+            // An unknown id belongs to a request that has ended: ignored.
             if let Some(request) = session.finish(&cancelled.request_id) {
-                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "cancelled by the client");
+                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "request cancelled by the client");
                 request.cancel();
             }
         }

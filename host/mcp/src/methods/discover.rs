@@ -1,4 +1,4 @@
-//! `server/discover`: which revisions and capabilities there are, for clients without a session.
+//! `server/discover`: the supported revisions and capabilities, for clients without a session.
 
 use serde_json::{Map, json};
 
@@ -7,7 +7,7 @@ use crate::revision::Revision;
 use crate::session::Session;
 use crate::shape;
 
-/// How long a client may take our word for it, in ms: it is what this process is.
+/// How long clients may cache the result, in ms: it does not change while the process runs.
 const TTL_MS: u64 = 3_600_000;
 
 #[expect(clippy::unnecessary_wraps, reason = "methods answer alike")]

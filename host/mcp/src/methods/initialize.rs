@@ -1,4 +1,4 @@
-//! `initialize`: the beginning of a session.
+//! `initialize`: starts a session.
 
 use std::sync::atomic::Ordering;
 
@@ -31,7 +31,7 @@ pub(crate) fn answer(session: &Session, params: Option<&RawValue>) -> Answered {
     session.known_listing.store(session.host.listing(), Ordering::SeqCst);
     let client = params.client_info.unwrap_or_default();
     let name = client.get("name").and_then(Value::as_str).unwrap_or("unnamed");
-    tracing::info!(client = name, caller = session.caller().name, asked = params.protocol_version, %revision, "a client connected");
+    tracing::info!(client = name, caller = session.caller().name, requested = params.protocol_version, %revision, "client connected");
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
     result.insert("capabilities".into(), shape::capabilities());

@@ -1,4 +1,4 @@
-//! `notifications/initialized`: the client is ready to hear what it did not ask for.
+//! `notifications/initialized`: the client is ready for notifications.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use crate::revision::Revision;
 use crate::session::Session;
 use crate::{cursor, shape};
 
-/// How long a client may take our word for the list, in ms: the folder may change at any moment.
+/// How long clients may cache the list, in ms: the folder can change at any time.
 const TTL_MS: u64 = 0;
 
 #[derive(Default, Deserialize)]
@@ -34,14 +34,14 @@ pub(crate) async fn answer(session: &Session, params: Option<&RawValue>, revisio
     result.insert("tools".into(), tools.into());
     if revision.features().caching_hints {
         result.insert("ttlMs".into(), TTL_MS.into());
-        // Another caller would see another list.
+        // Other callers may see other lists.
         let shared = matches!(caller.rights, Rights::All);
         result.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
     }
     if revision.features().sessions {
         session.negotiated.send_if_modified(|negotiated| {
             if !negotiated.listed && after.is_none() && next.is_none() {
-                // What came between `initialize` and here is in this answer already.
+                // This response already contains the changes since `initialize`.
                 session.known_listing.fetch_max(page.listing, Ordering::SeqCst);
             }
             negotiated.listed = true;

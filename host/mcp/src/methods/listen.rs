@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: notifications for a client without a session.
+//! `subscriptions/listen`: notifications for clients without a session.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::session::{Channel, Session};
 
-/// Which subscription a message belongs to.
+/// Key of the subscription's id in `_meta`.
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[derive(Deserialize)]
@@ -21,14 +21,14 @@ struct Params {
     notifications: Filter,
 }
 
-/// What a subscriber wants to hear of. We have nothing to say of prompts and resources.
+/// The notifications that a subscriber requests. The server has none about prompts and resources.
 #[derive(Deserialize)]
 struct Filter {
     #[serde(rename = "toolsListChanged", default)]
     tools: bool,
 }
 
-/// Opens a subscription. What changes from now on is told, however long the acknowledgement takes.
+/// Opens a subscription. Changes from now on are reported, even if the acknowledgement is delayed.
 ///
 /// # Errors
 ///
@@ -36,12 +36,12 @@ struct Filter {
 pub(crate) fn open(session: &Arc<Session>, request: &Request<'_>, rules: &Rules, reply: &Outbox) -> Result<(), Error> {
     let Params { notifications: filter } = read(request.params)?;
     if !session.has_room() {
-        return Err(Error::new(INVALID_REQUEST, "too many requests of this client are open"));
+        return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
     let known = session.host.listing();
     let cancelled = session.life.ended.child_token();
     if !session.begin(&request.id, cancelled.clone()) {
-        return Err(Error::new(INVALID_REQUEST, "a request with this id is in flight"));
+        return Err(Error::new(INVALID_REQUEST, "a request with this id is already in progress"));
     }
     let (told, reply, id, revision) = (Arc::clone(session), reply.clone(), request.id.clone(), rules.revision);
     session.spawn(async move {
@@ -74,10 +74,10 @@ pub(crate) fn open(session: &Arc<Session>, request: &Request<'_>, rules: &Rules,
     Ok(())
 }
 
-/// Ends a subscription that the client would have go on.
+/// Ends a subscription from the server's side.
 async fn conclude(session: &Session, id: &Id, revision: Revision, reply: &Outbox) {
     if session.channel == Channel::Shared {
-        // One page of the specification asks for this and another for the result: together they are both.
+        // One page of the specification requires this notification and another one the result: send both.
         let cancelled = json!({"requestId": id, "reason": "the server is shutting down"});
         reply.send(notification("notifications/cancelled", &cancelled)).await;
     }

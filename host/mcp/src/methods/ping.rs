@@ -1,4 +1,4 @@
-//! `ping`: whether the server is there.
+//! `ping`: returns an empty result.
 
 use serde_json::Map;
 

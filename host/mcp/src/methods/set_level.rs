@@ -1,4 +1,4 @@
-//! `logging/setLevel`: which log messages a client wants.
+//! `logging/setLevel`: sets the lowest level of log messages that the client receives.
 
 use serde::Deserialize;
 use serde_json::Map;

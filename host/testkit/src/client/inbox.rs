@@ -73,7 +73,7 @@ impl Inbox {
                 Ok(Arrived { what, at })
             }
             Err(RecvTimeoutError::Timeout) => bail!("nothing came within {} s", DEADLINE.as_secs()),
-            Err(RecvTimeoutError::Disconnected) => bail!("the server has ended"),
+            Err(RecvTimeoutError::Disconnected) => bail!("the server exited"),
         }
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         sender.send(Arrived { what: Err("not JSON".to_owned()), at: Instant::now() }).unwrap();
         assert_eq!(inbox.next().unwrap_err().to_string(), "not JSON");
         drop(sender);
-        assert_eq!(inbox.next().unwrap_err().to_string(), "the server has ended");
+        assert_eq!(inbox.next().unwrap_err().to_string(), "the server exited");
         assert!(inbox.rest().unwrap().is_empty());
     }
 }

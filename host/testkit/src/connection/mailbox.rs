@@ -67,7 +67,7 @@ impl<'a> Mailbox<'a> {
         loop {
             match self.next(deadline) {
                 Some(Event::Answer(answered, answer)) if answered == id => return Ok(answer),
-                Some(Event::Gone) => bail!("the server has ended"),
+                Some(Event::Gone) => bail!("the server exited"),
                 Some(_) => {}
                 None => bail!("request {id} was not answered within {} s", DEADLINE.as_secs()),
             }
@@ -86,7 +86,7 @@ impl<'a> Mailbox<'a> {
             match self.next(deadline).with_context(|| format!("call {id} did not begin"))? {
                 Event::Progress(running) if running == id => return Ok(()),
                 Event::Answer(answered, answer) if answered == id => bail!("call {id} was answered: {:?}", answer.what),
-                Event::Gone => bail!("the server has ended"),
+                Event::Gone => bail!("the server exited"),
                 _ => {}
             }
         }

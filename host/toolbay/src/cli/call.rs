@@ -1,4 +1,4 @@
-//! `toolbay call`: one call, under the limits that serving would apply.
+//! `toolbay call`: one call, with the same limits as when the tool is served.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -18,15 +18,15 @@ use super::result::{self, Terminal};
 use super::waiting::loaded;
 use crate::server::Server;
 
-/// How many problems of plugins are told when a tool is unknown.
+/// How many problems of plugins are printed when a tool is unknown.
 const PROBLEMS: usize = 10;
 
 /// How the outcome is printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Show {
-    /// The whole result as JSON.
+    /// Print the complete result as JSON.
     pub(super) json: bool,
-    /// What was used, beside what was allowed.
+    /// Print the resource usage next to the limits.
     pub(super) usage: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
         let server = Server::builder(config).watch(false).start()?;
         let snapshot = loaded(&server).await;
         let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
-        // What a person cannot see in the answer: why a use was denied, and what the operator should know of the plugin.
+        // The result does not show these: why the use of an import was denied, and warnings about the plugin.
         for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
             complain(&format!("plugin {:?}: {problem}", offer.plugin.id));
         }
@@ -52,14 +52,14 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
     })
 }
 
-/// What to say of a tool that there is not: the nearest that there is, and what kept others from being there.
+/// The message about an unknown tool: the most similar name, and the problems of plugins that may have the tool.
 fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
     let mut said = match nearest(tool, &names) {
         Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
-        None => format!("unknown tool {tool:?}; `toolbay list` shows what there is"),
+        None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
     };
-    // Whose tools they are nobody knows: it may be any of these that has it.
+    // The plugin that has the tool may be any of those that have a problem.
     let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
     let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
     for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
@@ -80,13 +80,13 @@ fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
         text.clear();
         std::io::stdin().read_to_string(&mut text).context("failed to read the arguments from standard input")?;
     }
-    match serde_json::from_str(&text).context("the arguments are not JSON")? {
+    match serde_json::from_str(&text).context("the arguments are not valid JSON")? {
         Value::Object(arguments) => Ok(arguments),
         _ => bail!("the arguments must be a JSON object, such as '{{\"city\": \"Bern\"}}'"),
     }
 }
 
-/// What was used, beside what was allowed.
+/// Prints the resource usage next to the limits.
 fn print_usage(used: Usage, limits: &Limits) {
     let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
     let timeout = humantime::format_duration(limits.timeout);

@@ -1,4 +1,4 @@
-//! `toolbay check`: explains a plugin file before anybody trusts it.
+//! `toolbay check`: shows what a plugin file contains and imports, without serving it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,41 +19,41 @@ use super::output::{complain, print};
 use super::requirements::ready;
 use crate::config::Config;
 
-/// A compile that is shorter than this needs no words.
+/// How long to compile before saying so.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a reason may be, in bytes: a stranger wrote some of it.
+/// Longest reason that is printed, in bytes: parts of it come from the file.
 const WHY: usize = 2_000;
 
-/// What there is to say about a file.
+/// What `check` prints about a file.
 struct Findings {
     digest: Digest,
     size: u64,
     about: About,
     form: String,
-    /// How long it took to compile; absent if the compile cache had it.
+    /// How long compiling took, in milliseconds; `None` if the component was in the compile cache.
     compile_ms: Option<f64>,
     remarks: Vec<String>,
     tools: Vec<std::sync::Arc<Definition>>,
 }
 
-/// What an interface is, and what it needs before it does anything, by how its name begins.
+/// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
 const INTERFACES: [(&str, &str); 10] = [
-    ("toolbay:plugin/", "logs, progress and configuration of the host; needs no permission"),
-    ("wasi:cli/environment", "environment variables; none, unless permissions.environment names them"),
-    ("wasi:cli/", "standard input and output, and the end of the program; captured, needs no permission"),
-    ("wasi:clocks/", "the time; needs no permission"),
-    ("wasi:filesystem/", "files; none, unless [[permissions.mounts]] gives folders"),
-    ("wasi:http/", "HTTP requests; refused at use"),
-    ("wasi:io/", "streams, of what else it imports; needs no permission"),
-    ("wasi:random/", "random numbers; needs no permission"),
-    ("wasi:sockets/", "network connections; refused at use"),
-    ("", "something that no plugin can have"),
+    ("toolbay:plugin/", "the host's log, progress and configuration (always allowed)"),
+    ("wasi:cli/environment", "environment variables (only those listed in permissions.environment)"),
+    ("wasi:cli/", "standard input and output, and exit (always allowed; output is captured)"),
+    ("wasi:clocks/", "clocks (always allowed)"),
+    ("wasi:filesystem/", "files (only in folders listed in [[permissions.mounts]])"),
+    ("wasi:http/", "HTTP requests (always denied)"),
+    ("wasi:io/", "streams of its other imports (always allowed)"),
+    ("wasi:random/", "random numbers (always allowed)"),
+    ("wasi:sockets/", "network sockets (always denied)"),
+    ("", "interfaces that the host does not provide"),
 ];
 
 pub(super) fn run(common: &Common, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let file = &file_of(path)?;
-    // No plugin folder is needed for one file; the one that it is in will do.
+    // One file needs no plugin folder, so the folder of the file stands in for it.
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let common = Common { plugins: Some(beside.to_owned()), config: common.config.clone(), log: common.log.clone() };
     let config = common.configure(true, &Listen::default())?;
@@ -63,7 +63,7 @@ pub(super) fn run(common: &Common, path: &Path, as_json: bool) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file to explain: of a project, what its build made.
+/// The file to inspect: for a project folder, the output of its build.
 fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.join(project::FILE).is_file() {
         return Ok(path.to_owned());
@@ -73,20 +73,20 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     let output = path.join(&project.output);
     if !output.is_file() {
         let commands: Vec<&str> = project.setup.iter().chain(&project.build).map(String::as_str).collect();
-        bail!("{} is not built yet; in its folder\n    {}", project.name, commands.join("\n    "));
+        bail!("{} has not been built; run these in its folder:\n    {}", project.name, commands.join("\n    "));
     }
     Ok(output)
 }
 
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     let name = file.display();
-    let unusable = |why: &str| anyhow::anyhow!("{} cannot be a plugin: {}", name, line(why, WHY));
+    let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, WHY));
     if file.is_dir() {
-        bail!("{name} is a folder without {}: name a plugin file, or the folder of a project", project::FILE);
+        bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
     }
     let limit = config.server.component.as_u64();
     let bytes = read_bounded(file, limit, Some("server.component")).map_err(|error| match error {
-        LoadError::Gone => anyhow::anyhow!("there is no file {name}"),
+        LoadError::Gone => anyhow::anyhow!("{name} does not exist"),
         error => anyhow::anyhow!("{name}: {}", error.why()),
     })?;
     let wit = std::fs::read_to_string(file.with_extension("wit")).unwrap_or_default();
@@ -115,7 +115,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
                 let finished = asked.describe(&compiled, &limits).await;
                 (compiled, finished.result)
             });
-            let (compiled, description) = described.await.context("asking it for its tools failed")?;
+            let (compiled, description) = described.await.context("listing its tools failed unexpectedly")?;
             let description = description.map_err(|error| unusable(describe_failed(&error).why()))?;
             let (prepared, scratch, about) = compiled.into_parts();
             sandbox.keep(digest, scratch, description.clone(), about.clone());
@@ -126,7 +126,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     Ok(Findings { digest, size, about, form: prepared.form(), compile_ms, remarks: description.remarks, tools })
 }
 
-/// What the imports let it do, in plain words, each once.
+/// What the imports are for, without repetitions.
 fn needs(about: &About) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for import in &about.imports {
@@ -150,18 +150,18 @@ fn text(name: &str, findings: &Findings) -> String {
         Some(ms) => writeln!(out, "    compiled in {ms:.0} ms to {code}"),
         None => writeln!(out, "    compiled before, to {code} (in the compile cache)"),
     };
-    let _ = writeln!(out, "\nIt can use:");
+    let _ = writeln!(out, "\nImports:");
     let needs = needs(about);
     for words in &needs {
         let _ = writeln!(out, "    {words}");
     }
     if needs.is_empty() {
-        let _ = writeln!(out, "    nothing but its own memory");
+        let _ = writeln!(out, "    none (it can use only its own memory)");
     }
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", line(remark, WHY));
     }
-    let _ = writeln!(out, "\nIts tools:");
+    let _ = writeln!(out, "\nTools:");
     for tool in &findings.tools {
         let _ = writeln!(out, "    {}", tool.tool.name);
         for words in tool.tool.description.as_deref().unwrap_or_default().lines() {
@@ -173,7 +173,7 @@ fn text(name: &str, findings: &Findings) -> String {
         }
     }
     if let Some(wit) = &about.wit {
-        let _ = writeln!(out, "\nIts types:");
+        let _ = writeln!(out, "\nTypes:");
         for words in clean(wit).lines() {
             let _ = writeln!(out, "{}", format!("    {words}").trim_end());
         }

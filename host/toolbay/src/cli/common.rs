@@ -1,4 +1,4 @@
-//! What commands have in common: the options that say which folder and which configuration, and a runtime.
+//! What the commands share: the options for the folder and the configuration, and a runtime.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,27 +16,27 @@ pub(super) struct Common {
     /// The plugin folder [default: ./plugins]
     #[arg(long, value_name = "DIR")]
     pub(super) plugins: Option<PathBuf>,
-    /// The configuration file [default: ./toolbay.toml, if it is there]
+    /// The configuration file [default: ./toolbay.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// What to log to standard error: error, warn, info, debug, or directives such as toolbay=debug,warn
+    /// The log level for standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
 }
 
 #[derive(Args, Debug, Default)]
 pub(super) struct Listen {
-    /// Listen here for MCP over HTTP, such as 127.0.0.1:8931; port 0 takes any that is free
+    /// Serve over HTTP at this address, such as 127.0.0.1:8931; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
-    /// Serve the transport of 2024-11-05 as well, at /sse
+    /// Also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
 }
 
 /// In the words of `http.listen`.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an address with its port, such as 127.0.0.1:8931".to_owned())
+    text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:8931".to_owned())
 }
 
 impl Common {

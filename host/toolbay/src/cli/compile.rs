@@ -1,4 +1,4 @@
-//! `toolbay compile`: fills the store of compiled components, for images and CI.
+//! `toolbay compile`: fills the compile cache, for container images and CI.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use super::output::{complain, print};
 use super::waiting::loaded;
 use crate::server::Server;
 
-/// How much of a file's name is shown, in bytes.
+/// Longest file name that is printed, in bytes.
 const NAME: usize = 300;
 
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
@@ -32,7 +32,7 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
                 continue;
             } else {
                 complain(&format!(
-                    "{}: compiled, but not kept: is the disk full, or compile.store_size too small?",
+                    "{}: compiled, but not in the compile cache: check free disk space and compile.store_size",
                     line(id, NAME)
                 ));
             }

@@ -1,4 +1,4 @@
-//! `toolbay dev`: builds a project after each change, puts it into the plugin folder, and makes its example call.
+//! `toolbay dev`: rebuilds a project after each change, copies it into the plugin folder, and makes its example call.
 
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -21,11 +21,11 @@ use super::waiting::loaded;
 use crate::config::Config;
 use crate::server::Server;
 
-/// Editors write several files at a save: a build begins when that is over.
+/// How long files must stay unchanged before a build starts: editors write several files when they save.
 const QUIET: Duration = Duration::from_millis(100);
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
-    // The project first: a folder that is none is the likelier mistake.
+    // The project first: a wrong folder is the more likely mistake.
     let project = Project::read(folder).map_err(anyhow::Error::msg)?;
     ready(&project)?;
     let config = common.configure(true, &Listen::default())?;
@@ -43,12 +43,12 @@ pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<
 
 async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
     loop {
-        // Read anew: it may be what changed.
+        // Read again: plugin.toml itself may have changed.
         match Project::read(folder) {
             Ok(project) => {
                 let mut watcher = watcher(folder, &project)?;
                 let _ = round(config, folder, &project).await?;
-                print("\nWaiting for a change; Ctrl-C ends.\n");
+                print("\nWaiting for changes. Press Ctrl-C to stop.\n");
                 settled(&mut watcher).await;
             }
             Err(why) => {
@@ -72,7 +72,7 @@ async fn settled(watcher: &mut Watcher) {
     while tokio::time::timeout(QUIET, watcher.changes()).await.is_ok() {}
 }
 
-/// Builds, copies and calls. Whether all of it went well.
+/// Builds, copies and calls. Returns whether every step succeeded.
 async fn round(config: &Config, folder: &Path, project: &Project) -> anyhow::Result<bool> {
     let began = Instant::now();
     let setup = if folder.join(&project.output).exists() { &[][..] } else { &project.setup };
@@ -81,7 +81,7 @@ async fn round(config: &Config, folder: &Path, project: &Project) -> anyhow::Res
         let status = Command::new("sh").arg("-c").arg(command).current_dir(folder).kill_on_drop(true).status().await;
         let status = status.with_context(|| format!("failed to run `{command}`"))?;
         if !status.success() {
-            complain(&format!("`{command}` failed; the version before it goes on serving"));
+            complain(&format!("`{command}` failed; the previous version stays in service"));
             return Ok(false);
         }
     }
@@ -91,28 +91,28 @@ async fn round(config: &Config, folder: &Path, project: &Project) -> anyhow::Res
         let name = path.file_name().with_context(|| format!("{} has no name", path.display()))?;
         deliver(&folder.join(path), &config.plugins.join(name))?;
     }
-    print(&format!("built in {:.1} s, and now in {}\n", began.elapsed().as_secs_f64(), plugin.display()));
+    print(&format!("built in {:.1} s and copied to {}\n", began.elapsed().as_secs_f64(), plugin.display()));
     try_out(config, &project.name, project.example.as_ref()).await
 }
 
-/// Puts a file into the plugin folder at once, as a server that watches it likes best.
+/// Copies a file into the plugin folder atomically, so that a server that watches it never sees half a file.
 fn deliver(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let folder = to.parent().context("the plugin folder has no name")?;
+    let folder = to.parent().context("the plugin's path has no folder")?;
     let part = tempfile::Builder::new().prefix(".toolbay-dev-").tempfile_in(folder);
     let part = part.with_context(|| format!("failed to write into {}", folder.display()))?;
     std::fs::copy(from, part.path())
-        .with_context(|| format!("the build was to make {}, and it cannot be copied", from.display()))?;
-    // A temporary file is its owner's alone; a plugin may be served by another user.
+        .with_context(|| format!("cannot copy {}, the output of the build", from.display()))?;
+    // Only its owner can read a temporary file, but another user may serve the plugin.
     std::fs::set_permissions(part.path(), Permissions::from_mode(0o644))?;
     part.persist(to).with_context(|| format!("failed to write {}", to.display()))?;
     Ok(())
 }
 
-/// Loads the folder as a server would, says what became of the plugin, and makes its example call.
+/// Loads the plugin folder as a server would, prints the plugin's status, and makes its example call.
 async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow::Result<bool> {
     let server = Server::builder(config.clone()).watch(false).start()?;
     let snapshot = loaded(&server).await;
-    let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the folder") };
+    let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
     let mut said = String::new();
     for problem in &report.problems {
         let _ = writeln!(said, "! {problem}");
@@ -125,7 +125,9 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
     let Some(Example { tool, arguments }) = example else { return Ok(true) };
     // The grant may give its tools a prefix.
     let offered = report.tools.iter().find(|name| *name == tool || name.ends_with(&format!(".{tool}")));
-    let Some(offered) = offered else { bail!("the example calls {tool}, which the plugin does not offer") };
+    let Some(offered) = offered else {
+        bail!("the example in {} calls {tool}, but the plugin has no such tool", project::FILE)
+    };
     print(&format!("> {offered} {}\n", serde_json::Value::Object(arguments.clone())));
     let answer = server.call(offered.clone(), arguments.clone(), Arc::new(Terminal)).await;
     Ok(result::show(answer, false) == ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `toolbay list`: what would be served, and why a file is refused.
+//! `toolbay list`: plugins, tools and grants, and why a file is refused.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
         let server = Server::builder(config.clone()).watch(false).start()?;
         let snapshot = loaded(&server).await;
         print(&if json { as_json(&snapshot, &config)? } else { as_text(&snapshot, &config) });
-        // A file that is refused is part of the answer.
+        // Refused files are part of the output, not an error.
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -69,7 +69,7 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
         out.push('\n');
     }
     if snapshot.plugins.is_empty() {
-        let _ = writeln!(out, "No plugins in {}: copy a .wasm file there.", config.plugins.display());
+        let _ = writeln!(out, "no plugins in {}; copy a .wasm file into it", config.plugins.display());
         return out;
     }
     let serving = snapshot.plugins.values().filter(|report| !report.tools.is_empty()).count();
@@ -82,7 +82,7 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     out
 }
 
-/// How much of a line that strangers had a hand in is shown, in bytes.
+/// Longest line that is printed, in bytes: parts of it come from plugins.
 const SHOWN: usize = 2_000;
 
 fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
@@ -119,32 +119,32 @@ fn summary(description: &str) -> String {
     }
 }
 
-/// What was granted beyond nothing, and every limit that is not Toolbay's own default.
+/// Everything that the grant allows, and every limit that differs from Toolbay's default.
 fn grants(granted: &Granted) -> Vec<String> {
     let mut lines = Vec::new();
     let permissions = &granted.permissions;
     if let Some(prefix) = &granted.prefix {
-        lines.push(format!("prefix {prefix}"));
+        lines.push(format!("prefix: {prefix}"));
     }
     if !permissions.environment.is_empty() {
-        lines.push(format!("may read the environment variables {}", permissions.environment.join(", ")));
+        lines.push(format!("environment variables: {}", permissions.environment.join(", ")));
     }
     for mount in &permissions.mounts {
-        let verb = match mount.access {
-            Access::Read => "read",
-            Access::ReadWrite => "read and write",
+        let access = match mount.access {
+            Access::Read => "read-only",
+            Access::ReadWrite => "read-write",
         };
-        let missing = if mount.host.is_dir() { "" } else { ", which is not there" };
-        lines.push(format!("may {verb} {} as {}{missing}", mount.host.display(), mount.guest));
+        let missing = if mount.host.is_dir() { "" } else { ", does not exist" };
+        lines.push(format!("mount: {} at {} ({access}{missing})", mount.host.display(), mount.guest));
     }
     if !granted.secrets.is_empty() {
-        lines.push(format!("must not tell the secrets {}", granted.secrets.join(", ")));
+        lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
     }
     if !granted.config.is_empty() {
-        lines.push(format!("is configured by {}", granted.config.join(", ")));
+        lines.push(format!("configuration keys: {}", granted.config.join(", ")));
     }
     if let Some(limit) = granted.rate_limit {
-        lines.push(format!("{limit} of each tool"));
+        lines.push(format!("rate limit per tool: {limit}"));
     }
     let named = |(key, amount): (&str, Amount)| format!("{key} {amount}");
     lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(named));

@@ -1,4 +1,4 @@
-//! `toolbay new`: a plugin's project that builds at once. Everything it writes is in this program.
+//! `toolbay new`: creates a plugin project that is ready to build. The program embeds everything that it writes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,37 +13,37 @@ use wit_parser::UnresolvedPackageGroup;
 
 use super::output::print;
 
-/// A language that plugins can be written in.
+/// A language for which there is an SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Language {
-    /// With the toolbay-plugin crate
+    /// Uses the toolbay-plugin crate
     Rust,
-    /// With componentize-qjs, from npm
+    /// Uses componentize-qjs from npm
     Javascript,
-    /// With componentize-qjs, from npm
+    /// Uses componentize-qjs from npm
     Typescript,
-    #[value(help = "With componentize-py, from PyPI")]
+    #[value(help = "Uses componentize-py from PyPI")]
     Python,
-    /// With the Go compiler
+    /// Uses the Go compiler
     Go,
-    /// With zig cc or clang
+    /// Uses zig cc or clang
     C,
-    /// With zig c++ or clang
+    /// Uses zig c++ or clang
     Cpp,
-    /// With the Zig compiler
+    /// Uses the Zig compiler
     Zig,
 }
 
-/// The contract, which every project has a copy of.
+/// The contract. Every project gets a copy.
 const CONTRACT: &str = include_str!("../../../../wit/0.2.0/plugin.wit");
 
-/// What there is for one language.
+/// The embedded files for one language.
 struct Kit {
-    /// What a project vendors as `toolbay/`.
+    /// The SDK, which a project vendors as `toolbay/`.
     sdk: Dir<'static>,
-    /// A project with the SDK.
+    /// The template of a project that uses the SDK.
     template: Dir<'static>,
-    /// A project of plain WIT functions.
+    /// The template of a project of plain WIT functions; `None` if the language has none.
     plain: Option<Dir<'static>>,
 }
 
@@ -85,7 +85,7 @@ static CPP: Kit =
 static ZIG: Kit =
     kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template");
 
-/// What compilers and package clients leave in a folder, which is nobody's source.
+/// Folders that compilers and package managers leave behind; they are not copied.
 const LEFT_BEHIND: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
 
 impl Language {
@@ -131,7 +131,7 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// A name that every language can make its own of.
+/// Checks that `name` can be turned into an identifier in every language.
 fn check_name(name: &str) -> anyhow::Result<()> {
     let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     let words = name.split('-').all(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
@@ -139,24 +139,24 @@ fn check_name(name: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "{name:?} is no name for a plugin: use small letters, digits and hyphens, each word beginning with a letter, such as my-weather"
+        "{name:?} is not a valid plugin name: use lower-case words of letters and digits, joined by hyphens, such as my-weather"
     )
 }
 
-/// A name that a WIT package can have as well.
+/// Checks that `name` can also be the name of a WIT package.
 fn check_wit_name(name: &str) -> anyhow::Result<()> {
     let text = format!("package local:{name}; world {name} {{}}");
     match UnresolvedPackageGroup::parse("plugin.wit", &text) {
         Ok(_) => Ok(()),
-        Err(_) => bail!("{name:?} is a word of WIT, which no package of plain functions can be called; try my-{name}"),
+        Err(_) => bail!("{name:?} is a WIT keyword and cannot name a package of plain functions; try my-{name}"),
     }
 }
 
-/// The files of a project, by their path in it.
+/// The files of a new project: path within the project, and content.
 fn files(name: &str, language: Language, plain: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     let kit = language.kit();
     let Some(template) = (if plain { kit.plain.as_ref() } else { Some(&kit.template) }) else {
-        bail!("there is no plain form for {}: rust, javascript, typescript and python have one", language.name());
+        bail!("--plain is not available for {}; it is for rust, javascript, typescript and python", language.name());
     };
     let mut files = Vec::new();
     collect(template, template.path(), &mut files);
@@ -197,34 +197,34 @@ fn filled(text: &str, name: &str) -> String {
 }
 
 fn instructions(path: &Path, project: &Project) -> String {
-    let mut out = format!("A plugin in {} is in {}. To build it:\n\n", project.language, path.display());
+    let mut out = format!("Created a {} plugin in {}. To build it:\n\n", project.language, path.display());
     let _ = writeln!(out, "    cd {}", path.display());
     for command in project.setup.iter().chain(&project.build) {
         let _ = writeln!(out, "    {command}");
     }
     if !project.test.is_empty() {
-        let _ = writeln!(out, "\nto test it:\n");
+        let _ = writeln!(out, "\nTo test it:\n");
         for command in &project.test {
             let _ = writeln!(out, "    {command}");
         }
     }
-    let _ = writeln!(out, "\nand to use it, copy it into the plugin folder:\n");
+    let _ = writeln!(out, "\nTo use it, copy it into the plugin folder:\n");
     let copied = std::iter::once(&project.output).chain(&project.beside);
     let copied: Vec<String> = copied.map(|path| path.display().to_string()).collect();
     let _ = writeln!(out, "    cp {} PLUGINS/", copied.join(" "));
     let missing = project.missing();
     if !missing.is_empty() {
-        let _ = writeln!(out, "\nBefore that, this machine needs:\n");
+        let _ = writeln!(out, "\nThis machine still needs:\n");
         for what in missing {
             let _ = writeln!(out, "    {what}");
         }
     }
     let _ = writeln!(
         out,
-        "\n`toolbay dev --plugins PLUGINS {}`, from here, does all of it after each change of what `watch` in {} names,\n\
-         and makes the call that is there.",
+        "\n`toolbay dev --plugins PLUGINS {}` builds and copies it after each change to the files that `watch` in {file}\n\
+         lists, and then makes the example call in {file}.",
         path.display(),
-        project::FILE
+        file = project::FILE
     );
     out
 }
@@ -261,7 +261,7 @@ mod tests {
         for language in Language::value_variants() {
             match files("my-plugin", *language, true) {
                 Ok(files) => assert!(files.iter().any(|(path, _)| path.ends_with("wit/my-plugin.wit")), "{language:?}"),
-                Err(error) => assert!(error.to_string().starts_with("there is no plain form for "), "{error}"),
+                Err(error) => assert!(error.to_string().starts_with("--plain is not available for "), "{error}"),
             }
         }
     }

@@ -1,8 +1,8 @@
-//! What commands print: results to standard output, everything else to standard error.
+//! Printing: results go to standard output, everything else to standard error.
 
 use std::io::Write as _;
 
-/// Prints to standard output. A reader that went away, as `head` does, is no error.
+/// Prints to standard output. A reader that closed it, as `head` does, is not an error.
 pub(super) fn print(text: &str) {
     drop(std::io::stdout().write_all(text.as_bytes()));
 }

@@ -1,13 +1,17 @@
-//! What a machine needs to build a plugin.
+//! Checks that the programs that build a plugin are installed.
 
 use anyhow::bail;
 use toolbay_settings::project::Project;
 
-/// Whether the machine has what the build needs.
+/// Checks that everything that the build requires is installed.
+///
+/// # Errors
+///
+/// Lists what is missing.
 pub(super) fn ready(project: &Project) -> anyhow::Result<()> {
     let missing = project.missing();
     if missing.is_empty() {
         return Ok(());
     }
-    bail!("this machine lacks what the build needs\n    {}", missing.join("\n    "))
+    bail!("missing build requirements:\n    {}", missing.join("\n    "))
 }

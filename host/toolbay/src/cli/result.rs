@@ -1,4 +1,4 @@
-//! The result of a call, for a person or as JSON.
+//! Prints the result of a call, as text or as JSON.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// A result for a person: text as it is, everything else as one line that says what it is.
+/// A result as text: text blocks unchanged, each other block as one line that describes it.
 fn text(result: &Value) -> String {
     let mut out = String::new();
     for block in result.get("content").and_then(Value::as_array).into_iter().flatten() {
@@ -54,10 +54,10 @@ fn text(result: &Value) -> String {
 
 fn used(usage: Usage) -> String {
     let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
-    format!("{} fuel, {:.1} ms, {memory} of memory at most", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
+    format!("{} fuel, {:.1} ms, {memory} peak memory", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
 }
 
-/// Shows a tool's progress while it runs; its log messages are in the log.
+/// Prints a tool's progress while it runs. Its log messages are in the log.
 pub(super) struct Terminal;
 
 impl Observer for Terminal {

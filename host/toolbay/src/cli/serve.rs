@@ -1,4 +1,4 @@
-//! `toolbay serve`: MCP over standard input and output or over HTTP, until the client or the operator ends it.
+//! `toolbay serve`: MCP over standard input and output or over HTTP, until the client disconnects or a signal arrives.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
 
 async fn serve(config: Config, signals: &Signals) -> anyhow::Result<()> {
     let Some(address) = config.http.listen else {
-        tracing::info!(plugins = %config.plugins.display(), "serving on standard input and output");
+        tracing::info!(plugins = %config.plugins.display(), "serving over standard input and output");
         let server = start(config)?;
         let (reader, writer) = streams::standard();
         let ended = server.serve_stdio(reader, writer, signals.end.clone()).await;
         return ended.context("failed to read standard input");
     };
-    // First of all: an address that is in use should not start anything.
+    // Before anything else: if the address is in use, nothing should start.
     let listener = http::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     tracing::info!(plugins = %config.plugins.display(), "serving over HTTP");
     let server = start(config)?;
@@ -40,7 +40,7 @@ async fn serve(config: Config, signals: &Signals) -> anyhow::Result<()> {
     server.serve_http(listener, signals.end.clone()).await
 }
 
-/// Starts a server that reports, at `SIGUSR1`, which limits would suit the plugins.
+/// Starts a server that logs suggested limits for each plugin when it receives `SIGUSR1`.
 fn start(config: Config) -> anyhow::Result<Arc<Server>> {
     let server = Arc::new(Server::builder(config).start()?);
     let reporting = Arc::downgrade(&server);

@@ -1,19 +1,19 @@
-//! What the operating system tells a server: to end, to hurry, to report.
+//! The signals that a server handles: stop, stop now, report.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What an operator asks for by signals.
+/// What the signals received so far request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// `SIGTERM` or `SIGINT`: the server ends, and calls have the grace time.
+    /// Cancelled by the first `SIGTERM` or `SIGINT`: the server shuts down, and running calls have the grace time.
     pub(super) end: CancellationToken,
-    /// A second one: the grace time ends now.
+    /// Cancelled by the second one: the grace time ends now.
     pub(super) hurry: CancellationToken,
 }
 
 impl Signals {
-    /// Listens for them. `SIGHUP` is ignored: a terminal that closes is no order, and the plugin folder is watched anyway.
+    /// Starts to listen. `SIGHUP` is logged and ignored: the server outlives its terminal and watches files anyway.
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = Self::default();
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
@@ -38,7 +38,7 @@ impl Signals {
     }
 }
 
-/// Runs `report` at each `SIGUSR1`.
+/// Runs `report` each time that `SIGUSR1` arrives.
 pub(super) fn on_report(mut report: impl FnMut() + Send + 'static) -> std::io::Result<()> {
     let mut received = signal(SignalKind::user_defined1())?;
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! `toolbay token`: a new bearer token, and what the configuration has to know of it.
+//! `toolbay token`: generates a bearer token and the lines of configuration that accept it.
 
 use std::process::ExitCode;
 
@@ -9,19 +9,22 @@ use sha2::{Digest as _, Sha256};
 
 use super::output::{complain, print};
 
-/// Random bytes of a token: as many as its hash has.
+/// Random bytes in a token: as many as in its hash.
 const BYTES: usize = 32;
 
 pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {
-    ensure!(!name.is_empty() && name.chars().all(|c| !c.is_control() && c != '"' && c != '\\'), "{name:?} is no name");
+    ensure!(
+        !name.is_empty() && name.chars().all(|c| !c.is_control() && c != '"' && c != '\\'),
+        "{name:?} is not a valid token name: it must not be empty or contain control characters, quotes or backslashes"
+    );
     let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes).context("the system gave no random bytes")?;
+    getrandom::fill(&mut bytes).context("failed to read random bytes from the system")?;
     let token = format!("toolbay_{}", BASE64.encode(bytes));
     let digest = hex::encode(Sha256::digest(&token));
-    // Apart, so that what goes into the file is not the token.
-    complain(&format!("the token of {name}, which is not shown again: {token}"));
+    // On standard error, so that redirected output contains only the configuration.
+    complain(&format!("token for {name} (it will not be shown again): {token}"));
     print(&format!(
-        "[[http.tokens]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n# tools = [\"calculate_*\"]    # absent: all\n"
+        "[[http.tokens]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n# tools = [\"calculate_*\"]    # default: every tool\n"
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! Says what a command waits for: a large plugin compiles for minutes.
+//! Waits until the plugins are loaded, and says so: a large plugin can take minutes to compile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,11 @@ use toolbay_catalog::Snapshot;
 use super::output::complain;
 use crate::server::Server;
 
-/// A wait that is shorter than this needs no words.
+/// How long to wait before saying so.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Loads every plugin in the folder once; after a second, says which are still being loaded, and again when that changes.
+/// Waits until every plugin in the folder is loaded or refused. Prints which are still loading after [`PATIENCE`], and
+/// again whenever that changes.
 pub(super) async fn loaded(server: &Server) -> Arc<Snapshot> {
     let mut said = Vec::new();
     loop {

@@ -3,7 +3,7 @@
 use serde::Deserializer;
 use toolbay_model::setting::count;
 
-/// The most of anything that takes memory: calls that one client has running or waiting, connections, sessions.
+/// Highest value of settings whose memory use grows with them: calls per client, connections, sessions.
 pub(super) const MANY: usize = 1_000_000;
 
 /// A number from 1 to [`MANY`].

@@ -1,4 +1,4 @@
-//! `[compile]`: what compiling a plugin may use, and where the compile cache is.
+//! `[compile]`: limits of the compiler process, and the compile cache.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,27 +7,27 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{positive, size};
 
-/// What the compile cache is called in the folder that the operator names.
+/// Name of the compile cache in the folder that the operator sets.
 const OWN_FOLDER: &str = "toolbay-compiled";
 
-/// What compiling a plugin may use, and where the result is kept.
+/// Limits of the compiler process, and the compile cache (`[compile]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompileConfig {
-    /// Address space of the compiling child.
+    /// Address space of the compiler process in bytes. 256 MiB to 1 TiB, default 2 GiB.
     #[serde(deserialize_with = "compiler_memory")]
     pub memory: ByteSize,
-    /// Its processor time.
+    /// CPU time of the compiler process, all threads together, above 0. Default: 2 min.
     #[serde(deserialize_with = "positive")]
     pub cpu: Duration,
-    /// Its wall clock.
+    /// Wall-clock time of the compiler process, above 0. Default: 5 min.
     #[serde(deserialize_with = "positive")]
     pub timeout: Duration,
-    /// The folder in which `toolbay-compiled` has the compiled components.
-    /// Empty keeps none; absent means `toolbay/compiled` in the user's cache
-    /// folder.
+    /// Folder of the compile cache; Toolbay creates `toolbay-compiled` in it. Empty switches the cache off. `None` uses
+    /// `toolbay/compiled` in the user's cache folder.
     pub store: Option<PathBuf>,
-    /// How large that may get.
+    /// Largest size of the compile cache in bytes, above 0. The least recently used entries are removed first. Default:
+    /// 2 GiB.
     #[serde(deserialize_with = "positive")]
     pub store_size: ByteSize,
 }
@@ -45,11 +45,11 @@ impl Default for CompileConfig {
 }
 
 impl CompileConfig {
-    /// Where compiled components are kept, and how large that may get.
+    /// The folder of the compile cache and its largest size; `None` if it is switched off or there is no home folder.
     pub(super) fn store(&self) -> Option<(PathBuf, ByteSize)> {
         let folder = match &self.store {
             Some(folder) if folder.as_os_str().is_empty() => return None,
-            // Whatever else is in the operator's folder is none of ours.
+            // A subfolder, so that other files of the operator are left alone.
             Some(folder) => folder.join(OWN_FOLDER),
             None => {
                 let cache = std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);

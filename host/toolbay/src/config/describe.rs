@@ -1,4 +1,4 @@
-//! `[describe]`: what a plugin may use to list its tools.
+//! `[describe]`: limits of listing a plugin's tools at load.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 use toolbay_model::setting::positive;
 
-/// What a plugin may use to list its tools.
+/// Limits of listing a plugin's tools at load (`[describe]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Describe {
-    /// Instructions, about.
+    /// wasmtime fuel, above 0. Default: 1,000,000,000.
     #[serde(deserialize_with = "positive")]
     pub fuel: u64,
-    /// Wall clock.
+    /// Wall-clock time, above 0. Default: 5 s.
     #[serde(deserialize_with = "positive")]
     pub timeout: Duration,
-    /// Tools in one plugin.
+    /// Tools per plugin, at least 1. Default: 4,096.
     #[serde(deserialize_with = "positive")]
     pub tools: usize,
-    /// Bytes of all its schemas together.
+    /// Bytes of all schemas of a plugin together. Default: 1 MiB.
     #[serde(deserialize_with = "positive")]
     pub schemas: ByteSize,
 }

@@ -1,14 +1,15 @@
-//! Configuration that cannot be used.
+//! An invalid configuration.
 
 use thiserror::Error;
 
-/// Configuration that cannot be used: the program ends with exit code 64.
+/// An invalid configuration. The text is one line that says where the mistake is and what was expected; the program
+/// exits with code 64.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct ConfigError(pub(super) String);
 
 impl ConfigError {
-    /// An error with this text: one line, with what would be right.
+    /// An error with this text.
     pub fn new(text: String) -> Self {
         Self(text)
     }

@@ -1,4 +1,4 @@
-//! `[http]`: where the server listens, whom it answers, and what it holds for them.
+//! `[http]`: settings of MCP over HTTP.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,80 +14,82 @@ use url::Url;
 
 use super::bounds::many;
 
-/// The shortest [`Http::keep_alive`]: comments more often than this are a load of their own.
+/// Shortest [`Http::keep_alive`]: more frequent comments would be a load of their own.
 const BRISK: Duration = Duration::from_millis(100);
 
-/// What an operator can set for MCP over HTTP.
+/// Settings of MCP over HTTP (`[http]`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
-    /// The address to listen on; absent serves standard input and output.
+    /// Address to listen on. `None` serves standard input and output.
     #[serde(deserialize_with = "address")]
     pub listen: Option<SocketAddr>,
-    /// Names that clients may call this server by, beside loopback's and the address itself.
+    /// Accepted values of `Host`, besides loopback names and the address itself. Compared without the port.
     #[serde(deserialize_with = "hosts")]
     pub hosts: Vec<String>,
-    /// Origins whose pages may call, beside those of this machine.
+    /// Accepted values of `Origin`, such as `https://app.example.com`, besides pages of this machine on a loopback
+    /// address.
     #[serde(deserialize_with = "origins")]
     pub origins: Vec<String>,
-    /// Whether callers without a token are served on an address that others can reach.
+    /// Whether callers without a token are accepted on an address that is not loopback. Default: false.
     pub anonymous: bool,
-    /// Whether the transport of 2024-11-05 is served, at `/sse`.
+    /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`. Default: false.
     pub sse: bool,
-    /// Connections at once.
+    /// Connections open at once, 1 to 1,000,000; further ones wait. Default: 1,024.
     #[serde(deserialize_with = "many")]
     pub connections: usize,
-    /// Sessions at once.
+    /// Sessions open at once, 1 to 1,000,000; a new one replaces the one that was idle longest. Default: 1,000.
     #[serde(deserialize_with = "many")]
     pub sessions: usize,
-    /// How long a session without a request or an open stream is kept.
+    /// How long a session without a request or an open stream is kept. Default: 30 min.
     #[serde(deserialize_with = "positive")]
     pub session_idle: Duration,
-    /// How often a comment keeps a quiet stream from being closed on the way.
+    /// Interval of comments on a quiet stream, so that proxies do not close it. Default: 15 s.
     #[serde(deserialize_with = "keep_alive")]
     pub keep_alive: Duration,
-    /// How long the head of a request, or its body, may take to arrive, and a connection may be without one.
+    /// How long the head or body of a request may take to arrive, and a connection may stay without a request. Default:
+    /// 1 min.
     #[serde(deserialize_with = "positive")]
     pub idle: Duration,
-    /// Who may call with which secret.
+    /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
-    /// Who may call with a token of an authorization server.
+    /// The authorization servers whose tokens are accepted; `None` if there are none.
     pub oauth: Option<OAuth>,
 }
 
-/// A bearer token, of which only the hash is known.
+/// A bearer token, known by its hash only (`[[http.tokens]]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// Whose it is, for the log.
+    /// Name of the token's owner, for the log. Unique and not empty.
     #[serde(deserialize_with = "name")]
     pub name: String,
     /// SHA-256 of the token: 64 hexadecimal digits.
     #[serde(deserialize_with = "sha256")]
     pub sha256: [u8; 32],
-    /// The tools that it may see and call; absent is all.
+    /// The tools that the token may list and call. `None` means all.
     pub tools: Option<Vec<Pattern>>,
 }
 
-/// What makes the server a protected resource (RFC 9728).
+/// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth {
-    /// The address that clients know this server's `/mcp` by.
+    /// The URL of `/mcp` as clients use it.
     #[serde(deserialize_with = "resource")]
     pub resource: String,
-    /// Who issues tokens: the issuer of each authorization server; at least one.
+    /// The accepted issuers (`iss`). At least one.
     #[serde(deserialize_with = "issuers")]
     pub authorization_servers: Vec<String>,
-    /// Where the keys are that tokens are signed with: a file with a JWK set; a relative path starts at the
-    /// configuration file.
+    /// Path of a file with a JWK set: the keys that sign tokens. A relative path is relative to the configuration file.
+    /// Read again when a token names an unknown key.
     pub jwks: PathBuf,
-    /// What tokens must be meant for; absent is `resource`.
+    /// Required audience (`aud`) of tokens. `None` means `resource`.
     pub audience: Option<String>,
     /// Scopes that every token must have.
     #[serde(default)]
     pub scopes: BTreeSet<String>,
-    /// The tools that a scope opens; without this table every token opens all.
+    /// The tools that each scope allows. Empty: every valid token allows all tools.
     #[serde(default)]
     pub tools: BTreeMap<String, Vec<Pattern>>,
 }
@@ -113,12 +115,12 @@ impl Default for Http {
 }
 
 impl Http {
-    /// Whether a caller must say who it is.
+    /// Whether requests must carry a token: tokens or OAuth are configured.
     pub fn needs_token(&self) -> bool {
         !self.tokens.is_empty() || self.oauth.is_some()
     }
 
-    /// Has relative paths start at `folder`.
+    /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
         if let Some(oauth) = &mut self.oauth {
             oauth.jwks = folder.join(&oauth.jwks);
@@ -127,24 +129,26 @@ impl Http {
 
     /// # Errors
     ///
-    /// What cannot be used together, and what would be right. Mistakes in a single value have been found by now.
+    /// Settings that contradict each other. Mistakes in a single value are found while parsing.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
-            return Err(format!("http.tokens: the name {:?} is given twice", token.name));
+            return Err(format!("http.tokens: the name {:?} is used twice", token.name));
         }
         if self.anonymous && self.needs_token() {
-            return Err("http.anonymous is true, but there are tokens: take one of them away".to_owned());
+            return Err(
+                "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the other".to_owned()
+            );
         }
         match self.listen {
             Some(address) if !address.ip().is_loopback() && !self.anonymous && !self.needs_token() => Err(format!(
-                "others can reach {address}: give them tokens (http.tokens, http.oauth), or set http.anonymous = true"
+                "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
             )),
             _ => Ok(()),
         }
     }
 
-    /// How MCP is served by it.
+    /// The options for [`http::serve`].
     pub(crate) fn options(&self) -> http::Options {
         http::Options {
             hosts: self.hosts.clone(),
@@ -191,7 +195,7 @@ impl Visitor<'_> for Address {
     type Value = SocketAddr;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an address with its port such as \"127.0.0.1:8931\"")
+        f.write_str("an address with a port, such as \"127.0.0.1:8931\"")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SocketAddr, E> {
@@ -209,17 +213,19 @@ fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D:
     }
 }
 
-/// Names that are hosts.
+/// Parses a list of host names.
 fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let hosts = list(deserializer)?;
-    // A pattern would be taken for a name that nobody has.
+    // Patterns are not supported; one would never match.
     match hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
-        Some(host) => Err(D::Error::custom(format_args!("{host:?} is no host; one is \"tools.example.com\""))),
+        Some(host) => Err(D::Error::custom(format_args!(
+            "{host:?} is not a host name; expected one such as \"tools.example.com\""
+        ))),
         None => Ok(hosts),
     }
 }
 
-/// Texts that are a scheme, a host and perhaps a port, and nothing else.
+/// Parses a list of origins: each is a scheme, a host and optionally a port.
 fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let origins = list(deserializer)?;
     let is_origin = |text: &&String| {
@@ -229,9 +235,9 @@ fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
             && !text.contains(['*', '#'])
     };
     match origins.iter().find(|origin| !is_origin(origin)) {
-        Some(origin) => {
-            Err(D::Error::custom(format_args!("{origin:?} is no origin; one is \"https://app.example.com\"")))
-        }
+        Some(origin) => Err(D::Error::custom(format_args!(
+            "{origin:?} is not an origin; expected one such as \"https://app.example.com\""
+        ))),
         None => Ok(origins),
     }
 }
@@ -244,7 +250,8 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
     let text = String::deserialize(deserializer)?;
     let mut bytes = [0; 32];
-    let wrong = |_| D::Error::custom("expected 64 hexadecimal digits; `toolbay token NAME` makes them");
+    let wrong =
+        |_| D::Error::custom("expected 64 hexadecimal digits; `toolbay token NAME` generates a token and its hash");
     hex::decode_to_slice(text, &mut bytes).map_err(wrong)?;
     Ok(bytes)
 }
@@ -254,7 +261,7 @@ fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     if Url::parse(&text).is_ok_and(|url| url.has_host() && url.fragment().is_none()) {
         return Ok(text);
     }
-    Err(D::Error::custom(format_args!("{text:?} is not an address such as \"https://tools.example.com/mcp\"")))
+    Err(D::Error::custom(format_args!("{text:?} is not a URL such as \"https://tools.example.com/mcp\"")))
 }
 
 fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
@@ -262,10 +269,10 @@ fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
     if issuers.is_empty() { Err(D::Error::custom("expected at least one issuer")) } else { Ok(issuers) }
 }
 
-/// A list, or one text with commas, as a variable has it.
+/// Parses a list of strings, or one string with commas, as in a variable.
 fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a list of texts, or one text with commas")]
+    #[serde(untagged, expecting = "expected a list of strings, or one string with commas")]
     enum List {
         Items(Vec<String>),
         Text(String),
@@ -317,7 +324,7 @@ mod tests {
             said("hosts = [\"*\"]"),
             said(&token("ci", "secret")),
             said(&[token("ci", &hash), token("ci", &hash)].concat()),
-            said(oauth),
+            said(&oauth.replace("[]", "[\"https://b.example\"]")),
             said(&oauth.replace("\"tools\"", "\"https://a.example/mcp\"")),
             said(&format!("anonymous = true\n{}", token("ci", &hash))),
             said("listen = \"0.0.0.0:1\""),

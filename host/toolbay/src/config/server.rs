@@ -1,4 +1,4 @@
-//! `[server]`: what the process as a whole may use, and what it tells clients of itself.
+//! `[server]`: limits of the process as a whole, and its instructions for clients.
 
 use std::time::Duration;
 
@@ -8,41 +8,43 @@ use toolbay_model::setting::{any, count, size};
 
 use super::bounds::{MANY, many};
 
-/// How many calls may run at once at most: each takes a slot of the pool.
+/// Highest `server.calls`. Each call reserves a slot of the instance pool.
 const MOST_CALLS: usize = 4096;
 
-/// What the process as a whole may use.
+/// Limits of the process as a whole (`[server]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
-    /// Calls running at once.
+    /// Calls that run at once, 1 to 4,096. Default: 64.
     #[serde(deserialize_with = "calls")]
     pub calls: usize,
-    /// Calls of one client running at once.
+    /// Calls of one client that run at once, 1 to 1,000,000. Default: 32.
     #[serde(deserialize_with = "many")]
     pub client_calls: usize,
-    /// Calls of one client waiting for their turn; with 0, none waits.
+    /// Calls of one client that wait for a slot, 0 to 1,000,000. Further calls fail with `busy`. Default: 1,024.
     #[serde(deserialize_with = "queue")]
     pub queue: usize,
-    /// How long a call waits for its turn; with 0, it does not.
+    /// How long a call waits for a slot before it fails with `busy`; 0 does not wait. Default: 5 s.
     #[serde(deserialize_with = "any")]
     pub queue_wait: Duration,
-    /// How long one message may be.
+    /// Largest message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB, default 4 MiB.
     #[serde(deserialize_with = "request")]
     pub request: ByteSize,
-    /// How large a component file may be.
+    /// Largest component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
     #[serde(deserialize_with = "component")]
     pub component: ByteSize,
-    /// The native stack of a guest.
+    /// Native stack of a guest in bytes. 64 KiB to 8 MiB, default 512 KiB. Overflow traps.
     #[serde(deserialize_with = "stack")]
     pub stack: ByteSize,
-    /// How long calls may go on after the client or the operator ended the server; with 0, none does.
+    /// How long running calls may continue after the client disconnects or the server is told to stop; 0 stops them at
+    /// once. Default: 5 s.
     #[serde(deserialize_with = "any")]
     pub grace: Duration,
-    /// How long the first `tools/list` waits for the plugins that are in the folder at start; with 0, it does not.
+    /// How long the first `tools/list` waits for plugins that are still loading at startup; 0 does not wait. Default:
+    /// 15 s.
     #[serde(deserialize_with = "any")]
     pub first_list: Duration,
-    /// What every client is told about this server, for its model; empty says nothing.
+    /// Text that every client receives as `instructions`, for its model. Empty (the default) sends none.
     pub instructions: String,
 }
 
@@ -63,7 +65,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// [`ServerConfig::calls`]: each takes a slot of the pool.
+/// Parses [`ServerConfig::calls`].
 fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 1, MOST_CALLS)
 }

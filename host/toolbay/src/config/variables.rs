@@ -1,19 +1,19 @@
-//! `TOOLBAY_*` variables: a layer above the file.
+//! `TOOLBAY_*` variables, which override the configuration file.
 
 use toolbay_settings::toml_file::{Mistake, nearest};
 
 use super::error::ConfigError;
 
-/// What every variable of ours begins with.
+/// Prefix of Toolbay's environment variables.
 pub(super) const PREFIX: &str = "TOOLBAY_";
 
-/// `TOOLBAY_CONFIG` names the file; it is not a key in it.
+/// The variable with the path of the configuration file. It is not a key of the file.
 pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
-/// Tables of the file whose keys a variable can name: `TOOLBAY_LIMITS_FUEL`.
+/// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 const TABLES: [&str; 7] = ["server", "limits", "ceilings", "describe", "compile", "breaker", "http"];
 
-/// Puts `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` into the table.
+/// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses the key as a file of its own.
 pub(super) fn apply_variable(
     table: &mut toml::Table,
     name: &str,
@@ -23,7 +23,7 @@ pub(super) fn apply_variable(
     let value_text = value;
     let (section, key) = place(name);
     let (key, text, value) = written(section, &key, value).map_err(|error| ConfigError(format!("{name}: {error}")))?;
-    // The place is the variable; a line and a column in it mean nothing.
+    // The message names the variable; a line and a column would mean nothing.
     check(&text).map_err(|mistake| {
         ConfigError(match meant(name, value_text, check) {
             Some(near) => format!("{name} is not a variable of Toolbay; did you mean {near}?"),
@@ -36,7 +36,7 @@ pub(super) fn apply_variable(
             let entry = table.entry(section).or_insert_with(|| toml::Value::Table(toml::Table::new()));
             match entry {
                 toml::Value::Table(table) => table,
-                _ => return Err(ConfigError(format!("{name}: {section} is not a table in the configuration file"))),
+                _ => return Err(ConfigError(format!("{name}: {section} in the configuration file is not a table"))),
             }
         }
     };
@@ -44,7 +44,7 @@ pub(super) fn apply_variable(
     Ok(())
 }
 
-/// The table and the key that a variable names.
+/// The table and the key that the variable `name` sets.
 fn place(name: &str) -> (Option<&'static str>, String) {
     let key = name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
     let in_table =
@@ -52,9 +52,9 @@ fn place(name: &str) -> (Option<&'static str>, String) {
     TABLES.into_iter().find_map(in_table).unwrap_or((None, key))
 }
 
-/// The key, the TOML text that a variable stands for, and its value.
+/// The key, the value as a TOML document with only that key, and the value.
 fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, String, toml::Value), toml::ser::Error> {
-    // `10` and `true` are themselves; anything else is text.
+    // Integers and booleans are parsed; anything else is a string.
     let literal = value.parse::<toml::Value>().ok().filter(|value| value.is_integer() || value.is_bool());
     let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
     let mut alone = toml::Table::new();
@@ -65,7 +65,7 @@ fn written(section: Option<&str>, key: &str, value: &str) -> Result<(String, Str
     Ok((key.to_owned(), toml::to_string(&alone)?, value))
 }
 
-/// The variable that `name` was most likely meant to be, where the slip is in the name of a table.
+/// The most likely intended variable, if the table in `name` is misspelled.
 fn meant(name: &str, value: &str, check: fn(&str) -> Result<(), Mistake>) -> Option<String> {
     let (None, key) = place(name) else { return None };
     let (table, rest) = key.split_once('_')?;
