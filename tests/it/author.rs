@@ -126,7 +126,7 @@ fn check_explains_each_form() {
     };
     let sdk = check("sdk.wasm", hostile());
     assert_eq!(sdk.code, 0, "{sdk}");
-    assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools\n"), "{sdk}");
+    assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools@0.2.0\n"), "{sdk}");
     assert!(sdk.stdout.contains("files (only in folders listed in [[permissions.mounts]])"), "{sdk}");
     let wit = "package a:b; world w { export add: func(a: u8, b: u8) -> u16; }";
     let add = r#"(func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))"#;

@@ -52,7 +52,7 @@ fn a_promised_structure_must_be_there() {
     let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).build());
     let (kind, text) = failure(&Server::start(&folder).call("a", json!({})));
     assert_eq!(kind, "invalid-output");
-    assert!(text.contains("no structured content, which the tool's output schema asks for"), "{text}");
+    assert!(text.contains("structured content is missing, but the tool has an output schema"), "{text}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn each(language: &str, mut check: impl FnMut(&str, &Block) -> Result<(), String
 fn config(text: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("toolbay.toml");
+    fs::create_dir(folder.path().join("plugins")).unwrap();
     fs::write(&file, text).unwrap();
     let flags = Flags { config: Some(file), ..Flags::default() };
     Config::load(&flags, []).map(drop).map_err(|error| error.to_string())

@@ -36,7 +36,7 @@ const FRESH: Duration = Duration::from_hours(24);
 
 /// The version of what derives descriptions and schemas from a component. It goes up with every change of what is
 /// derived, so that a newer Toolbay does not show what an older one derived.
-const DERIVATION: u32 = 2;
+const DERIVATION: u32 = 3;
 
 /// Stands for the engine's version, settings and target, for the versions of the contract, and for the version of what
 /// derives descriptions.

@@ -48,7 +48,7 @@ pub(super) fn run(case: &Case) {
             assert_eq!(run.server.log.text().matches("hostile").count(), 1, "{}", run.server.log.text());
         }
         Expected::Refused(why) => {
-            let line = run.server.log.wait_for("plugin=\"hostile\"");
+            let line = run.server.log.wait_for("WARN refused: ");
             let said = line.split_once("WARN refused: ").unwrap_or_else(|| panic!("{line}")).1;
             let said = said.trim_end().strip_suffix(" plugin=\"hostile\"").unwrap_or_else(|| panic!("{line}"));
             assert!(fits(why, said), "refused: {said:?}\nexpected: {why:?}");

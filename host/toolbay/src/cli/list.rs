@@ -63,7 +63,7 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
         plugin(&mut out, id, report, snapshot);
     }
     for (name, why) in &snapshot.notes {
-        let _ = writeln!(out, "{name}: {why}");
+        let _ = writeln!(out, "not a plugin: {name}: {why}");
     }
     if !snapshot.notes.is_empty() {
         out.push('\n');
