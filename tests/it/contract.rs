@@ -82,7 +82,7 @@ fn types_of_another_version_are_refused_when_the_file_is_loaded() {
 fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"].iter().collect();
     let contract = fs::read_to_string(root).unwrap();
-    let hex = |text: &str| text.bytes().map(|byte| format!("\\{byte:02x}")).collect::<String>();
+    let hex = |text: &str| text.bytes().map(|byte| format!("\\{byte:02x}")).collect::<Vec<_>>().concat();
     let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat();
     let (schema, name) = (r#"{"type":"object"}"#, "a");
     let (text_at, text_length) = text.map_or((0, 0), |text| (704, text.len()));

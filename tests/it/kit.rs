@@ -1,6 +1,8 @@
 //! What the kit takes for granted of the server.
 
-use toolbay_testkit::{Client, revision};
+use toolbay_testkit::guests::{guest, sample};
+use toolbay_testkit::workspace::Workspace;
+use toolbay_testkit::{Client, revision, workspace};
 
 use crate::support::Folder;
 
@@ -13,4 +15,23 @@ fn the_newest_session_is_the_one_that_tests_begin() {
     assert_eq!(hello["protocolVersion"], revision::SESSION);
     let (_, status) = client.end().unwrap();
     assert!(status.success());
+}
+
+#[test]
+fn plugins_name_no_folder_of_the_machine_that_built_them() {
+    let home = std::env::home_dir().unwrap();
+    let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), Into::into);
+    let folders = [workspace::root().to_owned(), cargo].map(|folder| folder.to_str().unwrap().to_owned());
+    let all = Workspace::load().unwrap();
+    let samples = all.plugins().map(|plugin| (plugin.id(), sample(&plugin.id()).unwrap()));
+    let guests = all.guests().map(|plugin| (plugin.id(), guest(&plugin.id()).unwrap()));
+    let mut mapped = 0;
+    for (id, bytes) in samples.chain(guests) {
+        let text = String::from_utf8_lossy(&bytes);
+        for folder in &folders {
+            assert!(!text.contains(folder), "{id} names {folder}");
+        }
+        mapped += usize::from(text.contains("cargo/registry/"));
+    }
+    assert!(mapped > 0, "no plugin names any source: the test looks for the wrong thing");
 }

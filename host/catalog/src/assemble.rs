@@ -128,7 +128,7 @@ mod tests {
     fn the_cure_can_be_taken() {
         let entries = [entry("a", None, &["sum"]), entry("b 2.", None, &["sum"])].into();
         let problem = &assemble(&entries, true).plugins["b 2."].problems[0];
-        assert!(problem.ends_with("; write prefix = \"b_2\" into b 2..toml"), "{problem}");
+        assert!(problem.ends_with("; add prefix = \"b_2\" to b 2..toml"), "{problem}");
     }
 
     #[test]

@@ -340,6 +340,8 @@ mod tests {
             "limits = 3",
             "[rate_limit]\ncalls = 1\nper = \"600years\"",
             "[[permissions.mounts]]\nhost = \"x\"\nguest = \"../x\"\naccess = \"read\"",
+            "[[permissions.mounts]]\nhost = \"x\"\nguest = \"/x\"\naccess = \"read\"\n\
+             [[permissions.mounts]]\nhost = \"y\"\nguest = \"/x/\"\naccess = \"read\"",
             "[permissions]\nenvironment = [\"A=B\"]",
             "[permissions]\nenvironment = [\"LANG\", \"*\"]",
             "[permissions]\nenvironment = [\"LC_*\"]",
@@ -360,6 +362,7 @@ mod tests {
         acme.toml:1:10: limits: expected a table, not 3
         acme.toml:3:7: rate_limit.per: expected a duration of at most 1year, not "600years"
         acme.toml:3:9: permissions.mounts[0].guest: "../x" must be an absolute path without `..`, such as "/data"
+        acme.toml:1:1: permissions.mounts: mounts[0] and mounts[1] have the same guest path "/x/"; each mount needs its own
         acme.toml:2:15: permissions.environment: "A=B" is not the name of an environment variable
         acme.toml:2:15: permissions.environment: "*" is not the name of an environment variable; patterns are not supported, so list each variable
         acme.toml:2:15: permissions.environment: "LC_*" is not the name of an environment variable; patterns are not supported, so list each variable

@@ -147,14 +147,16 @@ async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>
 /// A request of a batch: answered already, or a call to run.
 enum InBatch {
     Answer(Outgoing),
-    Call(Calling),
+    Call(Box<Calling>),
 }
 
 async fn in_batch(session: &Arc<Session>, request: &Request<'_>) -> Result<InBatch, Error> {
     let rules = session.rules(request.params)?;
     match (method(request, rules.as_ref())?, rules) {
         (Method::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
-        (Method::CallTool, Some(rules)) => call_tool::begin(session, request, rules).map(InBatch::Call),
+        (Method::CallTool, Some(rules)) => {
+            call_tool::begin(session, request, rules).map(|call| InBatch::Call(Box::new(call)))
+        }
         (method, rules) => Ok(InBatch::Answer(answer(session, request, method, rules).await)),
     }
 }

@@ -131,6 +131,7 @@ impl Error {
     }
 
     /// The same error with the id of its request.
+    #[must_use]
     pub fn of(self, id: &Id) -> Self {
         Self { id: Some(id.clone()), ..self }
     }

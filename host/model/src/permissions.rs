@@ -14,7 +14,8 @@ pub struct Permissions {
     /// Names of the server's environment variables that are passed through. No patterns.
     #[serde(deserialize_with = "variables")]
     pub environment: Vec<String>,
-    /// Folders that the plugin can use.
+    /// Folders that the plugin can use, each under a path of its own.
+    #[serde(deserialize_with = "mounts")]
     pub mounts: Vec<Mount>,
 }
 
@@ -57,6 +58,23 @@ fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
         ))),
         Some(name) => Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable"))),
     }
+}
+
+/// Mounts: the second of two at one path would hide the first.
+fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::Error> {
+    let mounts = Vec::<Mount>::deserialize(deserializer)?;
+    for (index, mount) in mounts.iter().enumerate() {
+        // Compared by components: a slash at the end changes nothing.
+        if let Some(first) =
+            mounts.iter().take(index).position(|other| Path::new(&other.guest) == Path::new(&mount.guest))
+        {
+            return Err(D::Error::custom(format_args!(
+                "mounts[{first}] and mounts[{index}] have the same guest path {:?}; each mount needs its own",
+                mount.guest
+            )));
+        }
+    }
+    Ok(mounts)
 }
 
 /// An absolute path that stays where it says.

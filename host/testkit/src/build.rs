@@ -143,6 +143,7 @@ impl<'a> Builder<'a> {
         }
         let mut cargo = command::cargo(&self.workspace.root);
         cargo.args(["build", "--profile", "plugin", "--target", WASM]);
+        cargo.arg("--config").arg(without_machine_paths(&self.workspace.root)?);
         for package in packages {
             cargo.args(["--package", &package.name]);
         }
@@ -176,6 +177,19 @@ impl<'a> Builder<'a> {
         };
         if done { Ok(artifacts) } else { bail!("the build failed: see above") }
     }
+}
+
+/// The configuration of cargo by which a plugin names its sources relative to the workspace or to cargo's home, not by
+/// the folders of the machine that built it (`rustc --remap-path-prefix`).
+fn without_machine_paths(root: &Path) -> Result<String> {
+    let home = match std::env::var_os("CARGO_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => std::env::home_dir().context("this machine tells no home folder; set CARGO_HOME")?.join(".cargo"),
+    };
+    let root = fs::canonicalize(root).with_context(|| format!("failed to find {}", root.display()))?;
+    let flags = [(root, ""), (home, "cargo")].map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    // A list of strings is written the same way in JSON and in TOML.
+    Ok(format!("target.{WASM}.rustflags = {}", Value::from(flags.to_vec())))
 }
 
 /// A size for people.

@@ -41,8 +41,11 @@ impl Activity {
 #[derive(Debug, Default)]
 pub(crate) struct Activities {
     /// By the address of the plugin, which cannot be reused while the weak reference exists.
-    table: Mutex<HashMap<usize, (Weak<Plugin>, Arc<Activity>)>>,
+    table: Mutex<HashMap<usize, Called>>,
 }
+
+/// A plugin that has been called, and its activity.
+type Called = (Weak<Plugin>, Arc<Activity>);
 
 impl Activities {
     /// The activity of this version of a plugin.

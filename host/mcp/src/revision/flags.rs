@@ -158,7 +158,7 @@ async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
         }});
     }
     if with_headers {
-        headers += &format!("Mcp-Protocol-Version: {date}\r\nMcp-Method: {method}\r\n");
+        headers = format!("{headers}Mcp-Protocol-Version: {date}\r\nMcp-Method: {method}\r\n");
     }
     let answer = exchange(headers, json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
     stop.cancel();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolbay_catalog::{Definition, LoadError, check, describe_failed, read_bounded};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, line};
-use toolbay_sandbox::{About, Sandbox, Source};
+use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
 use toolbay_settings::project::{self, Project};
 
 use super::common::{Common, Listen, block_on};
@@ -93,37 +93,37 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     let (size, source) = (bytes.len() as u64, Source { file: bytes, wit });
     let digest = source.digest();
     let sandbox = Sandbox::new(config.sandbox()?)?;
-    let (prepared, description, about, compile_ms) = match sandbox.find(digest) {
-        Some((prepared, description, about)) => (prepared, description, about, None),
-        None => {
-            let began = Instant::now();
-            let mut compiling = std::pin::pin!(sandbox.compile(source));
-            let compiled = match tokio::time::timeout(PATIENCE, compiling.as_mut()).await {
-                Ok(compiled) => compiled,
-                Err(_elapsed) => {
-                    complain(&format!(
-                        "compiling {name} ({}); this can take minutes",
-                        ByteSize::b(size).display().iec()
-                    ));
-                    compiling.await
-                }
-            };
-            let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
-            let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
-            let (asked, limits) = (sandbox.clone(), config.rules().describe);
-            let described = sandbox.spawn(async move {
-                let finished = asked.describe(&compiled, &limits).await;
-                (compiled, finished.result)
-            });
-            let (compiled, description) = described.await.context("listing its tools failed unexpectedly")?;
-            let description = description.map_err(|error| unusable(describe_failed(&error).why()))?;
-            let (prepared, scratch, about) = compiled.into_parts();
-            sandbox.keep(digest, scratch, description.clone(), about.clone());
-            (prepared, description, about, Some(compile_ms))
-        }
+    let (prepared, description, about, compile_ms) = if let Some((prepared, description, about)) = sandbox.find(digest)
+    {
+        (prepared, description, about, None)
+    } else {
+        let began = Instant::now();
+        let compiled = compile(&sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
+        let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
+        let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
+        let (asked, limits) = (sandbox.clone(), config.rules().describe);
+        let described = sandbox.spawn(async move {
+            let finished = asked.describe(&compiled, &limits).await;
+            (compiled, finished.result)
+        });
+        let (compiled, description) = described.await.context("listing its tools failed unexpectedly")?;
+        let description = description.map_err(|error| unusable(describe_failed(&error).why()))?;
+        let (prepared, scratch, about) = compiled.into_parts();
+        sandbox.keep(digest, scratch, description.clone(), about.clone());
+        (prepared, description, about, Some(compile_ms))
     };
     let tools = check(description.tools).map_err(|why| unusable(&why))?;
     Ok(Findings { digest, size, about, form: prepared.form(), compile_ms, remarks: description.remarks, tools })
+}
+
+/// Compiles `source`, and says so if that takes long.
+async fn compile(sandbox: &Sandbox, source: Source, what: &str) -> Result<Compiled, PrepareError> {
+    let mut compiling = std::pin::pin!(sandbox.compile(source));
+    if let Ok(compiled) = tokio::time::timeout(PATIENCE, compiling.as_mut()).await {
+        return compiled;
+    }
+    complain(&format!("compiling {what}; this can take minutes"));
+    compiling.await
 }
 
 /// What the imports are for, without repetitions.
