@@ -360,7 +360,7 @@ mod tests {
         acme.toml:1:10: prefix: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" must have 1 to 64 characters of A-Z a-z 0-9 _ - .
         acme.toml:1:2: unknown key `permission`; did you mean `permissions`?
         acme.toml:1:10: limits: expected a table, not 3
-        acme.toml:3:7: rate_limit.per: expected a duration of at most 1year, not "600years"
+        acme.toml:3:7: rate_limit.per: expected a duration of at most 1 year, not "600years"
         acme.toml:3:9: permissions.mounts[0].guest: "../x" must be an absolute path without `..`, such as "/data"
         acme.toml:1:1: permissions.mounts: mounts[0] and mounts[1] have the same guest path "/x/"; each mount needs its own
         acme.toml:2:15: permissions.environment: "A=B" is not the name of an environment variable

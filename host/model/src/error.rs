@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::text::thousands;
+use crate::text::{duration, thousands};
 
 /// The kinds of errors that end a call. `_meta["dev.toolbay/error"]`, the server's counts, its log and the book use the
 /// same words.
@@ -241,7 +241,7 @@ impl Limit {
     fn words(self, it: &str, its: &str) -> String {
         match self {
             Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", thousands(n)),
-            Self::Deadline(time) => format!("{it} did not finish within {}", humantime::format_duration(time)),
+            Self::Deadline(time) => format!("{it} did not finish within {}", duration(time)),
             Self::Memory(size) => format!("{it} needed more than {} of memory", bytes(size)),
             Self::Stack(size) => format!("{it} overflowed its stack of {}", bytes(size)),
             Self::Output(size) => format!("{its} result is larger than {}", bytes(size)),

@@ -11,7 +11,7 @@ use bytesize::ByteSize;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::text::thousands;
+use crate::text::{duration, thousands};
 
 /// Makes [`Limits`] and [`LimitsPatch`] from rows `key: type, 0 allowed or not, default, ceiling, utmost`.
 macro_rules! limits {
@@ -158,7 +158,7 @@ impl fmt::Display for Amount {
         match self {
             Self::Count(n) => f.write_str(&thousands(*n)),
             Self::Bytes(size) => size.display().iec().fmt(f),
-            Self::Time(time) => humantime::format_duration(*time).fmt(f),
+            Self::Time(time) => duration(*time).fmt(f),
         }
     }
 }

@@ -67,7 +67,7 @@ impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = self.calls.get();
         let noun = if calls == 1 { "call" } else { "calls" };
-        write!(f, "{calls} {noun} per {}", humantime::format_duration(self.per))
+        write!(f, "{calls} {noun} per {}", crate::text::duration(self.per))
     }
 }
 

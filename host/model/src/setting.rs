@@ -160,7 +160,7 @@ impl Visitor<'_> for Time {
     fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
         match humantime::parse_duration(text) {
             Ok(time) if time > self.most => {
-                let most = humantime::format_duration(self.most);
+                let most = crate::text::duration(self.most);
                 Err(E::custom(format_args!("expected a duration of at most {most}, not {text:?}")))
             }
             Ok(time) if !time.is_zero() || self.zero => Ok(time),

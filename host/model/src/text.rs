@@ -4,6 +4,7 @@
 //! read as what it is not. Neither has a place in a tool's answer.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
 /// bidirectional controls and invisible tag characters.
@@ -26,6 +27,13 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// A duration as `humantime` writes it, with a space before units that are words: `1m 30s`, `1 day`. The result can be
+/// read as a duration again.
+pub fn duration(time: Duration) -> String {
+    let text = humantime::format_duration(time).to_string();
+    ["day", "month", "year"].into_iter().fold(text, |text, unit| text.replace(unit, &format!(" {unit}")))
 }
 
 /// `10000` as `10,000`.
@@ -107,6 +115,14 @@ mod tests {
         for text in ["", "שלום\u{200f}!", "Grüezi\tmitenand\n", "日本語", "عربي", "👩‍👩‍👧", "e\u{301}"]
         {
             assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_can_be_read_and_read_again() {
+        for (seconds, shown) in [(30, "30s"), (90, "1m 30s"), (86_400, "1 day"), (3 * 86_400 + 5, "3 days 5s")] {
+            assert_eq!(duration(Duration::from_secs(seconds)), shown);
+            assert_eq!(humantime::parse_duration(shown), Ok(Duration::from_secs(seconds)));
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
-use toolbay_model::text::joined;
+use toolbay_model::text::{duration, joined};
 use wasmtime::Engine;
 
 use crate::engine;
@@ -89,7 +89,7 @@ impl Compiler {
                 done.map_err(|error| PrepareError::Hindered(format!("cannot communicate with the compiler: {error}")))?
             }
             Err(_elapsed) => {
-                let timeout = humantime::format_duration(self.limits.timeout);
+                let timeout = duration(self.limits.timeout);
                 return Err(PrepareError::Hindered(format!(
                     "compiling it took longer than {timeout} (to allow more, raise compile.timeout)"
                 )));
@@ -111,7 +111,7 @@ impl Compiler {
             None => Err(PrepareError::Invalid(complaint)),
             // SIGXCPU.
             Some(24) => {
-                let cpu = humantime::format_duration(self.limits.cpu);
+                let cpu = duration(self.limits.cpu);
                 Err(PrepareError::Compiler(format!(
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))

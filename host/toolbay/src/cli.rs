@@ -47,8 +47,8 @@ enum Command {
     },
     /// List plugins, tools and grants, and say why a file is refused
     ///
-    /// The exit code is 0 even if files are refused; with --json they have `"status": "refused"`. Use `toolbay compile`
-    /// for an exit code of 1 in that case.
+    /// The exit code is 0 even if files are refused; with --json, each refused file has `"status": "refused"`. To get
+    /// exit code 1 if a file is refused, use `toolbay compile`.
     List {
         #[command(flatten)]
         common: Common,
@@ -104,10 +104,10 @@ enum Command {
     },
     /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
     Token {
-        /// The name of its owner, as shown in the log
+        /// The name of the token's owner, as shown in the log
         name: String,
     },
-    /// Call one tool, with the same limits as when it is served
+    /// Call one tool, with the limits that it has when it is served
     Call {
         /// The tool's name, as `toolbay list` shows it
         tool: String,

@@ -385,8 +385,8 @@ mod tests {
         plugins: expected the path of a folder, not an empty string
         toolbay.toml:1:10: server: expected a table, not 7
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
-        toolbay.toml:2:8: breaker.rest: expected a duration of at most 1day, not "500000years"
-        toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1year, not "600years"
+        toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
+        toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
         TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use toolbay_model::Usage;
-use toolbay_model::text::thousands;
+use toolbay_model::text::{duration, thousands};
 
 /// Number of calls that are recorded.
 const CALLS: usize = 1_000;
@@ -80,13 +80,14 @@ fn round(n: u64) -> u64 {
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fuel = thousands(self.fuel).replace(',', "_");
-        let timeout = humantime::format_duration(self.timeout);
+        let timeout = duration(self.timeout);
         let memory = self.memory.as_u64() >> 20;
-        write!(f, "[limits] fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\"")?;
+        write!(f, "limits = {{ fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\" }}")?;
         write!(f, " (twice the maximum of {} calls", self.calls)?;
         match self.stopped {
             0 => f.write_str(")"),
-            n => write!(f, "; {n} of them were stopped by a limit and would have used more)"),
+            1 => f.write_str("; a limit stopped one of them, which would have used more)"),
+            n => write!(f, "; limits stopped {n} of them, which would have used more)"),
         }
     }
 }
@@ -107,15 +108,15 @@ mod tests {
         recent.note(usage(5, 2_400, 1), true);
         assert_eq!(
             recent.suggest().unwrap().to_string(),
-            "[limits] fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" (twice the maximum of 2 calls; 1 of \
-             them were stopped by a limit and would have used more)"
+            "limits = { fuel = 300_000_000, timeout = \"5s\", memory = \"6MiB\" } (twice the maximum of 2 calls; a \
+             limit stopped one of them, which would have used more)"
         );
         for _ in 0..CALLS {
             recent.note(usage(1, 1, 1), false);
         }
         assert_eq!(
             recent.suggest().unwrap().to_string(),
-            "[limits] fuel = 1_000_000, timeout = \"1s\", memory = \"1MiB\" (twice the maximum of 1000 calls)"
+            "limits = { fuel = 1_000_000, timeout = \"1s\", memory = \"1MiB\" } (twice the maximum of 1000 calls)"
         );
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
 use toolbay_mcp::{Call, Options};
-use toolbay_model::text::line;
+use toolbay_model::text::{duration, line};
 use toolbay_model::{Answer, CallError, Failure, LogLevel, Observer, Output, Progress, Trace};
 use toolbay_sandbox::{Entry, Finished, Sandbox};
 use tracing::Instrument as _;
@@ -131,7 +131,7 @@ impl Service {
         let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
         if activity.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
-            let rest = humantime::format_duration(rest);
+            let rest = duration(rest);
             tracing::warn!(plugin = plugin.id, "disabled for {rest} after {crashes} crashes in a row (breaker)");
         }
         let result = finished.result.and_then(|output| check_output(&offer, output));
@@ -201,7 +201,7 @@ impl Service {
     pub(crate) async fn complete(&self) {
         let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
         if !snapshot.complete {
-            let wait = humantime::format_duration(self.inner.first_list);
+            let wait = duration(self.inner.first_list);
             let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
             tracing::warn!(
                 loading,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 use toolbay_catalog::{Snapshot, Status};
-use toolbay_model::text::thousands;
+use toolbay_model::text::{duration, thousands};
 use toolbay_model::{Limits, Usage};
 use toolbay_settings::toml_file::nearest;
 
@@ -89,7 +89,7 @@ fn read(arguments: &str) -> anyhow::Result<Map<String, Value>> {
 /// Prints the resource usage next to the limits.
 fn print_usage(used: Usage, limits: &Limits) {
     let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
-    let timeout = humantime::format_duration(limits.timeout);
+    let timeout = duration(limits.timeout);
     complain(&format!("fuel    {} of {} (limits.fuel)", thousands(used.fuel), thousands(limits.fuel)));
     complain(&format!("time    {:.1} ms of {timeout} (limits.timeout)", used.wall.as_secs_f64() * 1000.0));
     complain(&format!("memory  {} of {} (limits.memory)", bytes(used.memory), bytes(limits.memory.as_u64())));

@@ -45,7 +45,7 @@ const INTERFACES: [(&str, &str); 10] = [
     ("wasi:clocks/", "clocks (always allowed)"),
     ("wasi:filesystem/", "files (only in folders listed in [[permissions.mounts]])"),
     ("wasi:http/", "HTTP requests (always denied)"),
-    ("wasi:io/", "streams of its other imports (always allowed)"),
+    ("wasi:io/", "streams that the other imports use (always allowed)"),
     ("wasi:random/", "random numbers (always allowed)"),
     ("wasi:sockets/", "network sockets (always denied)"),
     ("", "interfaces that the host does not provide"),

@@ -206,7 +206,7 @@ impl Visitor<'_> for Address {
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     match Duration::read(deserializer, false)? {
         brisk if brisk < BRISK => {
-            let [least, found] = [BRISK, brisk].map(humantime::format_duration);
+            let [least, found] = [BRISK, brisk].map(toolbay_model::text::duration);
             Err(D::Error::custom(format_args!("expected a duration of at least {least}, not {found}")))
         }
         time => Ok(time),
