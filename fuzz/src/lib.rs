@@ -3,6 +3,6 @@
 pub mod json;
 pub mod plugin;
 
-#[path = "../../tests/it/support/tiny.rs"]
+#[path = "../../host/testkit/src/tiny.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod tiny;

@@ -144,8 +144,8 @@ impl Grants {
                     }
                 }
             };
-            let (served, ()) = tokio::join!(serving, talking);
-            assert!(served.is_ok(), "{served:?}");
+            let (ended, ()) = tokio::join!(serving, talking);
+            assert!(ended.is_ok(), "{ended:?}");
         });
     }
 }
@@ -209,5 +209,5 @@ fn configuration(text: &str) -> Result<Config, String> {
 
 /// Whether no limit is above its ceiling.
 fn within(limits: &Limits, ceiling: &Limits) -> bool {
-    limits.amounts().into_iter().zip(ceiling.amounts()).all(|((_, limit), (_, most))| limit <= most)
+    limits.amounts().zip(ceiling.amounts()).all(|((_, limit), (_, most))| limit <= most)
 }

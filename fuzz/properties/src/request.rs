@@ -11,9 +11,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, duplex};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use toolbay_mcp::jsonrpc::{
-    self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Incoming, Message, PARSE_ERROR, Request,
-};
+use toolbay_mcp::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Incoming, Message, PARSE_ERROR, Request};
 use toolbay_mcp::stdio;
 
 use crate::peer::Peer;
@@ -100,6 +98,7 @@ impl Requests {
         }
         // A cursor is longer than the name in it.
         let host = Arc::new(Stub::new(names.iter().cloned(), ByteSize::b(4 * LINE as u64)));
+        let most = names.len();
         let (mut peer, reader, writer) = Peer::connected();
         let listed = self.runtime.block_on(async {
             let serving = stdio::serve(host, reader, writer, CancellationToken::new());
@@ -110,6 +109,7 @@ impl Requests {
                     let (page, following) = peer.list(Some(&next)).await;
                     assert!(!page.is_empty(), "nothing follows {next}");
                     listed.extend(page);
+                    assert!(listed.len() <= most, "more than {most} tools: {listed:?}");
                     cursor = following;
                 }
                 listed
