@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use toolbay::fuzz::Components;
 use toolbay_fuzz::plugin;
+use toolbay_fuzz_properties::Components;
 
 /// Names a file that the component is written to before it is loaded: what a test keeps of a finding.
 const SAVE: &str = "TOOLBAY_FUZZ_SAVE";

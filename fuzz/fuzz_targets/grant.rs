@@ -2,4 +2,10 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| toolbay::fuzz::grant(bytes));
+use std::sync::LazyLock;
+
+use toolbay_fuzz_properties::Grants;
+
+static GRANTS: LazyLock<Grants> = LazyLock::new(|| Grants::new().expect("a sandbox starts"));
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| GRANTS.check(bytes));

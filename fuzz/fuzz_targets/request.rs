@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use toolbay::fuzz::Requests;
+use toolbay_fuzz_properties::Requests;
 
-static REQUESTS: LazyLock<Requests> = LazyLock::new(|| Requests::new().expect("a server starts"));
+static REQUESTS: LazyLock<Requests> = LazyLock::new(|| Requests::new().expect("a runtime starts"));
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| REQUESTS.check(bytes));

@@ -5,7 +5,7 @@
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use toolbay_fuzz::json;
 
-fuzz_target!(|bytes: &[u8]| toolbay::fuzz::schema(bytes));
+fuzz_target!(|bytes: &[u8]| toolbay_fuzz_properties::schema(bytes));
 
 fuzz_mutator!(|bytes: &mut [u8], size: usize, most: usize, seed: u32| {
     // One in four changes is one of bytes: what is no JSON, or no number, comes of nothing else.

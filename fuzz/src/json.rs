@@ -50,7 +50,7 @@ pub fn mutated(text: &[u8], seed: u32) -> Option<String> {
 /// Changes one place.
 fn change(root: &mut Value, dice: &mut Dice, fragments: &str) {
     let places = places(root);
-    let elsewhere = root.pointer(dice.one_of(&places)).cloned().unwrap_or_default();
+    let elsewhere = root.pointer(dice.one_of::<String>(&places)).cloned().unwrap_or_default();
     let reference = json!({"$ref": format!("#{}", dice.one_of(&places))});
     let fragment = fragment(dice, fragments);
     let place = dice.one_of(&places).clone();

@@ -2,7 +2,3 @@
 
 pub mod json;
 pub mod plugin;
-
-#[path = "../../tests/it/support/tiny.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod tiny;

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use arbitrary::{Result, Unstructured};
+use toolbay_testkit::{Tiny, Tool};
 use wasm_smith::{Component, Config, MemoryOffsetChoices, Module};
-
-use crate::tiny::{Tiny, Tool};
 
 /// Component text that imports and lowers what [`FUNCTIONS`] names.
 const HOST: &str = include_str!("../wat/host.wat");

@@ -9,17 +9,14 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::Map;
 use tokio::runtime::Runtime;
+use toolbay::{CompileConfig, Config, Describe, Server, ServerConfig};
+use toolbay_catalog::{Candidate, LoadError, Loaded, Loader, Publisher, Snapshot, assemble, channel};
+use toolbay_mcp::{Revision, definition_json, result_json};
+use toolbay_model::text::clean;
+use toolbay_model::{Answer, CallError, Failure, LimitsPatch, LogLevel, Observer, Progress};
+use toolbay_sandbox::Sandbox;
 
-use super::is_plain_line;
-use crate::access::Caller;
-use crate::catalog::{self, Entry, Publisher, assemble};
-use crate::config::{CompileConfig, Config, Describe, Server};
-use crate::limits::LimitsPatch;
-use crate::mcp::result_json;
-use crate::mcp::revision::Revision;
-use crate::plugin::loader::{LoadError, Loaded, Loader};
-use crate::sandbox::{CallError, LogLevel, Observer, Progress, Sandbox};
-use crate::service::{Answer, Failure, Request, Service};
+use crate::plain_line::is_plain_line;
 
 /// The one plugin that there is.
 const ID: &str = "plugin";
@@ -39,21 +36,21 @@ const TEXT: usize = 2_100;
 /// A server that compiles in this process, and is the same as any other in all else.
 pub struct Components {
     sandbox: Sandbox,
-    service: Arc<Service>,
+    server: Server,
     publisher: Publisher,
     config: Config,
-    store: PathBuf,
+    cache: PathBuf,
     runtime: Runtime,
 }
 
 impl Components {
-    /// A server with its plugin folder and its store of compiled components in `folder`.
+    /// A server with its plugin folder and its compile cache in `folder`.
     ///
     /// # Errors
     ///
     /// The folder cannot be used, or the machine refuses threads or memory.
     pub fn new(folder: &Path) -> anyhow::Result<Self> {
-        let (plugins, store) = (folder.join("plugins"), folder.join("store"));
+        let (plugins, cache) = (folder.join("plugins"), folder.join("cache"));
         fs::create_dir_all(&plugins)?;
         let small = LimitsPatch {
             fuel: Some(FUEL),
@@ -63,24 +60,24 @@ impl Components {
         };
         let config = Config {
             plugins,
-            server: Server { calls: 16, ..Server::default() },
+            server: ServerConfig { calls: 16, ..ServerConfig::default() },
             ceilings: small.clone(),
             limits: small,
             describe: Describe { fuel: FUEL, timeout: TIMEOUT, ..Describe::default() },
-            compile: CompileConfig { store: Some(store.clone()), ..CompileConfig::default() },
+            compile: CompileConfig { store: Some(cache.clone()), ..CompileConfig::default() },
             ..Config::default()
         };
         let mut settings = config.sandbox()?;
         settings.compiler = None;
-        let store = settings.store.as_ref().map_or(store, |(folder, _)| folder.clone());
+        let cache = settings.cache.as_ref().map_or(cache, |(folder, _)| folder.clone());
         let sandbox = Sandbox::new(settings)?;
-        let (publisher, catalog) = catalog::channel();
-        let service = Arc::new(Service::new(catalog, sandbox.clone(), config.clone()));
+        let (publisher, catalog) = channel();
+        let server = Server::with_catalog(config.clone(), sandbox.clone(), catalog);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { sandbox, service, publisher, config, store, runtime })
+        Ok(Self { sandbox, server, publisher, config, cache, runtime })
     }
 
-    /// Loads a plugin of these bytes, loads it again out of the store, and calls its tools.
+    /// Loads a plugin of these bytes, loads it again out of the compile cache, and calls its tools.
     ///
     /// # Panics
     ///
@@ -95,7 +92,7 @@ impl Components {
                     self.again(&loaded).await;
                     self.offer(loaded);
                     self.call().await;
-                    self.publisher.publish(catalog::Snapshot::default());
+                    self.publisher.publish(Snapshot::default());
                 }
                 Err(LoadError::Refused(why)) => {
                     assert!(is_plain_line(&why) && why.len() <= TEXT, "{why:?}");
@@ -108,7 +105,7 @@ impl Components {
             }
         });
         assert_eq!(self.sandbox.live(), 0, "a guest outlived its call");
-        self.empty_store();
+        self.empty_cache();
     }
 
     /// A loader that knows of no load before it.
@@ -117,24 +114,24 @@ impl Components {
         Arc::new(Loader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
     }
 
-    /// What was loaded once is in the store, and what comes out of it is the same.
+    /// What was loaded once is in the compile cache, and what comes out of it is the same.
     async fn again(&self, first: &Loaded) {
         let digest = first.plugin.component.digest;
-        assert!(self.sandbox.find(digest).is_some(), "it is not in the store");
+        assert!(self.sandbox.find(digest).is_some(), "it is not in the compile cache");
         let second = match self.load().await {
             Ok(second) => second,
             Err(error) => unreachable!("it loaded once, and not again: {error:?}"),
         };
         let names = |loaded: &Loaded| -> Vec<String> {
-            loaded.plugin.component.tools.iter().map(|tool| tool.name.clone()).collect()
+            loaded.plugin.component.tools.iter().map(|definition| definition.tool.name.clone()).collect()
         };
         assert_eq!(second.plugin.component.digest, digest);
         assert_eq!(names(&second), names(first));
     }
 
     fn offer(&self, loaded: Loaded) {
-        let entry = Entry { plugin: Some(loaded.plugin), problem: None, remarks: loaded.remarks };
-        let snapshot = assemble(&BTreeMap::from([(ID.to_owned(), entry)]), true);
+        let candidate = Candidate { plugin: Some(loaded.plugin), problem: None, remarks: loaded.remarks };
+        let snapshot = assemble(&BTreeMap::from([(ID.to_owned(), candidate)]), true);
         for problem in snapshot.plugins.values().flat_map(|report| &report.problems) {
             assert!(is_plain_line(problem), "{problem:?}");
         }
@@ -143,27 +140,21 @@ impl Components {
 
     /// Calls its first tools; whatever comes back can be shown to any client.
     async fn call(&self) {
-        let snapshot = self.service.catalog().snapshot();
-        for (name, tool) in snapshot.tools.iter().take(CALLED) {
-            assert!(crate::mcp::definition_json(tool).is_object());
+        let snapshot = self.server.snapshot();
+        for (name, offer) in snapshot.tools.iter().take(CALLED) {
+            assert!(definition_json(&offer.tool).is_object());
             for revision in Revision::ALL {
-                let (service, tool) = (Arc::clone(&self.service), name.clone());
-                let running = self.sandbox.spawn(async move {
-                    let client = service.admission().client();
-                    let caller = Caller::local(client);
-                    service.call(&caller, Request::local(tool, Map::new()), Arc::new(Watcher)).await
-                });
-                let answer = running.await.unwrap_or_else(|error| unreachable!("the call ended in {error}"));
+                let answer = self.server.call(name.clone(), Map::new(), Arc::new(Watcher)).await;
                 judge(&answer);
-                // A refusal of arguments is an error of the protocol in older revisions.
+                // In older revisions, invalid arguments are an error of the protocol.
                 drop(result_json(answer, revision));
             }
         }
     }
 
     /// The same input again is to take the same way.
-    fn empty_store(&self) {
-        let files = fs::read_dir(&self.store).into_iter().flatten().flatten();
+    fn empty_cache(&self) {
+        let files = fs::read_dir(&self.cache).into_iter().flatten().flatten();
         files.for_each(|file| drop(fs::remove_file(file.path())));
     }
 }
@@ -173,19 +164,27 @@ fn judge(answer: &Answer) {
         assert!(usage.fuel <= FUEL && usage.memory <= ByteSize::mib(8).as_u64(), "{usage:?}");
     }
     match &answer.result {
-        Ok(_) | Err(Failure::BadArguments(_) | Failure::Refused(_)) => {}
-        Err(Failure::Incapable(what)) => assert!(!what.is_empty()),
+        Ok(_) | Err(Failure::Rejected(_)) => {}
+        Err(Failure::InvalidArguments(violations)) => {
+            assert!(!violations.is_empty());
+            for violation in violations {
+                assert!(is_plain_line(&violation.to_string()), "{violation:?}");
+            }
+        }
+        Err(Failure::MissingCapabilities(missing)) => assert!(!missing.is_empty()),
         Err(Failure::UnknownTool(name)) => unreachable!("{name} is listed and unknown"),
         Err(Failure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
         Err(Failure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
-            assert_eq!(crate::text::clean(text), *text);
+            assert_eq!(clean(text), *text);
         }
         Err(Failure::Call(CallError::Trap { what, stderr })) => {
             assert!(is_plain_line(what), "{what:?}");
-            assert!(stderr.as_ref().is_none_or(|stderr| crate::text::clean(stderr) == *stderr), "{stderr:?}");
+            assert!(stderr.as_ref().is_none_or(|stderr| clean(stderr) == *stderr), "{stderr:?}");
         }
         Err(Failure::Call(CallError::InvalidOutput(what))) => assert!(is_plain_line(what), "{what:?}"),
-        Err(Failure::Call(CallError::Limit(limit))) => assert!(is_plain_line(&limit.message())),
+        Err(Failure::Call(CallError::Limit { limit, tool })) => {
+            assert!(is_plain_line(&limit.message(tool.as_deref())), "{limit:?} of {tool:?}");
+        }
         Err(Failure::Call(CallError::Cancelled)) => unreachable!("nobody cancelled it"),
     }
 }
@@ -195,7 +194,7 @@ struct Watcher;
 
 impl Observer for Watcher {
     fn log(&self, _level: LogLevel, message: &str) {
-        assert_eq!(crate::text::clean(message), message);
+        assert_eq!(clean(message), message);
     }
 
     fn progress(&self, progress: Progress) {

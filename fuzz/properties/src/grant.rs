@@ -1,23 +1,30 @@
 //! What must hold of any text that an operator writes: a grant, a configuration, variables.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::breaker::Breaker;
-use super::grant::Grant;
-use super::{Component, Digest, Plugin};
-use crate::admission::Admission;
-use crate::catalog::Tool;
-use crate::config::{Config, Flags};
-use crate::limits::Limits;
-use crate::rate::Rate;
-use crate::sandbox::Prepared;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use toolbay::{Config, Flags, Server};
+use toolbay_catalog::{Candidate, Component, Grant, Plugin, Rules, Terms, assemble, channel, check};
+use toolbay_mcp::jsonrpc::INTERNAL_ERROR;
+use toolbay_model::{Limits, ToolDefinition};
+use toolbay_sandbox::Sandbox;
+
+use crate::peer::Peer;
+use crate::plain_line::is_plain_line;
 
 /// What stands between a grant and a configuration.
 const SEPARATOR: &str = "\n---\n";
 
 /// Where the grant is: no error may say so.
 const FOLDER: &str = "/home/operator/plugins";
+
+/// The tool of the plugin.
+const TOOL: &str = "tool";
 
 /// What a person who writes TOML should not have to know. Text of theirs may be quoted, so it may hold these.
 const INTERNALS: [&str; 17] = [
@@ -40,33 +47,118 @@ const INTERNALS: [&str; 17] = [
     FOLDER,
 ];
 
-/// Reads the text as a grant and as a configuration, or as one and the other
-/// where a line `---` stands between them; lines of a configuration that begin
-/// with `TOOLBAY_` are variables.
-///
-/// # Panics
-///
-/// When something does not hold that must.
-pub fn grant(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let (grant, config) = text.split_once(SEPARATOR).unwrap_or((text, text));
-    let grant = Grant::parse("acme.toml", grant, Path::new(FOLDER));
-    let config = configuration(config);
-    for error in [grant.as_ref().err(), config.as_ref().err()].into_iter().flatten() {
-        for word in INTERNALS {
-            assert!(!error.contains(word) || text.contains(word), "{word:?} in {error}");
+/// The longest that a busy server asks a client to wait.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// What every server that is started here shares. No guest is entered.
+pub struct Grants {
+    sandbox: Sandbox,
+    runtime: Runtime,
+}
+
+impl Grants {
+    /// A sandbox, and a runtime for the protocol.
+    ///
+    /// # Errors
+    ///
+    /// The machine refuses threads or memory.
+    pub fn new() -> anyhow::Result<Self> {
+        let mut settings = Config::default().sandbox()?;
+        (settings.slots, settings.cache, settings.compiler) = (0, None, None);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { sandbox: Sandbox::new(settings)?, runtime })
+    }
+
+    /// Reads the text as a grant and as a configuration, or as one and the other where a line `---` stands between them;
+    /// lines of a configuration that begin with `TOOLBAY_` are variables. A server must be able to start with what is
+    /// accepted.
+    ///
+    /// # Panics
+    ///
+    /// When something does not hold that must.
+    pub fn check(&self, bytes: &[u8]) {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        let (grant, config) = text.split_once(SEPARATOR).unwrap_or((text, text));
+        let grant = Grant::parse("acme.toml", grant, Path::new(FOLDER));
+        let config = configuration(config);
+        for error in [grant.as_ref().err(), config.as_ref().err()].into_iter().flatten() {
+            for word in INTERNALS {
+                assert!(!error.contains(word) || text.contains(word), "{word:?} in {error}");
+            }
+            assert!(!error.trim().is_empty() && !error.contains('\n'), "{error:?}");
+            assert!(error.len() <= 2_000 + 8 * text.len(), "{error}");
         }
-        assert!(!error.trim().is_empty() && !error.contains('\n'), "{error:?}");
-        assert!(error.len() <= 2_000 + 8 * text.len(), "{error}");
+        if grant.is_err() && config.is_err() {
+            return;
+        }
+        let config = config.unwrap_or_default();
+        let rules = config.rules();
+        assert!(within(&rules.ceiling, &Limits::UTMOST), "{:?}", rules.ceiling);
+        for limits in [&rules.limits, &rules.describe] {
+            assert!(within(limits, &rules.ceiling), "{limits:?}");
+        }
+        let component = component();
+        let terms = match grant {
+            Ok(grant) => granted(&rules, &component, grant, text),
+            Err(_) => Some(Terms { rate_limit: rules.rate_limit, ..Terms::default() }),
+        };
+        if let Some(terms) = terms {
+            self.serve(&config, Plugin::new("acme".to_owned(), Arc::new(component), terms));
+        }
     }
-    let config = config.unwrap_or_default();
-    usable(&config);
-    let rules = config.rules();
-    assert!(within(&rules.ceiling, &Limits::UTMOST), "{:?}", rules.ceiling);
-    for limits in [&rules.limits, &rules.describe] {
-        assert!(within(limits, &rules.ceiling), "{limits:?}");
+
+    /// Serves a client by this configuration: its first call reaches the plugin, and each of the others does, or is told
+    /// to come again soon enough.
+    fn serve(&self, config: &Config, plugin: Plugin) {
+        assert!(config.clamps().iter().all(|clamp| is_plain_line(clamp)), "{:?}", config.clamps());
+        assert!(config.sandbox().is_ok());
+        // When a plugin crashes, this is added to the clock.
+        assert!(Instant::now().checked_add(config.breaker.rest).is_some(), "{:?}", config.breaker);
+        let rates = [config.client_rate_limit, plugin.terms.rate_limit];
+        let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
+        let candidate = Candidate { plugin: Some(Arc::new(plugin)), ..Candidate::default() };
+        let snapshot = assemble(&BTreeMap::from([("acme".to_owned(), candidate)]), true);
+        for problem in snapshot.plugins.values().flat_map(|report| &report.problems) {
+            assert!(is_plain_line(problem), "{problem:?}");
+        }
+        let names: Vec<String> = snapshot.tools.keys().cloned().collect();
+        let (publisher, catalog) = channel();
+        publisher.publish(snapshot);
+        self.runtime.block_on(async {
+            let server = Server::with_catalog(config.clone(), self.sandbox.clone(), catalog);
+            let (mut peer, reader, writer) = Peer::connected();
+            let serving = server.serve_stdio(reader, writer, CancellationToken::new());
+            let talking = async move {
+                let begun = peer.initialize().await;
+                let instructions = begun.get("instructions").and_then(Value::as_str).unwrap_or_default();
+                assert_eq!(instructions, config.server.instructions);
+                assert_eq!(peer.list(None).await, (names.clone(), None));
+                for name in names {
+                    for number in 0..3 {
+                        let answer = peer.ask("tools/call", &json!({"name": name})).await;
+                        if !reached_plugin(&answer) {
+                            assert!(number > 0, "the first call: {answer}");
+                            let wait = retry_after(&answer);
+                            assert!(wait <= longest.unwrap_or_default().max(BUSY), "{wait:?} of {rates:?}");
+                        }
+                    }
+                }
+            };
+            let (ended, ()) = tokio::join!(serving, talking);
+            assert!(ended.is_ok(), "{ended:?}");
+        });
     }
-    let Ok(grant) = grant else { return };
+}
+
+/// A component with one tool. It has no code: a call that is admitted ends in an internal error.
+fn component() -> Component {
+    let schema = r#"{"type":"object"}"#.to_owned();
+    let tool = ToolDefinition { name: TOOL.to_owned(), input_schema: schema, ..ToolDefinition::default() };
+    Component::without_code(check(vec![tool]).unwrap_or_else(|error| unreachable!("{error}")))
+}
+
+/// The terms of a grant that was accepted, unless a secret of it cannot be redacted.
+fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Option<Terms> {
     for (key, value) in grant.config_values() {
         assert!(!value.contains("__toml") || text.contains("__toml"), "{key} = {value}");
     }
@@ -75,21 +167,35 @@ pub fn grant(bytes: &[u8]) {
         assert!(mount.guest.starts_with('/') && !mount.guest.split('/').any(|part| part == ".."), "{mount:?}");
         assert!(mount.host.is_absolute(), "{mount:?}");
     }
-    let Ok((secrets, _)) = grant.secrets(|name| Some(name.repeat(3))) else { return };
-    let tools = vec![Arc::clone(&Tool::for_test("tool").definition)];
-    let component =
-        Component { digest: Digest::of(b""), prepared: Arc::new(Prepared::for_test()), tools, remarks: vec![] };
-    let (terms, remarks) = rules.terms("acme", &component, grant, secrets);
-    for environment in terms.tools.values().chain([&terms.environment]) {
+    let (secrets, _) = grant.secrets(|name| Some(name.repeat(3))).ok()?;
+    let (terms, remarks) = rules.terms("acme", component, grant, secrets);
+    for environment in terms.tools.values().map(|tool| &tool.environment).chain([&terms.environment]) {
         assert!(within(&environment.limits, &rules.ceiling), "{:?}", environment.limits);
         assert_eq!(environment.permissions.mounts, mounts);
     }
     for remark in remarks {
         assert!(!remark.contains(FOLDER), "{remark}");
     }
-    let plugin = Plugin::new("acme".to_owned(), Arc::new(component), terms);
-    take(plugin.rates.get("tool"));
-    plugin.breaker.check().unwrap_or_else(|rest| unreachable!("a new plugin rests for {rest:?}"));
+    Some(terms)
+}
+
+/// Whether a call was admitted: the plugin has no code, so that is where it ends.
+fn reached_plugin(answer: &Value) -> bool {
+    let Some(code) = answer.pointer("/error/code") else { return false };
+    assert_eq!(code, INTERNAL_ERROR, "{answer}");
+    true
+}
+
+/// When a call that was rejected can be made again.
+fn retry_after(answer: &Value) -> Duration {
+    let meta = |key: &str| answer.pointer(&format!("/result/_meta/dev.toolbay~1{key}"));
+    let kind = meta("error").and_then(Value::as_str);
+    assert!(kind.is_some_and(|kind| ["busy", "rate"].contains(&kind)), "{answer}");
+    match meta("retry-after-ms").and_then(Value::as_u64) {
+        // Rounded up, so that a client does not come too early.
+        Some(wait) => Duration::from_millis(wait.saturating_sub(1)),
+        None => unreachable!("no time to wait: {answer}"),
+    }
 }
 
 fn configuration(text: &str) -> Result<Config, String> {
@@ -101,33 +207,7 @@ fn configuration(text: &str) -> Result<Config, String> {
     Config::of_text(&lines.join("\n"), &variables, &flags).map_err(|error| error.to_string())
 }
 
-/// A configuration that was accepted is one that a server can start with.
-fn usable(config: &Config) {
-    let admission = Admission::new(&config.server, config.client_rate_limit);
-    let client = admission.client();
-    for _ in 0..3 {
-        drop(admission.queue(&client));
-    }
-    take(config.rate_limit.and_then(Rate::new).as_ref());
-    let breaker = Breaker::default();
-    if breaker.note(true, config.breaker) {
-        assert!(breaker.check().map_or_else(|rest| rest <= config.breaker.rest, |()| true));
-    }
-    config.clamps();
-    assert!(config.sandbox().is_ok());
-}
-
-/// Takes more than one call: the second is the one that is counted.
-fn take(rate: Option<&Rate>) {
-    let Some(rate) = rate else { return };
-    for _ in 0..3 {
-        if let Err(wait) = rate.take() {
-            assert!(wait <= rate.limit().per, "{wait:?} of {:?}", rate.limit());
-        }
-    }
-}
-
 /// Whether no limit is above its ceiling.
 fn within(limits: &Limits, ceiling: &Limits) -> bool {
-    limits.amounts().into_iter().zip(ceiling.amounts()).all(|((_, limit), (_, most))| limit <= most)
+    limits.amounts().zip(ceiling.amounts()).all(|((_, limit), (_, most))| limit <= most)
 }

@@ -1,9 +1,8 @@
 //! What must hold of any bytes that a client writes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -12,13 +11,11 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, duplex};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+use toolbay_mcp::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Incoming, Message, PARSE_ERROR, Request};
+use toolbay_mcp::stdio;
 
-use super::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Incoming, Message, PARSE_ERROR, Request};
-use super::{cursor, stdio};
-use crate::catalog::{self, Publisher, Snapshot, Tool};
-use crate::config::{Config, Server};
-use crate::sandbox::Sandbox;
-use crate::service::Service;
+use crate::peer::Peer;
+use crate::stub::Stub;
 
 /// How long a line may be here: short, so that some are too long.
 const LINE: usize = 1024;
@@ -26,12 +23,10 @@ const LINE: usize = 1024;
 /// How much of answers is held until it is read.
 const ANSWERS: usize = 64 << 10;
 
-/// A server with a few tools that answer at once.
+/// A host with a few tools that answer at once.
 pub struct Requests {
-    service: Arc<Service>,
+    host: Arc<Stub>,
     runtime: Runtime,
-    /// A catalog without one is about to end.
-    _publisher: Publisher,
 }
 
 /// What came back to requests: by id, or without one.
@@ -44,32 +39,24 @@ impl Requests {
     ///
     /// The machine refuses threads or memory.
     pub fn new() -> anyhow::Result<Self> {
-        let grace = Duration::from_mins(1);
-        let server = Server { request: ByteSize::b(LINE as u64), grace, ..Server::default() };
-        let config = Config { server, page_size: 2, ..Config::default() };
-        let mut settings = config.sandbox()?;
-        // No guest is ever entered: no pool is needed.
-        (settings.slots, settings.store) = (0, None);
-        let (publisher, catalog) = catalog::channel();
-        let tools = ["a", "b", "c"].map(|name| (name.to_owned(), Arc::new(Tool::for_test(name))));
-        publisher.publish(Snapshot { complete: true, tools: tools.into(), ..Snapshot::default() });
-        let service = Arc::new(Service::new(catalog, Sandbox::new(settings)?, config));
+        let host = Stub::new(["a", "b", "c"].map(str::to_owned), ByteSize::b(LINE as u64));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { service, runtime, _publisher: publisher })
+        Ok(Self { host: Arc::new(host), runtime })
     }
 
-    /// Checks each line as a message, and all of them as what a client writes.
+    /// Checks each line as a message, and all of them as what a client writes. The names of methods also serve as names
+    /// of tools, which a client must be able to list.
     ///
     /// # Panics
     ///
     /// When something does not hold that must.
     pub fn check(&self, bytes: &[u8]) {
-        let (mut expected, mut exact) = (Count::new(), true);
+        let (mut expected, mut exact, mut names) = (Count::new(), true, BTreeSet::new());
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
             if line.len() > LINE {
                 *expected.entry(None).or_default() += 1;
             } else {
-                exact &= expect(line, &mut expected);
+                exact &= expect(line, &mut expected, &mut names);
             }
         }
         let answers = self.converse(bytes);
@@ -78,6 +65,7 @@ impl Requests {
             assert!(*count <= most, "{count} answers to {id:?}, which was asked {most} times");
         }
         assert!(!exact || answers == expected, "expected {expected:?}, came {answers:?}");
+        self.list(&names);
     }
 
     /// Has a client write these bytes and go; counts the answers, each of which must be one.
@@ -85,8 +73,8 @@ impl Requests {
         let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
         let mut written = Vec::new();
         self.runtime.block_on(async {
-            let service = Arc::clone(&self.service);
-            let serving = stdio::serve(service, Box::pin(reader), Box::pin(writer), CancellationToken::new());
+            let host = Arc::clone(&self.host);
+            let serving = stdio::serve(host, Box::pin(reader), Box::pin(writer), CancellationToken::new());
             let (served, read) = tokio::join!(serving, answers.read_to_end(&mut written));
             assert!(served.is_ok() && read.is_ok(), "{served:?} {read:?}");
         });
@@ -96,16 +84,47 @@ impl Requests {
                 Value::Array(answers) => answers,
                 answer => vec![answer],
             };
-            for answer in answers {
-                *count.entry(answered(&answer)).or_default() += 1;
+            for answer in answers.iter().filter(|answer| !is_notification(answer)) {
+                *count.entry(answered(answer)).or_default() += 1;
             }
         }
         count
     }
+
+    /// Has a client list tools with these names, page by page: each comes once, whatever its name does to a cursor.
+    fn list(&self, names: &BTreeSet<String>) {
+        if names.is_empty() {
+            return;
+        }
+        // A cursor is longer than the name in it.
+        let host = Arc::new(Stub::new(names.iter().cloned(), ByteSize::b(4 * LINE as u64)));
+        let most = names.len();
+        let (mut peer, reader, writer) = Peer::connected();
+        let listed = self.runtime.block_on(async {
+            let serving = stdio::serve(host, reader, writer, CancellationToken::new());
+            let listing = async move {
+                peer.initialize().await;
+                let (mut listed, mut cursor) = peer.list(None).await;
+                while let Some(next) = cursor {
+                    let (page, following) = peer.list(Some(&next)).await;
+                    assert!(!page.is_empty(), "nothing follows {next}");
+                    listed.extend(page);
+                    assert!(listed.len() <= most, "more than {most} tools: {listed:?}");
+                    cursor = following;
+                }
+                listed
+            };
+            let (served, listed) = tokio::join!(serving, listing);
+            assert!(served.is_ok(), "{served:?}");
+            listed
+        });
+        assert!(listed.iter().eq(names), "of {names:?} came {listed:?}");
+    }
 }
 
-/// Checks one line, and adds the answers that it should have; false if there may be fewer.
-fn expect(line: &[u8], expected: &mut Count) -> bool {
+/// Checks one line, and adds the answers that it should have and the methods that it names; false if there may be fewer
+/// answers.
+fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bool {
     let (messages, batch) = match jsonrpc::decode(line) {
         Ok(Incoming::Single(message)) => (vec![Ok(message)], false),
         // Most revisions refuse it as a whole.
@@ -123,6 +142,7 @@ fn expect(line: &[u8], expected: &mut Count) -> bool {
                 if !batch {
                     same_id(line, &request.id);
                 }
+                names.insert(request.method.into_owned());
                 Some(request.id)
             }
             Ok(Message::Notification { method, .. }) => {
@@ -157,8 +177,6 @@ fn round_trip(request: &Request<'_>) {
     };
     assert_eq!((&again.id, &again.method), (&request.id, &request.method));
     assert_eq!(again.params.map(RawValue::get), request.params.map(RawValue::get));
-    let name = cursor::decode(&cursor::encode(&request.method));
-    assert_eq!(name.as_deref(), Ok(request.method.as_ref()));
 }
 
 /// A client must know its id again: text is the same text, a number the same number.
@@ -188,6 +206,15 @@ fn refusal(error: &Error, length: usize) {
         assert!(answer.len() <= 500 + 8 * length, "an answer of {} bytes to {length}", answer.len());
         assert_eq!(answered(&parse(&answer)), error.id.as_ref().map(text));
     }
+}
+
+/// Whether this is a notification: what a call reports while it runs, or what a subscriber hears.
+fn is_notification(message: &Value) -> bool {
+    let Some(method) = message.get("method") else { return false };
+    assert!(method.as_str().is_some_and(|method| method.starts_with("notifications/")), "{message}");
+    assert_eq!(message.get("jsonrpc"), Some(&"2.0".into()), "{message}");
+    assert!(["id", "result", "error"].iter().all(|member| message.get(member).is_none()), "{message}");
+    true
 }
 
 /// Checks that this is an answer; the id of it, if there is one.

@@ -5,13 +5,18 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
-use super::budget::Budget;
-use super::counted::Looked;
-use super::{MESSAGE, Schema, VIOLATIONS, budget};
-use crate::fuzz::is_plain_line;
+use toolbay_schema::{Budget, Schema};
+
+use crate::plain_line::is_plain_line;
 
 /// What a check may cost here: a fraction, because a sanitizer makes all work many times slower.
-const CHECK: Budget = Budget { steps: budget::CHECK.steps / 100, time: Duration::from_secs(1) };
+const CHECK: Budget = Budget { steps: Budget::CHECK.steps / 100, time: Duration::from_secs(1) };
+
+/// How many violations may be reported.
+const VIOLATIONS: usize = 10;
+
+/// How long the text and the place of one may be, in bytes.
+const MESSAGE: usize = 300;
 
 /// The processor time that an input of a few kilobytes may take in all.
 const MOST: Duration = Duration::from_secs(10);
@@ -43,20 +48,21 @@ fn check(schema: &str, value: &str) {
     };
     assert!(Schema::compile(&schema.value().to_string()).is_ok(), "it compiles once, and not again");
     let Ok(value) = serde_json::from_str::<Value>(value) else { return };
-    let violations = schema.violations_within(&value, CHECK, budget::LIST);
+    let violations = schema.violations_within(&value, CHECK, Budget::LIST);
     assert!(violations.len() <= VIOLATIONS, "{violations:?}");
     for violation in &violations {
         assert!(is_plain_line(&violation.to_string()), "{violation:?}");
         assert!(violation.message.len() <= MESSAGE && violation.pointer.len() <= MESSAGE, "{violation:?}");
     }
-    let fits = budget::within(CHECK, || schema.validator.is_valid(Looked(&value)));
-    let cost = CHECK.steps - budget::left().min(CHECK.steps);
+    let fits = schema.fits(&value, CHECK);
     // What fits just within its time may not do so twice.
-    assert!(fits.is_none_or(|fits| fits == violations.is_empty()) || cost > CHEAP);
-    if fits.is_some() && cost < CHEAP {
+    assert!(fits.is_none_or(|(fits, cost)| fits == violations.is_empty() || cost > CHEAP), "{fits:?} {violations:?}");
+    if let Some((fits, cost)) = fits
+        && cost < CHEAP
+    {
         // A reference to nowhere, beside one that has no siblings that count, is only seen without the steps.
         if let Ok(plain) = jsonschema::options().offline().build(schema.value()) {
-            assert_eq!(Some(plain.is_valid(&value)), fits, "with and without the steps of a budget");
+            assert_eq!(plain.is_valid(&value), fits, "with and without the steps of a budget");
         }
     }
 }

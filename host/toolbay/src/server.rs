@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolbay_catalog::{Loader, Reloader, Snapshot, Watcher, channel};
+use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, channel};
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Host as _, http, stdio};
 use toolbay_model::{Answer, CallError, Failure, Observer};
@@ -76,6 +76,13 @@ impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
         ServerBuilder { config, watch: true, compiler: None }
+    }
+
+    /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing. `sandbox` must
+    /// be the one that prepared the plugins in the catalog.
+    pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
+        let service = Service::new(catalog, sandbox, &config);
+        Self { service, config, _loading: CancellationToken::new().drop_guard() }
     }
 
     /// The current snapshot.
