@@ -84,7 +84,7 @@ mod tests {
         assert!(read(1, "0s").is_err());
         assert!(read(1_000, "1ns").is_err());
         assert!(read(1, "600years").is_err());
-        assert_eq!(read(1, "30days").unwrap().to_string(), "1 call per 30days");
+        assert_eq!(read(1, "30days").unwrap().to_string(), "1 call per 30 days");
         assert_eq!(read(3, "1h").unwrap().to_string(), "3 calls per 1h");
     }
 }

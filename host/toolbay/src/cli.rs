@@ -47,8 +47,8 @@ enum Command {
     },
     /// List plugins, tools and grants, and say why a file is refused
     ///
-    /// The exit code is 0 even if files are refused; with --json, each refused file has `"status": "refused"`. To get
-    /// exit code 1 if a file is refused, use `toolbay compile`.
+    /// The exit code is 0 even if files are refused; with --json, each of them has the status "refused". To get exit
+    /// code 1 if a file is refused, use `toolbay compile`.
     List {
         #[command(flatten)]
         common: Common,
