@@ -139,6 +139,10 @@ fn check_explains_each_form() {
         "{plain}"
     );
     assert!(plain.stdout.contains("export add: func(a: u8, b: u8) -> u16;"), "{plain}");
+    // What lies beside it is bounded as in the folder.
+    std::fs::write(folder.beside("plain.wit"), vec![b' '; (1 << 20) + 1]).unwrap();
+    let large = toolbay(&folder, &["check", folder.beside("plain.wasm").to_str().unwrap()]);
+    assert!(large.code == 1 && large.stderr.contains("plain.wit: the file is larger than 1.0 MiB"), "{large}");
     let module = check("module.wasm", Tiny::new(&["hello"]).module());
     assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin/tools"), "{module}");
     let bad = check("bad.wasm", b"hello, world".to_vec());

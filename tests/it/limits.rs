@@ -127,30 +127,6 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
 }
 
 #[test]
-fn calls_beyond_the_concurrency_of_a_plugin_are_rejected_when_their_wait_is_over() {
-    let folder = Folder::new();
-    let gate = folder.gate();
-    for (id, concurrency) in [("tight", 1), ("roomy", 2)] {
-        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\"\n{gate}[limits]\nconcurrency = {concurrency}"));
-        folder.put(&format!("{id}.wasm"), hostile());
-    }
-    let mut server = Server::configured(&folder, "[server]\nqueue_wait = \"50ms\"");
-    for id in ["tight", "roomy"] {
-        server.wait_for_tool(&format!("{id}.wait_for_gate"));
-    }
-    let waiting = ["tight", "roomy"].map(|id| server.begin(&format!("{id}.wait_for_gate"), json!({})));
-    let (kind, said) = server.failure("tight.count", json!({}));
-    assert_eq!(kind, "busy");
-    assert!(said.contains("limits.concurrency"), "{said}");
-    assert_eq!(server.text("roomy.count", json!({})), "1");
-    folder.open_gate();
-    for id in waiting {
-        server.finish(id);
-    }
-    assert_eq!(server.text("tight.count", json!({})), "1");
-}
-
-#[test]
 fn the_grant_raises_every_limit() {
     let (mut server, cases) = with_grants(|case| case.roomy);
     for case in cases {

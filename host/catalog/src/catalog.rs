@@ -59,12 +59,7 @@ impl Publisher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offer::tests::offer;
-
-    fn snapshot(names: &[&str]) -> Snapshot {
-        let tools = names.iter().map(|name| ((*name).to_owned(), Arc::new(offer(name)))).collect();
-        Snapshot { tools, ..Snapshot::default() }
-    }
+    use crate::snapshot::tests::snapshot;
 
     #[test]
     fn only_a_changed_listing_counts() {

@@ -33,7 +33,7 @@ pub use self::load_error::{LoadError, describe_failed};
 pub use self::loader::{Loaded, Loader};
 pub use self::offer::Offer;
 pub use self::plugin::Plugin;
-pub use self::read::read_bounded;
+pub use self::read::read_source;
 pub use self::reloader::Reloader;
 pub use self::report::{Different, Granted, PluginReport, Status};
 pub use self::rules::Rules;

@@ -14,18 +14,15 @@ use toolbay_sandbox::{Compiled, PrepareError, Sandbox, Source};
 
 use crate::component::Component;
 use crate::definition::{Definition, check};
-use crate::folder::{component_path, grant_path, wit_path};
+use crate::folder::{component_path, grant_path};
 use crate::grant::Grant;
 use crate::load_error::{LoadError, describe_failed};
 use crate::plugin::Plugin;
-use crate::read::read_bounded;
+use crate::read::{read_optional, read_source};
 use crate::rules::Rules;
 
 /// How large a grant file may be: more is a mistake, such as a wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
-
-/// How large a `.wit` file may be.
-const WIT_SIZE: u64 = 1 << 20;
 
 /// How many component files are held in memory at once.
 const READING: usize = 8;
@@ -111,28 +108,12 @@ impl Loader {
     async fn read(&self, id: &str) -> Result<(Source, Grant), LoadError> {
         let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
-            let file = read_bounded(&component_path(&folder, &id), limit, Some("server.component"))?;
-            let wit = match read_bounded(&wit_path(&folder, &id), WIT_SIZE, None) {
-                Ok(text) => {
-                    String::from_utf8(text).map_err(|_| LoadError::Refused(format!("{id}.wit is not valid UTF-8")))?
-                }
-                Err(LoadError::Gone) => String::new(),
-                Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{id}.wit: {why}"))),
-                Err(LoadError::Hindered(why)) => return Err(LoadError::Hindered(format!("{id}.wit: {why}"))),
-                Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
+            let source = read_source(&component_path(&folder, &id), limit)?;
+            let grant = match read_optional(&grant_path(&folder, &id), GRANT_SIZE)? {
+                Some(text) => Grant::parse(&format!("{id}.toml"), &text, &folder).map_err(LoadError::Refused)?,
+                None => Grant::default(),
             };
-            let name = format!("{id}.toml");
-            let grant = match read_bounded(&grant_path(&folder, &id), GRANT_SIZE, None) {
-                Ok(text) => {
-                    let text = String::from_utf8(text).map_err(|_| format!("{name} is not valid UTF-8"));
-                    text.and_then(|text| Grant::parse(&name, &text, &folder)).map_err(LoadError::Refused)?
-                }
-                Err(LoadError::Gone) => Grant::default(),
-                Err(LoadError::Refused(why)) => return Err(LoadError::Refused(format!("{name}: {why}"))),
-                Err(LoadError::Hindered(why)) => return Err(LoadError::Hindered(format!("{name}: {why}"))),
-                Err(LoadError::Incomplete) => return Err(LoadError::Incomplete),
-            };
-            Ok((Source { file, wit }, grant))
+            Ok((source, grant))
         });
         read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }

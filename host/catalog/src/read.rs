@@ -6,15 +6,45 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use bytesize::ByteSize;
+use toolbay_sandbox::Source;
 
 use crate::load_error::LoadError;
+
+/// How large a `.wit` file may be.
+const WIT_SIZE: u64 = 1 << 20;
+
+/// Reads a component of at most `limit` bytes (`server.component`), and the `.wit` file beside it if there is one.
+///
+/// # Errors
+///
+/// The component does not exist, or one of the files is not a regular file, is too large, or cannot be read.
+pub fn read_source(component: &Path, limit: u64) -> Result<Source, LoadError> {
+    let file = read_bounded(component, limit, Some("server.component"))?;
+    let wit = read_optional(&component.with_extension("wit"), WIT_SIZE)?.unwrap_or_default();
+    Ok(Source { file, wit })
+}
+
+/// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. An error names the file.
+pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, LoadError> {
+    let name = path.file_name().unwrap_or_default().display();
+    match read_bounded(path, limit, None) {
+        Ok(text) => {
+            let text = String::from_utf8(text);
+            text.map(Some).map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
+        }
+        Err(LoadError::Gone) => Ok(None),
+        Err(LoadError::Refused(why)) => Err(LoadError::Refused(format!("{name}: {why}"))),
+        Err(LoadError::Hindered(why)) => Err(LoadError::Hindered(format!("{name}: {why}"))),
+        Err(LoadError::Incomplete) => Err(LoadError::Incomplete),
+    }
+}
 
 /// Reads a regular file of at most `limit` bytes; `key` is the configuration key that raises the limit, if there is one.
 ///
 /// # Errors
 ///
 /// It is not there, not a regular file, too large, or cannot be read.
-pub fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8>, LoadError> {
+fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8>, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
         // These change with the file; anything else, such as too many open files, may pass.

@@ -44,11 +44,12 @@ impl Snapshot {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::offer::tests::offer;
 
-    fn snapshot(names: &[&str]) -> Snapshot {
+    /// A snapshot with tools of these names.
+    pub(crate) fn snapshot(names: &[&str]) -> Snapshot {
         let tools = names.iter().map(|name| ((*name).to_owned(), Arc::new(offer(name)))).collect();
         Snapshot { tools, ..Snapshot::default() }
     }

@@ -7,7 +7,7 @@ use wit_parser::Resolve;
 
 /// What every module here has: memory, and an allocator that never frees.
 const MODULE: &str = r#"(module
-    (memory (export "memory") 2)
+    (memory (export "memory") PAGES)
     (global $next (mut i32) (i32.const 32768))
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
         (local $at i32)
@@ -23,7 +23,17 @@ const MODULE: &str = r#"(module
 ///
 /// If `wit` or `exports` are wrong, or do not fit each other.
 pub fn component(wit: &str, exports: &str) -> Vec<u8> {
-    let mut module = wat::parse_str(MODULE.replace("EXPORTS", exports)).unwrap();
+    component_with_memory(wit, exports, 2)
+}
+
+/// The same with a memory of this many pages of 64 KiB, half a page of which the allocator leaves to `exports`.
+///
+/// # Panics
+///
+/// If `wit` or `exports` are wrong, or do not fit each other.
+pub fn component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
+    let module = MODULE.replace("PAGES", &pages.to_string()).replace("EXPORTS", exports);
+    let mut module = wat::parse_str(module).unwrap();
     let mut resolve = Resolve::default();
     let package = resolve.push_str("test.wit", wit).unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
     let world = resolve.select_world(&[package], None).unwrap();

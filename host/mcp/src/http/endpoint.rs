@@ -179,6 +179,10 @@ fn legacy_status(code: i32) -> StatusCode {
     if matches!(code, PARSE_ERROR | INVALID_REQUEST) { StatusCode::BAD_REQUEST } else { StatusCode::OK }
 }
 
+fn session_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION_ID).and_then(|value| value.to_str().ok())
+}
+
 /// The session named in the headers.
 fn session(
     app: &App,
@@ -195,8 +199,7 @@ fn session(
     {
         return Err(Box::new(refusal(StatusCode::BAD_REQUEST, &of(unsupported(version)))));
     }
-    let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok());
-    let id = id.ok_or_else(|| {
+    let id = session_id(headers).ok_or_else(|| {
         refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing: send the value returned by initialize")
     })?;
     let gone = || refused(StatusCode::NOT_FOUND, "unknown session; send initialize again");
@@ -237,8 +240,7 @@ pub(super) async fn delete(
     }
     match session(&app, &caller, &headers, None) {
         Ok(_) => {
-            let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok()).unwrap_or_default();
-            app.sessions.remove(id, &caller.name);
+            app.sessions.remove(session_id(&headers).unwrap_or_default(), &caller.name);
             StatusCode::NO_CONTENT.into_response()
         }
         Err(response) => *response,

@@ -12,34 +12,16 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use toolbay_model::{Body, CallError, Description, Limits, Output, Quiet, ToolDefinition};
 use toolbay_schema::{PatternSize, Schema};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use toolbay_testkit::wit::component_with_memory;
 
 use super::schema::{Direction, EXACT, f32_json, number, of};
 use super::shape::{Integer, Shape};
 use super::value::{from_json, to_json};
 use crate::{Compile, Entry, Environment, PrepareError, Prepared, Sandbox, Settings, Source};
 
-/// An allocator that never frees, and what each test exports.
-const MODULE: &str = r#"(module
-    (memory (export "memory") 64)
-    (global $next (mut i32) (i32.const 1024))
-    (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-        (local $at i32)
-        (local.set $at (i32.and (i32.add (global.get $next) (i32.sub (local.get 2) (i32.const 1)))
-                                (i32.sub (i32.const 0) (local.get 2))))
-        (global.set $next (i32.add (local.get $at) (local.get 3)))
-        (local.get $at))
-    EXPORTS)"#;
-
-/// A component that implements `wit` with the core functions `exports`.
+/// A component that implements `wit` with the core functions `exports`, and has room for wide values.
 fn component(wit: &str, exports: &str) -> Vec<u8> {
-    let mut module = wat::parse_str(MODULE.replace("EXPORTS", exports)).unwrap();
-    let mut resolve = Resolve::default();
-    let package = resolve.push_str("test.wit", wit).unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
-    let world = resolve.select_world(&[package], None).unwrap();
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-    ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
+    component_with_memory(wit, exports, 64)
 }
 
 /// The `echo` component of a type, and what its parameter is called in there.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_catalog::{Definition, LoadError, check, describe_failed, read_bounded};
+use toolbay_catalog::{Definition, LoadError, check, describe_failed, read_source};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, line};
 use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
@@ -85,13 +85,11 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
     }
     let limit = config.server.component.as_u64();
-    let bytes = read_bounded(file, limit, Some("server.component")).map_err(|error| match error {
+    let source = read_source(file, limit).map_err(|error| match error {
         LoadError::Gone => anyhow::anyhow!("{name} does not exist"),
         error => anyhow::anyhow!("{name}: {}", error.why()),
     })?;
-    let wit = std::fs::read_to_string(file.with_extension("wit")).unwrap_or_default();
-    let (size, source) = (bytes.len() as u64, Source { file: bytes, wit });
-    let digest = source.digest();
+    let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let (prepared, description, about, compile_ms) = if let Some((prepared, description, about)) = sandbox.find(digest)
     {
