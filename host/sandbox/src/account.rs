@@ -49,16 +49,13 @@ impl Account {
     /// Takes `bytes` for as long as the call lasts.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Overdrawn> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
-        match self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(before) => {
-                self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(_) => {
-                self.0.overdrawn.store(true, Ordering::Relaxed);
-                Err(Overdrawn)
-            }
-        }
+        let taken = self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        let before = taken.map_err(|_| {
+            self.0.overdrawn.store(true, Ordering::Relaxed);
+            Overdrawn
+        })?;
+        self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Takes `bytes` until the value is dropped.

@@ -44,8 +44,9 @@ pub struct Finished<T> {
 }
 
 impl Sandbox {
-    /// Lists a plugin's tools, without permissions and within `limits`.
+    /// Lists a plugin's tools, without permissions and within `limits`. Waits while many others do.
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
+        let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         match self.enter(Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) }, None) {
             Ok(mut entered) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use toolbay_model::{Bound, RateLimit, Reason, Rejection};
@@ -11,12 +12,19 @@ use crate::activity::Activity;
 use crate::config::ServerConfig;
 use crate::rate_counter::RateCounter;
 
+/// Bytes of one permit for memory.
+const KIB: usize = 1 << 10;
+
 /// Admits calls, lets them wait, or rejects them, within the limits of the configuration.
 #[derive(Debug)]
 pub(crate) struct Admission {
     calls: Arc<Semaphore>,
     /// The number of permits in `calls`.
     server_calls: usize,
+    /// What running calls may hold together, in KiB.
+    memory: Arc<Semaphore>,
+    /// The number of permits in `memory`.
+    server_memory: u32,
     client_rate: Option<RateLimit>,
     client_calls: usize,
     queue: usize,
@@ -35,14 +43,18 @@ pub(crate) struct ClientPermits {
 
 /// The permission to run one call. Dropping it frees the slot.
 #[derive(Debug)]
-pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 3]);
+pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 4]);
 
 impl Admission {
-    /// Admission with the limits of the configuration.
-    pub(crate) fn new(server: &ServerConfig, client_rate: Option<RateLimit>) -> Self {
+    /// Admission with the limits of the configuration, and room for at most `calls` calls at once.
+    pub(crate) fn new(server: &ServerConfig, calls: usize, client_rate: Option<RateLimit>) -> Self {
+        let calls = calls.min(server.calls);
+        let server_memory = kib(server.memory());
         Self {
-            calls: Arc::new(Semaphore::new(server.calls)),
-            server_calls: server.calls,
+            calls: Arc::new(Semaphore::new(calls)),
+            server_calls: calls,
+            memory: Arc::new(Semaphore::new(server_memory as usize)),
+            server_memory,
             client_rate,
             client_calls: server.client_calls,
             queue: server.queue,
@@ -73,7 +85,7 @@ impl Admission {
     }
 
     /// Waits until a call of the tool `name` (without the prefix) may run. `activity` belongs to its plugin, of which
-    /// `concurrency` calls may run at once.
+    /// `concurrency` calls may run at once; the call may hold `memory`.
     ///
     /// # Errors
     ///
@@ -84,6 +96,7 @@ impl Admission {
         activity: &Activity,
         name: &str,
         concurrency: usize,
+        memory: ByteSize,
     ) -> Result<Permit, Rejection> {
         activity.breaker.check().map_err(|retry_after| Rejection { reason: Reason::Disabled, retry_after })?;
         if let Some(rate) = activity.rates.get(name) {
@@ -98,7 +111,10 @@ impl Admission {
             let plugin = Arc::clone(&activity.slots).acquire_owned().await.ok()?;
             full = (Bound::Server, self.server_calls);
             let server = Arc::clone(&self.calls).acquire_owned().await.ok()?;
-            Some(Permit([client, plugin, server]))
+            full = (Bound::Memory, (self.server_memory as usize).saturating_mul(KIB));
+            let reserved = kib(memory).min(self.server_memory);
+            let memory = Arc::clone(&self.memory).acquire_many_owned(reserved).await.ok()?;
+            Some(Permit([client, plugin, server, memory]))
         };
         let permit = timeout(self.wait, permits).await.ok().flatten();
         permit.ok_or_else(|| self.busy(full.0, full.1))
@@ -108,6 +124,11 @@ impl Admission {
         let retry_after = self.wait.clamp(Duration::from_millis(100), Duration::from_secs(5));
         Rejection { reason: Reason::Busy { bound, most }, retry_after }
     }
+}
+
+/// `memory` in permits.
+fn kib(memory: ByteSize) -> u32 {
+    u32::try_from(memory.as_u64().div_ceil(KIB as u64)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -121,7 +142,8 @@ mod tests {
 
     fn admission(calls: usize, client_calls: usize, queue: usize) -> Admission {
         let queue_wait = Duration::from_millis(1);
-        Admission::new(&ServerConfig { calls, client_calls, queue, queue_wait, ..ServerConfig::default() }, None)
+        let server = ServerConfig { calls, client_calls, queue, queue_wait, ..ServerConfig::default() };
+        Admission::new(&server, usize::MAX, None)
     }
 
     fn activity(concurrency: usize) -> Arc<Activity> {
@@ -137,13 +159,28 @@ mod tests {
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
             let (client, activity) = (admission.client(), activity(concurrency));
-            let first = admission.admit(&client, &activity, "t", concurrency).await.unwrap();
-            let busy = admission.admit(&client, &activity, "t", concurrency).await.unwrap_err();
+            let first = admission.admit(&client, &activity, "t", concurrency, ByteSize::mib(1)).await.unwrap();
+            let busy = admission.admit(&client, &activity, "t", concurrency, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Duration::from_millis(100));
             assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
-            admission.admit(&client, &activity, "t", concurrency).await.unwrap();
+            admission.admit(&client, &activity, "t", concurrency, ByteSize::mib(1)).await.unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn the_memory_of_all_calls_is_bounded() {
+        let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
+        let admission =
+            Admission::new(&ServerConfig { memory, queue_wait, ..ServerConfig::default() }, usize::MAX, None);
+        let (client, activity) = (admission.client(), activity(9));
+        let admit = |memory| admission.admit(&client, &activity, "t", 9, memory);
+        let first = admit(ByteSize::mib(6)).await.unwrap();
+        let busy = admit(ByteSize::mib(5)).await.unwrap_err();
+        assert_eq!(busy.reason, Reason::Busy { bound: Bound::Memory, most: 10 << 20 });
+        admit(ByteSize::mib(4)).await.unwrap();
+        drop(first);
+        admit(ByteSize::mib(10)).await.unwrap();
     }
 
     #[test]

@@ -49,8 +49,8 @@ impl Service {
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
         let inner = Inner {
             catalog,
+            admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
             sandbox,
-            admission: Admission::new(&config.server, config.client_rate_limit),
             activities: Activities::default(),
             tally: Arc::default(),
             breaker: config.breaker,
@@ -107,10 +107,11 @@ impl Service {
         let (plugin, name) = (&offer.plugin, &offer.definition.tool.name);
         let (activity, environment) = (self.inner.activities.of(plugin), plugin.environment(name));
         let concurrency = plugin.terms.environment.limits.concurrency;
-        let permit = match self.inner.admission.admit(client, &activity, name, concurrency).await {
-            Ok(permit) => permit,
-            Err(rejection) => return failed(Failure::Rejected(rejection)),
-        };
+        let permit =
+            match self.inner.admission.admit(client, &activity, name, concurrency, environment.limits.memory).await {
+                Ok(permit) => permit,
+                Err(rejection) => return failed(Failure::Rejected(rejection)),
+            };
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };

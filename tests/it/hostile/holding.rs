@@ -1,8 +1,8 @@
 //! Guests that have the host hold something for them.
 
 use super::put;
-use super::wasi::{HTTP, UDP, calls};
-use crate::support::{Folder, Tiny, hostile};
+use super::wasi::{HTTP, POLL, PROGRESS, UDP, calls};
+use crate::support::{Folder, Server, Tiny, hostile};
 
 const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
 
@@ -93,4 +93,33 @@ cases! {
 
     an_audience: Call, "returns a text that is meant for the user, eight million times", audience => answers("")
         => also(|run| assert_eq!(run.result["content"][0]["annotations"]["audience"], serde_json::json!(["user"])));
+}
+
+/// Plugins that use every table they may have, with as many calls as the server admits, take none from others.
+#[test]
+fn tables_of_some_are_not_missed_by_others() {
+    let folder = Folder::new();
+    let functions = [
+        ("progress", "(param f64 i32 f64 i32 i32 i32)"),
+        ("subscribe", "(param i64) (result i32)"),
+        ("block", "(param i32)"),
+    ];
+    let waits = "(call $progress (f64.const 1) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+        (call $block (call $subscribe (i64.const 3600000000000)))";
+    let core = format!(r#"(import "host" "import" (func $run)) {}"#, "(table 1 funcref)".repeat(14));
+    let greedy = calls(&format!("{PROGRESS}{POLL}"), &functions, waits).core(&core).build();
+    for id in ["one", "two"] {
+        folder.put(&format!("{id}.wasm"), &greedy);
+        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
+    }
+    folder.put("other.wasm", Tiny::new(&["fine"]).answer("fine").build());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["fine", "one.a", "two.a"]);
+    for tool in ["one.a", "two.a"] {
+        for _ in 0..15 {
+            server.begin_with_progress(tool, serde_json::json!({}));
+            server.notification("notifications/progress");
+        }
+    }
+    assert_eq!(server.text("fine", serde_json::json!({})), "fine");
 }

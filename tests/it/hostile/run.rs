@@ -21,6 +21,8 @@ pub(crate) struct Run {
     pub(crate) folder: Folder,
     /// What the tool answered: its result.
     pub(crate) result: Value,
+    /// By how much the server grew at most meanwhile, in KiB.
+    growth: u64,
 }
 
 pub(super) fn run(case: &Case) {
@@ -37,9 +39,10 @@ pub(super) fn run(case: &Case) {
     if !case.grant.is_empty() {
         folder.put("hostile.toml", case.grant);
     }
+    forget_peak(&server);
     let began = Instant::now();
     (case.put)(&folder);
-    let mut run = Run { server, folder, result: Value::Null };
+    let mut run = Run { server, folder, result: Value::Null, growth: 0 };
     match case.expected {
         Expected::Noted(why) => {
             let line = run.server.log.wait_for(" INFO not a plugin: ");
@@ -70,7 +73,9 @@ pub(super) fn run(case: &Case) {
             run.result = result;
         }
     }
-    book::took(case, began.elapsed());
+    let time = began.elapsed();
+    run.growth = run.growth.max(peak(&run.server).saturating_sub(before));
+    book::note(case, time, run.growth);
     bystander_answers(&mut run.server);
     (case.also)(&mut run);
     shrinks_to(&mut run.server, before + case.growth);
@@ -80,6 +85,7 @@ pub(super) fn run(case: &Case) {
 fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     run.server.wait_for_tool(case.tool);
     bystander_answers(&mut run.server);
+    run.growth = peak(&run.server).saturating_sub(*before);
     *before = resident(&run.server);
     let arguments = serde_json::from_str(case.arguments).unwrap();
     forget_peak(&run.server);
