@@ -1,4 +1,4 @@
-//! The table of the corpus as a page of the book.
+//! Generates the page of the book with the table of the corpus.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -34,7 +34,7 @@ fn the_book_has_every_case_and_its_outcome() {
     );
 }
 
-/// The page without its last columns, which are not the same twice.
+/// The page without its last columns, which differ from run to run.
 fn without_times(page: &str) -> String {
     let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplit_once(" | ")) {
         Some((row, _)) => row,
@@ -43,13 +43,13 @@ fn without_times(page: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where a test notes how long its case took, for the page that is made afterwards.
+/// The file in which a test records how long its case took, for the page that is generated afterwards.
 fn note(case: &Case) -> PathBuf {
     let name: String = case.what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile").join(name)
 }
 
-/// Notes how long a case took.
+/// Records how long a case took.
 pub(super) fn took(case: &Case, time: Duration) {
     let note = note(case);
     fs::create_dir_all(note.parent().unwrap()).unwrap();
@@ -89,7 +89,7 @@ fn page() -> String {
     page
 }
 
-/// The limits that a case has set, as keys.
+/// The limits that a case sets, as keys.
 fn settings(case: &Case) -> String {
     let mut all = Vec::new();
     for text in [case.grant, case.config] {
