@@ -1,11 +1,11 @@
-//! Memory and tables of one store: refuses growth past the limits, and remembers the peak.
+//! Limits the memory and tables of one store, and records the peak.
 
 use wasmtime::ResourceLimiter;
 
 use toolbay_model::Limits;
 
-/// Counts all memories of a component together: `wasmtime::StoreLimits` bounds each alone,
-/// so that a component with eight of them would get eight times the limit.
+/// Counts all memories of a component together. `wasmtime::StoreLimits` limits each one separately, so a component with
+/// eight memories would get eight times the limit.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     memory_limit: usize,
@@ -13,11 +13,11 @@ pub(crate) struct Limiter {
     instances: usize,
     memories: usize,
     memory: usize,
-    /// The most bytes of linear memory that were allocated at once.
+    /// The peak of linear memory in bytes.
     pub(crate) peak: usize,
-    /// A memory was refused its growth.
+    /// The growth of a memory was denied.
     pub(crate) memory_refused: bool,
-    /// A table was refused its growth.
+    /// The growth of a table was denied.
     pub(crate) table_refused: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a store holds: the guest's WASI context, its limits, and where its logs and progress go.
+//! The data of a store: the guest's WASI context, its limits, and the receiver of its log and progress.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,20 +29,20 @@ pub(crate) struct State {
     pub(crate) config: Arc<BTreeMap<String, String>>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) observer: Arc<dyn Observer>,
-    /// Bytes of log messages that may still be kept.
+    /// Bytes of log messages that may still be forwarded.
     pub(crate) log_room: usize,
-    /// How much room there was.
+    /// Bytes of log messages that the call may forward in all.
     pub(crate) log_limit: ByteSize,
-    /// Messages that came when there was none left.
+    /// Number of messages that were dropped.
     pub(crate) log_dropped: u64,
-    /// The last progress that was reported; the next must be greater.
+    /// The last reported progress. The next one must be greater.
     pub(crate) progress: f64,
 }
 
 impl State {
     /// # Errors
     ///
-    /// A mounted folder that cannot be opened, in words for the operator.
+    /// A mounted folder cannot be opened; the text addresses the operator.
     pub(crate) fn new(
         environment: &Environment,
         trace: Option<&Trace>,
@@ -54,7 +54,7 @@ impl State {
         let mut wasi = WasiCtxBuilder::new();
         if let Some(text) = input {
             wasi.stdin(MemoryInputPipe::new(text));
-            // One byte more than an answer may have: enough to see that it is too large.
+            // One byte more than a result may have, so that a larger one is detected.
             stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
         }
         wasi.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
@@ -64,7 +64,7 @@ impl State {
             }
         }
         if let Some(trace) = trace {
-            // How OpenTelemetry passes a trace on to a program: every language can read it.
+            // OpenTelemetry's way to pass a trace to a program. Every language can read it.
             wasi.env("TRACEPARENT", trace.parent());
             for (name, value) in [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)] {
                 if let Some(value) = value {

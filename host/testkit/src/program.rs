@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::Folder;
 use crate::guests;
 
-/// The program, and where its servers keep what they compile.
+/// The program, and the home folder of its servers, in which they cache compiled code.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program at `path`. Its servers have each [folder](crate::Folder) for a home: none finds what another one
+    /// The program at `path`. Each [folder](crate::Folder) is the home of its servers, so none finds what another one
     /// compiled.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), home: None }
@@ -27,7 +27,7 @@ impl Program {
         Self { home: Some(home.into()), ..self }
     }
 
-    /// Where it is.
+    /// The program's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -37,8 +37,8 @@ impl Program {
         self.home.clone().unwrap_or_else(|| root.to_owned())
     }
 
-    /// Has a component compiled into the home that all servers share, once for all processes that test. Compiling has
-    /// the lowest priority: beside other work it may take longer than a test, or a call at start, should wait.
+    /// Compiles a component into the shared home, once for all test processes. Compiling has the lowest priority, so on
+    /// a busy machine it may take longer than a test, or a call at startup, should wait.
     pub fn compile_once(&self, id: &str, component: &[u8]) -> Result<()> {
         let home = self.home.as_ref().context("without a home, there is nothing to compile into")?;
         let built = std::fs::metadata(&self.path)
