@@ -1,8 +1,7 @@
-//! Log lines. They go to the host's log, and to the client if it asked.
+//! Log messages. They go to the host's log, and to the client if it requested them.
 //!
-//! The macros take what [`format!`] takes. In a native test the lines go to the
-//! [`Context::test`](crate::Context::test) of the thread, or to the standard
-//! error if there is none.
+//! The macros have the syntax of [`format!`]. In a native test, the lines go to the
+//! [`Context::test`](crate::Context::test) of the thread, or to standard error if there is none.
 //!
 //! ```
 //! use toolbay_plugin::log::{info, warning};
@@ -12,34 +11,33 @@
 //! warning!("{left} attempts left");
 //! ```
 
-/// How much a log line matters: the levels of syslog, as in MCP.
+/// The severity of a log message: the levels of syslog, as in MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Details for somebody who looks for a mistake.
+    /// Debugging details.
     Debug,
-    /// What happens, in the ordinary course.
+    /// Normal operation.
     Info,
-    /// Ordinary, but worth knowing.
+    /// Normal but significant.
     Notice,
-    /// Something is odd; the call goes on.
+    /// A possible problem; the call continues.
     Warning,
-    /// Something failed.
+    /// An error.
     Error,
-    /// A part that others need failed.
+    /// A critical condition.
     Critical,
-    /// Somebody should act at once.
+    /// Immediate action is required.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }
 
-/// Writes a line. The macros are shorter.
+/// Logs a message. The macros are shorter.
 pub fn log(level: Level, message: &str) {
     sink::log(level, message);
 }
 
-/// Makes one macro for each level. `$d` is a dollar sign, which a macro cannot
-/// write in a macro that it makes.
+/// Defines one macro for each level. `$d` is a dollar sign, which a macro cannot write in a macro that it defines.
 macro_rules! levels {
     ($d:tt $($hidden:ident $name:ident $level:ident $what:literal),+ $(,)?) => {$(
         #[doc(hidden)]
