@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test and check, and how many there were.
+//! `cargo xtask test`: runs every test and check, and counts them.
 
 mod book;
 mod clippy;
@@ -28,27 +28,27 @@ use self::steps::{STEPS, Step};
 use crate::build;
 use crate::tally::Tally;
 
-/// Which steps to take.
+/// The steps to run.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Take this step alone; may be repeated
+    /// Run only this step; may be repeated
     #[arg(long, value_name = "STEP", value_parser = step())]
     only: Vec<String>,
-    /// Leave this step out; may be repeated
+    /// Skip this step; may be repeated
     #[arg(long, value_name = "STEP", value_parser = step())]
     skip: Vec<String>,
 }
 
-/// What a step works with.
+/// The context of a step.
 pub(crate) struct Context<'a> {
     workspace: &'a Workspace,
     /// The server and the plugins, for a step that needs them.
     built: Option<&'a Built>,
-    /// What the step has counted.
+    /// The counts of the step.
     tally: &'a mut Tally,
 }
 
-/// How a step ended.
+/// The outcome of a step.
 struct Ended {
     name: String,
     tally: Tally,
@@ -95,12 +95,12 @@ impl Options {
 }
 
 impl<'a> Context<'a> {
-    /// What was built. Only a step that says so in the table may ask.
+    /// The build. Only a step whose row in the table says that it needs the build may use it.
     fn built(&self) -> Result<&'a Built> {
         self.built.context("this step does not say that it needs the build")
     }
 
-    /// Runs cargo, and counts with what the test harness says.
+    /// Runs cargo, and counts tests in the harness's output.
     fn cargo_test(&mut self, args: &[&str]) -> Result<()> {
         let mut cargo = command::cargo(&self.workspace.root);
         cargo.args(["test", "--no-fail-fast"]).args(args);
@@ -111,8 +111,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Selects every crate that is built for this machine. One selection for all of cargo's commands: with another one,
-/// cargo would give shared dependencies other features, and compile Wasmtime once more for that.
+/// Selects every crate that is compiled for this machine. All of cargo's commands use the same selection: with another
+/// one, cargo would enable other features of shared dependencies, and compile Wasmtime again for that.
 fn natives(workspace: &Workspace) -> Vec<&str> {
     let guests = workspace.guests().flat_map(|guest| ["--exclude", guest.name.as_str()]);
     std::iter::once("--workspace").chain(guests).collect()
@@ -123,7 +123,7 @@ fn packages<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<&'a str> {
     packages.flat_map(|package| ["--package", package.name.as_str()]).collect()
 }
 
-/// Runs a program that tests, and counts with what `read` makes of its lines.
+/// Runs a test program, and counts its lines with `read`.
 pub(crate) fn count(
     command: &mut Command,
     tally: &mut Tally,
@@ -140,14 +140,14 @@ pub(crate) fn count(
     }
 }
 
-/// Takes one step, under a heading.
+/// Runs one step, under a heading.
 fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> Ended {
     println!("{}", terminal::bold(format!("\n==> {name}")));
     let mut tally = Tally::default();
     let begun = Instant::now();
     let error = work(&mut tally).err();
     if error.is_some() && tally.failed == 0 {
-        // What fails without a test that does is one thing that failed.
+        // A failure without a failed test counts as one.
         tally.failed = 1;
     }
     let ended = Ended { name: name.to_owned(), tally, took: begun.elapsed(), error };
@@ -166,7 +166,7 @@ impl Ended {
     }
 }
 
-/// Says how it all ended.
+/// Prints the outcome of all steps.
 fn conclude(ended: &[Ended]) -> ExitCode {
     println!();
     let mut total = Tally::default();
