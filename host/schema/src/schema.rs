@@ -301,7 +301,7 @@ mod tests {
             (r##"{"type":"object","$ref":"#/nowhere"}"##, "refers to \"#/nowhere\", which does not exist"),
             (r##"{"type":"object","$ref":"#nowhere"}"##, "refers to \"#nowhere\", which does not exist"),
             (
-                r##"{"type":"object","$schema":"https://example.com/meta"}"##,
+                r#"{"type":"object","$schema":"https://example.com/meta"}"#,
                 "has the unknown dialect \"https://example.com/meta\" in $schema",
             ),
             (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
