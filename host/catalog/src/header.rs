@@ -1,4 +1,5 @@
-//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for whoever is on the way.
+//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for intermediaries such as
+//! proxies.
 
 use std::collections::HashSet;
 
@@ -30,11 +31,11 @@ const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
 /// Keywords whose value has a schema for each name.
 const NAMED_SCHEMAS: [&str; 5] = ["patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// The headers that a schema asks for.
+/// The headers that a schema declares.
 ///
 /// # Errors
 ///
-/// The keyword stands where clients do not take it: they would leave the tool out.
+/// The keyword is in a place where clients do not accept it; they would omit the tool.
 pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     let mut found = Vec::new();
     walk(schema, Some(&mut Vec::new()), &mut found)?;
@@ -45,7 +46,7 @@ pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     }
 }
 
-/// `path` leads here by properties alone, or is `None`.
+/// `path` is the way to this schema through properties alone; `None` if there is none.
 fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<ParamHeader>) -> Result<(), String> {
     let Some(members) = schema.as_object() else { return Ok(()) };
     if let Some(name) = members.get(KEYWORD) {
@@ -101,7 +102,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {
             "region": {"type": "string", KEYWORD: "Region"},
             "at": {"type": "object", "properties": {"n": {"type": "integer", KEYWORD: "N"}}},
-            // A property of that name, and data that looks like it, are none.
+            // A property with the keyword's name, and data that looks like the keyword, do not count.
             KEYWORD: {"type": "string", "enum": [{KEYWORD: "x"}], "default": {KEYWORD: "y"}},
         }});
         let found = headers(&schema).unwrap();
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_would_leave_out_is_refused() {
+    fn schemas_that_clients_would_reject_are_refused() {
         let on = |schema: Value| headers(&json!({"type": "object", "properties": {"a": schema}})).unwrap_err();
         let named = |name: Value| on(json!({"type": "string", KEYWORD: name}));
         let marked = || json!({"type": "string", KEYWORD: "A"});

@@ -1,8 +1,8 @@
-//! The words that all parts of Toolbay share, as data.
+//! The types that all parts of Toolbay share, as plain data.
 //!
-//! Definitions of tools and what calls return, limits and permissions, why a call ended, what it used, and the
-//! [`Observer`] that hears of it while it runs. Nothing here reads a file, starts a thread or knows wasmtime, JSON-RPC
-//! or MCP's revisions: values come in through serde or from the crate that makes them, and go to every other crate.
+//! Definitions of tools, results of calls, limits and permissions, errors, usage, and the [`Observer`] of a running
+//! call. Nothing here reads a file, starts a thread, or knows wasmtime, JSON-RPC or the revisions of MCP. Values come
+//! from serde or from the crate that creates them, and every other crate uses them.
 
 mod answer;
 mod content;

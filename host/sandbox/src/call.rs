@@ -1,4 +1,4 @@
-//! One entry into a guest, start to finish: the only place that makes a store.
+//! One call of a guest from start to finish: the only place that creates a store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,11 +21,11 @@ use crate::prepared::Prepared;
 use crate::sandbox::Sandbox;
 use crate::state::State;
 
-/// A guest gives way after this much fuel: 40 to 250 µs of compute. A tenth of
-/// it doubles the run time of tight loops, ten times as much lets others wait.
+/// Fuel after which a guest yields: 40 to 250 µs of computation. With a tenth of it, tight loops take twice as long;
+/// with ten times as much, other tasks wait.
 const YIELD_EVERY: u64 = 1_000_000;
 
-/// How much of a crashed guest's standard error goes into the error.
+/// Length of the end of a crashed guest's standard error that the error quotes, in bytes.
 const STDERR_SHOWN: usize = 1_000;
 
 /// The outcome of a call and its usage.
@@ -87,8 +87,8 @@ impl Sandbox {
         }
     }
 
-    /// Makes the store of one call. Nothing else does.
-    /// A guest that is given `stdin` answers on its standard output.
+    /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
+    /// output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
         let Entry { environment, trace, observer } = entry;
         let limits = &environment.limits;
@@ -100,8 +100,8 @@ impl Sandbox {
         let (meter, fuel) = (Meter::default(), limits.fuel);
         let spent = meter.clone();
         store.epoch_deadline_callback(move |_| {
-            // Work that the host does for a guest burns none of its fuel, so a nanosecond of processor time costs one
-            // unit at the least. Compute burns four times as much and more, and stays deterministic.
+            // The host's work for a guest uses no fuel, so each nanosecond of CPU time counts as at least one unit.
+            // Computation uses at least four units per nanosecond, so its end stays deterministic.
             if spent.nanoseconds() > fuel {
                 return Err(Trap::OutOfFuel.into());
             }
@@ -120,7 +120,7 @@ impl Sandbox {
     }
 }
 
-/// A guest's store while the call runs, and what is needed to judge its end.
+/// A guest's store while the call runs, and what is needed to determine how it ended.
 struct Entered<'a> {
     store: Store<State>,
     limits: &'a Limits,
@@ -131,7 +131,7 @@ struct Entered<'a> {
 }
 
 impl Entered<'_> {
-    /// Judges how the call ended; the store is dropped on return, whatever came of it.
+    /// Determines how the call ended. The store is dropped on return in any case.
     fn finish<A, T>(
         self,
         answer: Result<wasmtime::Result<A>, Elapsed>,
@@ -175,9 +175,9 @@ impl<T> Finished<T> {
     }
 }
 
-/// The end of `text`, at most [`STDERR_SHOWN`] bytes; nothing if it is blank.
+/// The end of `text`, at most [`STDERR_SHOWN`] bytes; `None` if it is blank.
 ///
-/// Without the line in which Rust says how to see more: here there is no more to see.
+/// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
 fn tail(text: &str) -> Option<String> {
     let text = clean(text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_standard_error_the_end_is_shown_without_advice_that_does_not_help() {
+    fn an_error_quotes_the_end_of_standard_error_without_the_hint_about_backtraces() {
         let panic = "\nthread 'main' panicked at src/lib.rs:3:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
         assert_eq!(tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
         assert_eq!(tail(" \n"), None);

@@ -1,4 +1,4 @@
-//! Turns what a guest returned into ours, and refuses what breaks the contract or a bound.
+//! Checks what a guest returned and converts it to the host's types. Rejects what violates the contract or a limit.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use toolbay_model::{
 use crate::block::{Block, Kind, Returned};
 use crate::secret::Secrets;
 
-/// The texts of a definition without what only acts.
+/// A definition without the control characters in its texts.
 pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
     let mut cleaner = Cleaner::new(Secrets::none());
     ToolDefinition {
@@ -23,7 +23,7 @@ pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
     }
 }
 
-/// Checks a result against its bounds and the contract.
+/// Checks a result against its limits and the contract.
 pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
     if output.content.len() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
@@ -52,7 +52,7 @@ pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Res
     Ok(Output { content, structured, meta })
 }
 
-/// A failure's message, at most as long as a result may be.
+/// A failure's message, shortened to the largest size of a result.
 pub(crate) fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     let mut text = Cleaner::new(secrets).text(text);
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
@@ -60,12 +60,12 @@ pub(crate) fn message(text: String, limits: &Limits, secrets: &Secrets) -> Strin
     text
 }
 
-/// Takes what only acts and what is secret out of a guest's text, and says in the log how much that was.
+/// Removes control characters and secrets from a guest's text, and logs how much was removed.
 struct Cleaner<'a> {
     secrets: &'a Secrets,
-    /// What only acted, in bytes.
+    /// Removed control characters, in bytes.
     removed: usize,
-    /// Texts with secrets in them.
+    /// Texts that contained secrets.
     redacted: usize,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Cleaner<'a> {
                 cleaned
             }
         };
-        // Afterwards: what was between two parts of a secret is gone.
+        // After that, because removing characters can join the parts of a secret.
         match self.secrets.redact(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => {
@@ -96,17 +96,17 @@ impl<'a> Cleaner<'a> {
         if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
     }
 
-    /// Every text in it, the names of members too. It stays the JSON that it is.
+    /// Cleans every string in a JSON value, including the names of members. The value stays valid JSON.
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
-            // Digits can be a secret.
+            // Digits can be a secret, too.
             Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
                 Value::String(self.text(number.to_string()))
             }
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
             Value::Object(members) => {
-                // Of two names that become the same, the last counts, as where a name is given twice.
+                // If two names become equal, the last member counts, as with duplicate names.
                 members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
             }
             value => value,
@@ -131,7 +131,7 @@ fn json(member: &str, text: &str, cleaner: &mut Cleaner<'_>) -> Result<Value, Ca
     Ok(cleaner.value(value))
 }
 
-/// Reads a block by its kind: a member that is missing, or one too many, is the author's mistake.
+/// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
 fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     let Some(kind) = Kind::parse(&block.kind) else { return unknown(block, cleaner) };
     let mut members = Members { kind, block };
@@ -163,7 +163,7 @@ fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     annotated(body, block, cleaner)
 }
 
-/// A block of a kind that this host does not know: its text, which is there for such hosts.
+/// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
 fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     match &block.text {
         Some(text) => annotated(Body::Text(cleaner.text(text.clone())), block, cleaner),
@@ -173,7 +173,7 @@ fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     }
 }
 
-/// The block with what any kind can have.
+/// The block with the members that all kinds can have.
 fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     if let Some(priority) = block.priority
         && !(0.0..=1.0).contains(&priority)
@@ -187,7 +187,7 @@ fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Cont
     Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
 }
 
-/// The members of a block that are not used up yet.
+/// The members of a block that have not been used yet.
 struct Members {
     kind: Kind,
     block: Block,
@@ -240,7 +240,7 @@ impl Members {
     }
 }
 
-/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
+/// Type and subtype according to RFC 6838, with or without parameters, in visible ASCII.
 fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
     let token = |part: &str| {
@@ -250,7 +250,7 @@ fn is_mime_type(text: &str) -> bool {
         && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
-/// A date, or a date and a time, of ISO 8601 as far as MCP uses it: digits and their separators.
+/// A date, or a date and time, in the part of ISO 8601 that MCP uses: digits and their separators.
 fn is_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     let date = bytes.get(..10).is_some_and(|date| {
@@ -264,7 +264,7 @@ fn is_time(text: &str) -> bool {
         || (time.first() == Some(&b'T') && (2..=30).contains(&time.len()) && time.iter().skip(1).all(plain)))
 }
 
-/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
+/// A scheme (RFC 3986), a colon, and only characters that a URI can contain.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn media_and_addresses_must_be_what_they_say() {
+    fn mime_types_uris_and_dates_must_be_valid() {
         use Kind::{Audio, Image, ResourceLink};
         let media = |kind, mime: &str| Block { data: Some(vec![1]), mime_type: Some(mime.into()), ..block(kind) };
         let link = |uri: &str| Block { uri: Some(uri.into()), name: Some("n".into()), ..block(ResourceLink) };
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_in_structured_content_is_cleaned_and_it_stays_json() {
+    fn every_string_in_structured_content_is_cleaned_and_the_json_stays_valid() {
         let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
         let structured = Returned { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
         let shown = check(structured, &Limits::DEFAULT, Secrets::none()).unwrap();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn too_large_and_too_many_are_limits() {
+    fn large_results_and_many_blocks_reach_limits() {
         let limits = Limits { output: ByteSize::b(4), output_items: 2, ..Limits::DEFAULT };
         assert!(check(output(vec![text("ab"), text("cd")]), &limits, Secrets::none()).is_ok());
         assert_eq!(
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_leave_in_no_member() {
+    fn secrets_are_redacted_in_every_member() {
         let secrets = Secrets::new([("token".to_owned(), "12345678901".to_owned())].into()).unwrap();
         let shown = check(
             Returned {

@@ -1,4 +1,4 @@
-//! JSON values as a check sees them: each look costs a step of its budget.
+//! JSON values as a check accesses them: each access costs one step of the budget.
 
 use std::borrow::Cow;
 use std::iter::Map as Mapped;
@@ -13,7 +13,7 @@ use super::budget;
 /// The representation that validators are built for.
 pub(super) struct Counted;
 
-/// A value under the eyes of a check.
+/// A value whose accesses are counted.
 #[derive(Clone, Copy)]
 pub(super) struct Looked<'a>(pub(super) &'a Value);
 
@@ -116,7 +116,7 @@ impl<'a> Object<'a, Counted> for Members<'a> {
 
     fn members(&self) -> Self::MembersIter {
         self.0.iter().map(|(name, value)| {
-            // Patterns may be about the name.
+            // A pattern may apply to the name.
             budget::read();
             (name.as_str(), Looked(value))
         })

@@ -1,6 +1,7 @@
-//! A compiled JSON Schema, and what is wrong with a value that does not fit it.
+//! A compiled JSON Schema, and how a value violates it.
 
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::Value;
 use toolbay_model::Violation;
 use toolbay_model::text::{line, thousands};
@@ -9,44 +10,50 @@ use super::budget::{self, Budget};
 use super::counted::{Counted, Looked};
 use super::step::Step;
 
-/// How deep a schema may nest. Hand-written ones stay below ten.
+/// Deepest nesting of a schema. Schemas written by hand stay below ten.
 const DEPTH: usize = 64;
 
-/// How many JSON values a schema may hold. The largest of real tools have hundreds.
+/// Most JSON values in a schema. The largest ones of real tools have hundreds.
 const VALUES: usize = 10_000;
 
-/// Steps that one `pattern` may backtrack. Enough for any honest pattern on a
-/// text of kilobytes; a catastrophic one stops after milliseconds.
+/// Most backtracking steps of one `pattern`: enough for any reasonable pattern on kilobytes of text. A catastrophic
+/// pattern stops after milliseconds.
 const BACKTRACKS: usize = 100_000;
 
-/// How large the compiled patterns of one plugin may be together, in bytes.
+/// Largest size of all compiled patterns of a plugin together, in bytes.
 const PATTERNS: usize = 16 << 20;
 
-/// How large one of them may be. `\p{L}{90}` is.
+/// Largest size of one compiled pattern, in bytes. `\p{L}{90}` is close to it.
 const PATTERN: usize = 4 << 20;
 
-/// So many bytes of a pattern's text have one share of that: each may become a pattern of its own.
+/// Bytes of a pattern's text per share of [`PATTERNS`], because each byte may add to the compiled pattern.
 const SHARE: usize = 16;
 
-/// How many violations are reported: a model can mend so many at once.
+/// Most violations that are reported. A model can correct this many at once.
 const VIOLATIONS: usize = 10;
 
-/// How long a violation's text may be before the value it quotes is left out.
+/// The library resolves relative references against this.
+const BASE: &str = "json-schema:///";
+
+/// The dialect of a schema without `$schema`.
+const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// Longest text of a violation in bytes. The value is omitted from a longer one.
 const MESSAGE: usize = 300;
 
-/// A compiled schema, with the text of it for `tools/list`.
+/// A compiled schema, together with its source for `tools/list`.
 #[derive(Debug)]
 pub struct Schema {
     value: Value,
     validator: Validator<Counted>,
 }
 
-/// How large one compiled pattern may be: what a plugin may have is divided by all that it has.
+/// Largest size of one compiled pattern: [`PATTERNS`] divided among all patterns of the plugin.
 #[derive(Clone, Copy, Debug)]
 pub struct PatternSize(usize);
 
 impl PatternSize {
-    /// For a plugin with these schemas. What is not JSON will be told of otherwise.
+    /// For a plugin with these schemas. Skips those that are not JSON; compiling them reports the error.
     pub fn of<'a>(schemas: impl IntoIterator<Item = &'a str>) -> Self {
         let shares: usize = schemas
             .into_iter()
@@ -57,7 +64,7 @@ impl PatternSize {
     }
 }
 
-/// How many shares the patterns in a schema have.
+/// The number of shares of all patterns in a schema.
 fn shares(schema: &Value) -> usize {
     let share = |pattern: &str| 1 + pattern.len() / SHARE;
     match schema {
@@ -82,8 +89,8 @@ fn shares(schema: &Value) -> usize {
 impl Schema {
     /// Compiles the schema in `text`.
     ///
-    /// The default dialect is 2020-12; `$schema` may name 2019-09 or drafts 4,
-    /// 6 and 7. Nothing is fetched: an external `$ref` is an error.
+    /// The default dialect is 2020-12; `$schema` can name 2019-09 or drafts 4, 6 and 7. Nothing is fetched: a `$ref` to
+    /// another document is an error.
     ///
     /// # Errors
     ///
@@ -92,7 +99,7 @@ impl Schema {
         Self::compile_with(text, PatternSize::of([text]))
     }
 
-    /// Compiles the schema in `text`, one of several of a plugin's.
+    /// Compiles the schema in `text`, one of several schemas of a plugin.
     ///
     /// # Errors
     ///
@@ -112,7 +119,7 @@ impl Schema {
         let siblings_count = !matches!(Draft::default().detect(&value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         let stepped = budget::with_steps(&value, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
-            // Said of the schema as it was written.
+            // Report the error for the schema as the plugin wrote it.
             let error = if stepped == value { error } else { options.build(&value).err().unwrap_or(error) };
             let place = place(&error);
             if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
@@ -120,7 +127,7 @@ impl Schema {
         Ok(Self { value, validator })
     }
 
-    /// Compiles a schema of arguments: its root must say `"type": "object"`.
+    /// Compiles an input schema. Its root must have `"type": "object"`.
     ///
     /// # Errors
     ///
@@ -135,23 +142,24 @@ impl Schema {
         &self.value
     }
 
-    /// Whether the root says `"type": "object"`, as clients before 2026 need.
+    /// Whether the root has `"type": "object"`, which clients of revisions before 2026 require.
     pub fn is_object(&self) -> bool {
         self.value.get("type").and_then(Value::as_str) == Some("object")
     }
 
-    /// Every way in which `instance` does not fit, up to ten; empty when it fits.
+    /// The violations of `instance`, at most ten; empty if it matches.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
         self.violations_within(instance, Budget::CHECK, Budget::LIST)
     }
 
-    /// Whether `instance` fits and how many steps it took to find out; `None` where `budget` was not enough.
+    /// Whether `instance` matches, and how many steps the check took; `None` if `budget` did not suffice.
     pub fn fits(&self, instance: &Value, budget: Budget) -> Option<(bool, u64)> {
         let fits = budget::within(budget, || self.validator.is_valid(Looked(instance)))?;
         Some((fits, budget.steps.saturating_sub(budget::left())))
     }
 
-    /// As [`Schema::violations`], with a budget for deciding whether `instance` fits and one for listing why not.
+    /// As [`Schema::violations`], with one budget for deciding whether `instance` matches and one for listing the
+    /// violations.
     pub fn violations_within(&self, instance: &Value, check: Budget, list: Budget) -> Vec<Violation> {
         let whole = |message: &str| vec![Violation { pointer: String::new(), message: message.to_owned() }];
         match budget::within(check, || self.validator.is_valid(Looked(instance))) {
@@ -168,7 +176,7 @@ impl Schema {
     }
 }
 
-/// Refuses schemas whose size alone makes them costly.
+/// Refuses schemas that are costly because of their size alone.
 fn measure(schema: &Value) -> Result<(), String> {
     let mut values = 0;
     let mut open = vec![(schema, 1)];
@@ -189,19 +197,44 @@ fn measure(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The error in words, without the value where that is long.
+/// Describes the error. Omits the value if it is long.
 fn describe(error: &ValidationError<'_>) -> String {
+    if let ValidationErrorKind::Referencing(error) = error.kind() {
+        return line(&describe_reference(error), 2 * MESSAGE);
+    }
     let message = error.to_string();
     if message.contains(budget::STEP) {
-        // It quotes the schema, which is not quite as it was written.
+        // The message quotes the schema, which contains our own keyword.
         return format!("does not match `{}`", error.kind().keyword());
     }
-    // A value that is long is not quoted.
+    // Omit a long value.
     let message = if message.len() <= MESSAGE { message } else { error.masked().to_string() };
     line(&message, MESSAGE)
 }
 
-/// Where the mistake is. Names in it are a stranger's.
+/// Describes an invalid reference to another part of the schema, or an unknown dialect.
+fn describe_reference(error: &ReferencingError) -> String {
+    let shown = |text: &str| line(text, MESSAGE);
+    match error {
+        ReferencingError::Unretrievable { uri, .. } => format!(
+            "refers to {:?}, but a schema cannot refer to another document; copy the definition into the schema",
+            shown(uri.strip_prefix(BASE).unwrap_or(uri))
+        ),
+        ReferencingError::PointerToNowhere { pointer } => {
+            format!("refers to {:?}, which does not exist", shown(&format!("#{pointer}")))
+        }
+        ReferencingError::NoSuchAnchor { anchor } => {
+            format!("refers to {:?}, which does not exist", shown(&format!("#{anchor}")))
+        }
+        ReferencingError::UnknownSpecification { specification } => format!(
+            "has the unknown dialect {:?} in $schema; leave $schema out, or use {NEWEST:?}",
+            shown(specification)
+        ),
+        error => error.to_string(),
+    }
+}
+
+/// The place of the mistake. Its names come from a stranger.
 fn place(error: &ValidationError<'_>) -> String {
     line(error.instance_path().as_str(), MESSAGE)
 }
@@ -257,7 +290,20 @@ mod tests {
             ("[]", "must be a JSON object"),
             (r#"{"type":"strin"}"#, "strin"),
             (r#"{"type":"string"}"#, "its root must have \"type\": \"object\""),
-            (r#"{"type":"object","$ref":"https://example.com/x.json"}"#, "example.com"),
+            (
+                r#"{"type":"object","$ref":"https://example.com/x.json"}"#,
+                "refers to \"https://example.com/x.json\", but a schema cannot",
+            ),
+            (
+                r#"{"type":"object","properties":{"a":{"$ref":"other.json#/a"}}}"#,
+                "refers to \"other.json#/a\", but a schema cannot",
+            ),
+            (r##"{"type":"object","$ref":"#/nowhere"}"##, "refers to \"#/nowhere\", which does not exist"),
+            (r##"{"type":"object","$ref":"#nowhere"}"##, "refers to \"#nowhere\", which does not exist"),
+            (
+                r#"{"type":"object","$schema":"https://example.com/meta"}"#,
+                "has the unknown dialect \"https://example.com/meta\" in $schema",
+            ),
             (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
         ];
         for (text, expected) in cases {
@@ -267,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_strangers_are_shown_and_do_nothing() {
+    fn names_in_messages_have_no_control_characters() {
         let error = Schema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#).unwrap_err();
         assert!(error.starts_with("/properties/a\\nb/type: \"strin\""), "{error}");
         let schema = Schema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
@@ -286,7 +332,7 @@ mod tests {
         assert_eq!(Schema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
     }
 
-    /// Forty levels, each of which asks for the next one twice.
+    /// Forty levels, each of which refers to the next one twice.
     fn doubling(keyword: &str) -> Schema {
         let levels: serde_json::Map<String, Value> = (0..40)
             .map(|n| {
@@ -299,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_would_take_years_ends() {
+    fn a_check_that_would_take_years_stops_early() {
         for keyword in ["anyOf", "oneOf"] {
             let violations = doubling(keyword).violations(&json!(7));
             assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long", "{keyword}");
@@ -308,10 +354,10 @@ mod tests {
     }
 
     #[test]
-    fn steps_change_nothing_of_what_is_allowed() {
+    fn counting_steps_does_not_change_which_values_match() {
         let drafts = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"];
         let cases = [
-            // A tree, a name that looks like a keyword, and data that looks like a reference.
+            // A tree, a property that is called like a keyword, and data that looks like a reference.
             (
                 json!({"definitions": {"tree": {"type": "object", "additionalProperties": false, "properties": {
                 "left": {"$ref": "#/definitions/tree"}, "$ref": {"type": "integer"},
@@ -320,7 +366,7 @@ mod tests {
                 vec![json!({"left": {"$ref": 1}}), json!({"is": {"$ref": "#/definitions/tree"}})],
                 vec![json!({"left": {"$ref": "x"}}), json!({"default": {"no": 1}}), json!({"is": {}})],
             ),
-            // A pointer into an `allOf` that stands beside a reference.
+            // A pointer into an `allOf` beside a reference.
             (
                 json!({"definitions": {"a": {"allOf": [{"type": "string"}]}}, "properties": {
                 "x": {"$ref": "#/definitions/a"}, "y": {"$ref": "#/definitions/a/allOf/0"}}}),
@@ -344,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_reference_counts_since_2019_alone() {
+    fn siblings_of_a_reference_count_only_since_2019() {
         let beside = |draft: &str| {
             let schema = json!({"$schema": draft, "definitions": {"a": {"type": "string"}},
                 "properties": {"x": {"$ref": "#/definitions/a", "maxLength": 1}}});
@@ -355,13 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn a_catastrophic_pattern_ends() {
+    fn a_catastrophic_pattern_stops_early() {
         let schema = Schema::compile(r#"{"pattern":"^(?=a)(a+)+\\1$"}"#).unwrap();
         let violations = schema.violations(&json!("a".repeat(60) + "!"));
         assert_eq!(violations.len(), 1);
     }
 
-    /// Lists in lists, each level of which goes through `length` references.
+    /// Lists in lists; each level passes through `length` references.
     fn round(length: usize) -> Schema {
         let levels: serde_json::Map<String, Value> = (0..length)
             .map(|n| (format!("l{n}"), json!({"$ref": format!("#/$defs/l{}", n + 1)})))
@@ -382,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_alternatives_for_thousands_of_values_end() {
+    fn thousands_of_alternatives_for_thousands_of_values_stop_early() {
         let alternatives: Vec<Value> = (0..4000).map(|n| json!({"const": n})).collect();
         let schema = Schema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([3999, 3998])), []);
@@ -391,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn many_catastrophic_patterns_end() {
+    fn many_catastrophic_patterns_stop_early() {
         let pattern = |n: usize| format!("^(a|a)*\\1b{{1,{}}}", n + 1);
         let text = |n: usize| "a".repeat(30) + &format!("!{n}");
         let patterns: Vec<Value> = (0..300).map(|n| json!({"pattern": pattern(n)})).collect();
@@ -407,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plugin_may_have_in_patterns_is_shared() {
+    fn all_patterns_of_a_plugin_share_one_limit() {
         let letters = |count: usize| json!({"pattern": format!("^\\p{{L}}{{{count}}}$")});
         let compile = |patterns: Vec<Value>| Schema::compile(&json!({"anyOf": patterns}).to_string());
         assert_eq!(compile(vec![letters(80)]).unwrap().violations(&json!("é".repeat(80))), []);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_of_the_three_bounds_holds() {
+    async fn each_of_the_three_limits_is_enforced() {
         let cases = [(1, 9, 9, Bound::Server), (9, 1, 9, Bound::Client), (9, 9, 1, Bound::Plugin)];
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);

@@ -40,7 +40,7 @@ struct Inner {
     tally: Arc<Tally>,
     breaker: BreakerRules,
     options: Options,
-    /// How long the first `tools/list` waits for plugins that are still loading at startup.
+    /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
 }
 
@@ -92,7 +92,7 @@ impl Service {
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
         let offer = snapshot.tools.get(&call.tool).filter(|_| call.permitted);
         let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
-        // Nothing of the snapshot but this tool is needed from here on.
+        // From here on, only this tool of the snapshot is needed.
         drop(snapshot);
         let missing = |needed: &(&String, &Value)| !call.capabilities.contains_key(needed.0);
         let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
@@ -168,7 +168,7 @@ impl Service {
         match error {
             CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
-                // This crash is counted only when the answer is.
+                // The tally counts this crash only when the response is sent.
                 let traps = self.inner.tally.traps() + 1;
                 tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
@@ -198,7 +198,7 @@ impl Service {
         waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
     }
 
-    /// Waits for the plugins that were there at start, as long as the first `tools/list` may.
+    /// Waits for the plugins that existed at startup, for at most `server.first_list`.
     pub(crate) async fn complete(&self) {
         let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
         if !snapshot.complete {
