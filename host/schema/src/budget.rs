@@ -5,15 +5,18 @@
 //! alternatives; a pattern may take a thousand times what a comparison takes.
 //! So a check looks at values through `Counted`,
 //! which takes a step out of a budget for each look, and every reference is put
-//! behind a keyword of our own that takes some more. When the budget, the time
-//! or the stack is spent, the check is unwound.
+//! behind a keyword of our own that takes some more. Patterns and comparisons
+//! take steps while they work. When the budget, the time or the stack is spent,
+//! or the call is over, the check is unwound.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use toolbay_model::Interrupt;
 
 /// The keyword that takes a step. No schema of anybody's has it.
 pub(super) const STEP: &str = "dev.toolbay/step";
@@ -21,9 +24,10 @@ pub(super) const STEP: &str = "dev.toolbay/step";
 /// What one check may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Steps: one for each look at a value, 16 for each reference.
+    /// Steps, of 5 to 50 ns each: one for each look at a value, 16 for each reference, and what patterns,
+    /// comparisons and long texts take.
     pub steps: u64,
-    /// Wall clock, for what a few steps can make long: patterns.
+    /// Wall clock, should the machine be slow.
     pub time: Duration,
 }
 
@@ -35,6 +39,16 @@ impl Budget {
     /// For listing the violations. Every alternative that failed keeps its violations in memory until the end, so this
     /// is much less.
     pub const LIST: Self = Self { steps: 40_000, time: Duration::from_secs(1) };
+
+    /// For a look on a thread that has other things to do: 2 ms or so, which is what a guest may compute before it
+    /// gives way. Enough for any value of a few hundred bytes and an honest schema.
+    pub const GLANCE: Self = Self { steps: 40_000, time: Duration::from_millis(10) };
+}
+
+/// What matching the name of a member with patterns costs.
+pub(super) trait NameCost: Send + Sync {
+    /// Takes it.
+    fn take(&self, name: &str);
 }
 
 /// What a reference costs: it may lead to something that looks at nothing.
@@ -55,8 +69,19 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 /// The keywords that refer.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
+/// So many bytes of a text are looked at in one step. A comparison or a format reads a gigabyte a second.
+const TEXT: usize = 64;
+
 thread_local! {
-    static METER: Meter = const { Meter { left: Cell::new(u64::MAX), until: Cell::new(None), stack: Cell::new(None) } };
+    static METER: Meter = const {
+        Meter {
+            left: Cell::new(u64::MAX),
+            until: Cell::new(None),
+            stack: Cell::new(None),
+            interrupt: RefCell::new(None),
+            names: RefCell::new(None),
+        }
+    };
 }
 
 /// What is left to the check that runs on this thread.
@@ -65,6 +90,9 @@ struct Meter {
     until: Cell<Option<Instant>>,
     /// Where the stack was when it began.
     stack: Cell<Option<usize>>,
+    interrupt: RefCell<Option<Interrupt>>,
+    /// What reading the name of a member takes.
+    names: RefCell<Option<Arc<dyn NameCost>>>,
 }
 
 /// The value with which a check is unwound.
@@ -77,14 +105,26 @@ pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
     schema
 }
 
-/// Runs a check with this budget; `None` when that was not enough.
-pub(super) fn within<T>(budget: Budget, check: impl FnOnce() -> T) -> Option<T> {
+/// Runs a check with this budget; `None` when that was not enough, or when it was interrupted.
+pub(super) fn within<T>(
+    budget: Budget,
+    interrupt: &Interrupt,
+    names: &Arc<dyn NameCost>,
+    check: impl FnOnce() -> T,
+) -> Option<T> {
     METER.with(|meter| {
         meter.left.set(budget.steps);
         meter.until.set(Instant::now().checked_add(budget.time));
         meter.stack.set(Some(stack()));
+        meter.interrupt.replace(Some(interrupt.clone()));
+        meter.names.replace(Some(Arc::clone(names)));
     });
-    match catch_unwind(AssertUnwindSafe(check)) {
+    let outcome = catch_unwind(AssertUnwindSafe(check));
+    METER.with(|meter| {
+        meter.interrupt.take();
+        meter.names.take();
+    });
+    match outcome {
         Ok(result) => Some(result),
         Err(panic) if panic.is::<Spent>() => None,
         Err(panic) => resume_unwind(panic),
@@ -98,20 +138,36 @@ pub(super) fn left() -> u64 {
 
 /// One look at a value.
 pub(super) fn look() {
-    METER.with(|meter| meter.take(1));
+    take(1);
 }
 
 /// What following a reference costs.
 pub(super) fn step() {
-    METER.with(|meter| meter.take(STEP_COST));
+    take(STEP_COST);
 }
 
-/// One look at a text, which a pattern may do long things to.
-pub(super) fn read() {
-    METER.with(|meter| {
-        meter.take(1);
-        meter.check_clock();
-    });
+/// One look at a text.
+pub(super) fn read(text: &str) {
+    take(1 + (text.len() / TEXT) as u64);
+}
+
+/// One look at the name of a member, which patterns may be about.
+pub(super) fn read_name(name: &str) {
+    read(name);
+    let names = METER.with(|meter| meter.names.borrow().clone());
+    if let Some(names) = names {
+        names.take(name);
+    }
+}
+
+/// Work that is worth so many steps.
+pub(super) fn take(cost: u64) {
+    METER.with(|meter| meter.take(cost));
+}
+
+/// Whether a check was unwound with this.
+pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
+    panic.is::<Spent>()
 }
 
 impl Meter {
@@ -128,13 +184,16 @@ impl Meter {
     }
 
     fn check_clock(&self) {
-        if self.until.get().is_some_and(|until| until < Instant::now()) {
+        if self.until.get().is_some_and(|until| until < Instant::now())
+            || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due)
+        {
             spent();
         }
     }
 }
 
-fn spent() -> ! {
+/// Ends the check without a result.
+pub(super) fn spent() -> ! {
     // Not a panic: no hook is called and nothing is printed.
     resume_unwind(Box::new(Spent))
 }

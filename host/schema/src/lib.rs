@@ -4,10 +4,17 @@
 //! in its work. Text and values come in, [`Violation`](toolbay_model::Violation)s go out. Nothing here knows where a
 //! schema comes from.
 
+mod automaton;
+mod backtracking;
 mod budget;
 mod counted;
+mod equality;
+mod names;
+mod pattern;
+mod patterns;
 mod schema;
 mod step;
 
 pub use self::budget::Budget;
-pub use self::schema::{PatternSize, Schema};
+pub use self::patterns::Patterns;
+pub use self::schema::{Interrupted, Schema};

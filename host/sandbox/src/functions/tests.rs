@@ -11,7 +11,7 @@ use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use toolbay_model::{Body, CallError, Description, Limits, Output, Quiet, ToolDefinition};
-use toolbay_schema::{PatternSize, Schema};
+use toolbay_schema::{Patterns, Schema};
 use toolbay_testkit::wit::component_with_memory;
 
 use super::schema::{Direction, EXACT, f32_json, number, of};
@@ -328,7 +328,7 @@ fn every_type_makes_the_round_trip_through_a_guest() {
             let loaded = Loaded::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
             let tool = loaded.tool("echo");
-            let input = Schema::compile_input(&tool.input_schema, PatternSize::of([])).unwrap();
+            let input = Schema::compile_input(&tool.input_schema, &Patterns::of([])).unwrap();
             prop_assert_eq!(input.violations(&argument), vec![]);
             let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let structured = output.structured.unwrap();
