@@ -1,7 +1,8 @@
 //! Runs guests: compiles and links components, and gives every call a fresh store within its limits.
 //!
 //! The only crate that knows wasmtime. Data flows one way: a [`Source`] becomes [`Compiled`] code and a [`Prepared`]
-//! component once; a call takes it, an [`Environment`] and arguments, and ends as a [`Finished`]. Nothing of a guest
+//! component once; a call takes it, an [`Environment`] and arguments, and ends as a [`Finished`], whose output is
+//! [`Unchecked`]. Nothing of a guest
 //! outlives its call. Nothing here knows the plugin folder, the catalog or the protocol: bytes and permissions come from
 //! the caller, and results go back to it.
 
@@ -47,6 +48,7 @@ pub use self::call::Finished;
 pub use self::compile::Compile;
 pub use self::compiled::{Compiled, Scratch};
 pub use self::environment::{Entry, Environment};
+pub use self::output::Unchecked;
 pub use self::prepare_error::PrepareError;
 pub use self::prepared::Prepared;
 pub use self::sandbox::{Sandbox, Settings};

@@ -12,12 +12,12 @@ use super::budget;
 /// text of kilobytes; a catastrophic one stops after milliseconds.
 const BACKTRACKS: usize = 100_000;
 
-/// How large each part that looks neither around nor back may be when compiled, in bytes. It reads a text in one go,
-/// which takes its states times the text at the most: with [`LONGEST`] a second.
-const PART: usize = 64 << 10;
+/// How large the parts that look neither around nor back may be when compiled, in bytes: as large as they must. Such a
+/// part reads a text in one go.
+const PARTS: [usize; 4] = [32 << 10, 128 << 10, 512 << 10, 2 << 20];
 
-/// The longest text, in bytes.
-const LONGEST: usize = 64 << 10;
+/// The most that a text times such a part may be, both in bytes: a part takes a second for that at the worst.
+const WORK: usize = 2 << 30;
 
 /// The most that a text times its pattern may be, both in bytes: what is saved for going back takes 16 times as much.
 const SAVED: usize = 4 << 20;
@@ -30,20 +30,23 @@ const WEAR: u64 = 50_000;
 pub(super) struct Backtracking {
     /// In the engine's syntax.
     source: String,
+    /// How large each of its parts may be when compiled.
+    part: usize,
     /// What the compiled pattern has worked.
     compiled: Mutex<(Option<Arc<Regex>>, u64)>,
 }
 
 impl Backtracking {
-    /// Compiles a pattern; `None` if it is none, or too large.
-    pub(super) fn compile(source: &str) -> Option<Self> {
-        let regex = build(source)?;
-        Some(Self { source: source.to_owned(), compiled: Mutex::new((Some(Arc::new(regex)), 0)) })
+    /// Compiles a pattern, each part of which may have `size` bytes; `None` if it is none, or too large.
+    pub(super) fn compile(source: &str, size: usize) -> Option<Self> {
+        let mut parts = PARTS.into_iter().map(|part| part.min(size));
+        let (part, regex) = parts.find_map(|part| Some((part, build(source, part)?)))?;
+        Some(Self { source: source.to_owned(), part, compiled: Mutex::new((Some(Arc::new(regex)), 0)) })
     }
 
     /// Whether the pattern matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        if text.len() > LONGEST || text.len().saturating_mul(self.source.len()) > SAVED {
+        if text.len().saturating_mul(self.part) > WORK || text.len().saturating_mul(self.source.len()) > SAVED {
             budget::spent();
         }
         let Some(regex) = self.regex() else { budget::spent() };
@@ -63,7 +66,7 @@ impl Backtracking {
     fn regex(&self) -> Option<Arc<Regex>> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.0.is_none() {
-            *compiled = (build(&self.source).map(Arc::new), 0);
+            *compiled = (build(&self.source, self.part).map(Arc::new), 0);
         }
         compiled.0.clone()
     }
@@ -77,11 +80,11 @@ impl Backtracking {
     }
 }
 
-fn build(source: &str) -> Option<Regex> {
+fn build(source: &str, part: usize) -> Option<Regex> {
     RegexBuilder::new(source)
         .backtrack_limit(BACKTRACKS)
-        .delegate_size_limit(PART)
-        .delegate_dfa_size_limit(PART)
+        .delegate_size_limit(part)
+        .delegate_dfa_size_limit(part)
         .build()
         .ok()
 }

@@ -151,7 +151,7 @@ mod tests {
                 Value::Object(members.iter().rev().map(|(name, member)| (name.clone(), other_words(member))).collect())
             }
             Value::Number(number) => match number.as_i64() {
-                Some(small) if small.abs() < 1 << 53 => json!(number.as_f64()),
+                Some(small) if small.unsigned_abs() < 1 << 53 => json!(number.as_f64()),
                 _ => value.clone(),
             },
             value => value.clone(),

@@ -33,7 +33,9 @@ impl Engine {
         let translated = to_rust_regex(source)?;
         match regex_syntax::Parser::new().parse(&translated) {
             Ok(parsed) => Automaton::compile(&parsed, patterns).map(Box::new).map(Self::Automaton).ok_or(()),
-            Err(_) => Backtracking::compile(&translated).map(Box::new).map(Self::Backtracking).ok_or(()),
+            Err(_) => {
+                Backtracking::compile(&translated, patterns.size()).map(Box::new).map(Self::Backtracking).ok_or(())
+            }
         }
     }
 

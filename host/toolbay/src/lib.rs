@@ -26,6 +26,7 @@ mod breaker;
 mod cli;
 mod config;
 mod host;
+mod offload;
 mod rate_counter;
 mod recent_usage;
 mod server;

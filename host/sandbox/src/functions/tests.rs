@@ -4,13 +4,14 @@
 //! pointer, and returns the same: then the pointer that comes in is the one that goes out, whatever the type.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytesize::ByteSize;
 use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use toolbay_model::{Body, CallError, Description, Limits, Output, Quiet, ToolDefinition};
+use toolbay_model::{Body, CallError, Description, Interrupt, Limits, Output, Quiet, ToolDefinition};
 use toolbay_schema::{Patterns, Schema};
 use toolbay_testkit::wit::component_with_memory;
 
@@ -312,8 +313,10 @@ impl Loaded {
         let (tool, arguments) = (tool.to_owned(), arguments.to_string());
         let work = self.sandbox.spawn(async move {
             let environment = Environment::default();
-            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) };
-            sandbox.call(&prepared, entry, &tool, &arguments).await.result
+            let deadline = Instant::now() + environment.limits.timeout;
+            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+            let returned = sandbox.call(&prepared, entry, &tool, &arguments).await.result;
+            returned.and_then(|returned| returned.check(&environment, &Interrupt::at(deadline)))
         });
         runtime.block_on(work).unwrap()
     }
