@@ -19,6 +19,9 @@ const PARTS: [usize; 4] = [32 << 10, 128 << 10, 512 << 10, 2 << 20];
 /// The most that a text times such a part may be, both in bytes: a part takes a second for that at the worst.
 const WORK: usize = 2 << 30;
 
+/// For so much of that, one step must be left: a part cannot be interrupted while it reads.
+const AT_ONCE: usize = 2 << 10;
+
 /// The most that a text times its pattern may be, both in bytes: what is saved for going back takes 16 times as much.
 const SAVED: usize = 4 << 20;
 
@@ -49,6 +52,7 @@ impl Backtracking {
         if text.len().saturating_mul(self.part) > WORK || text.len().saturating_mul(self.source.len()) > SAVED {
             budget::spent();
         }
+        budget::need((text.len() * self.part / AT_ONCE) as u64);
         let Some(regex) = self.regex() else { budget::spent() };
         let before = budget::left();
         let matched = catch_unwind(AssertUnwindSafe(|| regex.is_match(&Counting(text))));

@@ -165,6 +165,13 @@ pub(super) fn take(cost: u64) {
     METER.with(|meter| meter.take(cost));
 }
 
+/// Ends the check unless so many steps are left.
+pub(super) fn need(steps: u64) {
+    if left() < steps {
+        spent();
+    }
+}
+
 /// Whether a check was unwound with this.
 pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
     panic.is::<Spent>()

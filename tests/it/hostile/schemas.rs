@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::put;
-use crate::checks::trees;
+use crate::checks::{letters, trees};
 use crate::support::{Folder, Tiny, Tool};
 
 fn input(folder: &Folder, schema: &str) {
@@ -114,7 +114,7 @@ cases! {
     a_catastrophic_pattern: Call, "has a pattern that backtracks without end",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"^(?=a)(a+)+\\1$"}}}"#)
         => tool("a", r#"{"x": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#)
-        => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long");
+        => fails("invalid-arguments", "The arguments do not match the tool's input schema:\n/x: …!\" does not match …");
 
     a_catastrophic_pattern_for_many: Call, "has a pattern that backtracks without end, and returns 10,000 strings for it",
         |folder| {
@@ -132,22 +132,22 @@ cases! {
         }
         => answers("fine");
 
-    trees_that_must_differ: Call, "returns 50,000 different trees of empty arrays, which must be unique",
+    trees_that_must_differ: Call, "returns 25,000 different trees of empty arrays, which must be unique",
         |folder| output(folder, r#"{"type":"object","properties":{"x":{"uniqueItems":true}}}"#,
-            &format!(r#"{{"x": {}}}"#, trees(1_000_000)))
-        => answers("fine");
+            &format!(r#"{{"x": {}}}"#, trees(500_000)))
+        => may_leave(40) => answers("fine");
 
     a_pattern_with_a_state_for_every_byte: Call,
         "has a pattern whose automaton needs a new state for every byte, and returns 1 MB for it",
         |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"[ab]*a[ab]{20000}$"}}}"#,
-            &format!(r#"{{"x": "{}"}}"#, "abbabaab".repeat(125_000)))
+            &format!(r#"{{"x": "{}"}}"#, letters(1_000_000)))
         => may_leave(16)
         => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 
     parts_with_a_state_for_every_byte: Call,
         "has a pattern that looks ahead for what needs a new state for every byte, and returns 60 KB for it",
         |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"(?=[ab]*a[ab]{300}c)(?=[ab]*b[ab]{300}c)d"}}}"#,
-            &format!(r#"{{"x": "{}"}}"#, "abbabaab".repeat(7_500)))
+            &format!(r#"{{"x": "{}"}}"#, letters(60_000)))
         => may_leave(16)
         => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
 

@@ -1,5 +1,6 @@
 //! Validates the headers of a request, also against its body.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -162,7 +163,8 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Re
         // Arguments that do not match the schema are reported as such.
         _ => return Ok(()),
     };
-    if same { Ok(()) } else { Err(differs(&name, &value, &argument.to_string())) }
+    let said = || argument.as_str().map_or_else(|| Cow::from(argument.to_string()), Cow::from);
+    if same { Ok(()) } else { Err(differs(&name, &value, &said())) }
 }
 
 /// The value of a header that may occur at most once.
