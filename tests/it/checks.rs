@@ -58,6 +58,12 @@ pub(crate) fn trees(bytes: usize) -> String {
     list + "]"
 }
 
+/// So many letters `a` and `b` in no order.
+pub(crate) fn letters(count: u32) -> String {
+    let letter = |n: u32| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' };
+    (0..count).map(letter).collect()
+}
+
 /// As many calls as there are processors, and more than one. Others are answered meanwhile; returns what became of them.
 fn attack(server: &mut Server, arguments: &Value) -> Vec<Value> {
     let calls = available_parallelism().map_or(2, NonZero::get).clamp(2, 16);
@@ -80,7 +86,7 @@ fn lists_of_trees_of_empty_arrays_delay_nobody() {
     for result in attack(&mut server, &json!({"x": trees})) {
         assert_eq!(text(&result), "fine");
     }
-    let mut twice = trees;
+    let mut twice: Value = serde_json::from_str(&self::trees(20_000)).unwrap();
     twice.as_array_mut().unwrap().push(json!([[]]));
     let (kind, said) = failure(&server.call("attacked", json!({"x": twice})));
     assert_eq!(kind, "invalid-arguments");
@@ -93,8 +99,7 @@ fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
     let mut server = Server::configured(&folder(&schema), "[server]\nrequest = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
-    let text: String =
-        (0..1_u32 << 20).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+    let text = letters(1 << 20);
     for result in attack(&mut server, &json!({"x": text})) {
         assert_eq!(failure(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
     }
