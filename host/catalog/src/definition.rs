@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use toolbay_model::{Annotations, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
-use toolbay_schema::{PatternSize, Schema};
+use toolbay_schema::{Patterns, Schema};
 
 use crate::grant::{Hints, Shown};
 use crate::header;
@@ -34,10 +34,10 @@ pub struct Definition {
 /// What is wrong. One invalid tool refuses the whole plugin: half a plugin would be a surprise.
 pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, String> {
     let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
-    let patterns = PatternSize::of(schemas.flatten().map(String::as_str));
+    let patterns = Patterns::of(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
     for definition in definitions {
-        let checked = Definition::new(definition, patterns)?;
+        let checked = Definition::new(definition, &patterns)?;
         if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
             return Err(format!("two of its tools are named {:?}", twice.tool.name));
         }
@@ -46,7 +46,7 @@ pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, S
 }
 
 impl Definition {
-    fn new(definition: ToolDefinition, patterns: PatternSize) -> Result<Self, String> {
+    fn new(definition: ToolDefinition, patterns: &Patterns) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
             return Err(format!("tool {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));

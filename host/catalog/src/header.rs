@@ -9,6 +9,9 @@ use toolbay_model::{HeaderKind, ParamHeader};
 /// The keyword.
 const KEYWORD: &str = "x-mcp-header";
 
+/// How many headers a tool may ask for. Servers accept a hundred or so in one request.
+const MOST: usize = 64;
+
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 12] = [
     "items",
@@ -39,6 +42,9 @@ const NAMED_SCHEMAS: [&str; 5] = ["patternProperties", "$defs", "definitions", "
 pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     let mut found = Vec::new();
     walk(schema, Some(&mut Vec::new()), &mut found)?;
+    if found.len() > MOST {
+        return Err(format!("{KEYWORD} is used {} times, but a request has room for {MOST} such headers", found.len()));
+    }
     let mut names = HashSet::new();
     match found.iter().find(|header| !names.insert(header.name.to_ascii_lowercase())) {
         Some(twice) => Err(format!("{KEYWORD} {:?} is used twice (names are case-insensitive)", twice.name)),
@@ -116,6 +122,10 @@ mod tests {
         let on = |schema: Value| headers(&json!({"type": "object", "properties": {"a": schema}})).unwrap_err();
         let named = |name: Value| on(json!({"type": "string", KEYWORD: name}));
         let marked = || json!({"type": "string", KEYWORD: "A"});
+        let many = |count| {
+            let marked = |n| (format!("p{n}"), json!({"type": "string", KEYWORD: format!("P{n}")}));
+            (0..count).map(marked).collect::<Map<_, _>>()
+        };
         let said = [
             named(json!("")),
             named(json!("a b")),
@@ -129,7 +139,9 @@ mod tests {
             on(json!({"$defs": {"b": marked()}})),
             headers(&json!({"type": "object", KEYWORD: "A"})).unwrap_err(),
             headers(&json!({"properties": {"a": marked(), "b": {"type": "string", KEYWORD: "a"}}})).unwrap_err(),
+            headers(&json!({"properties": many(65)})).unwrap_err(),
         ];
+        assert_eq!(headers(&json!({"properties": many(64)})).unwrap().len(), 64);
         insta::assert_snapshot!(said.join("\n"));
     }
 }

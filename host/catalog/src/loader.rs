@@ -194,10 +194,10 @@ impl Loader {
         described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }
 
-    /// Validates the plugin's definitions on the guests' runtime, because schemas may be slow to compile.
+    /// Validates the plugin's definitions on a thread that may block, because schemas may be slow to compile.
     async fn check(&self, definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, LoadError> {
         let (most, largest) = (self.rules.tools, self.rules.schemas);
-        let checked = self.sandbox.spawn(async move {
+        let checked = tokio::task::spawn_blocking(move || {
             if definitions.len() > most {
                 let [n, most] = [definitions.len(), most].map(|n| thousands(n as u64));
                 return Err(format!(

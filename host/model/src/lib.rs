@@ -10,6 +10,7 @@ mod definition;
 mod digest;
 mod error;
 mod header;
+mod interrupt;
 mod limits;
 mod name;
 mod observer;
@@ -30,6 +31,7 @@ pub use self::definition::{Annotations, Description, Icon, Theme, ToolDefinition
 pub use self::digest::Digest;
 pub use self::error::{CallError, ErrorKind, Limit};
 pub use self::header::{HeaderKind, ParamHeader};
+pub use self::interrupt::Interrupt;
 pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet};

@@ -70,7 +70,7 @@ macro_rules! limits {
 limits! {
     /// wasmtime fuel: about one unit per WebAssembly instruction, and at least one per nanosecond of CPU time.
     fuel: u64, "crate::setting::positive", 10_000_000_000, 1_000_000_000_000, u64::MAX;
-    /// Wall-clock time from instantiation to the guest's return. Waiting for a slot is not included.
+    /// Wall-clock time from the admission of the call until its result is checked. Waiting for a slot is not included.
     timeout: Duration, "crate::setting::positive", Duration::from_secs(30), Duration::from_mins(10), Duration::from_hours(24);
     /// Bytes of linear memory, summed over all memories of the component.
     memory: ByteSize, "crate::setting::positive", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);

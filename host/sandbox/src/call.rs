@@ -5,18 +5,17 @@ use std::time::Instant;
 
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 use toolbay_model::text::clean;
-use toolbay_model::{CallError, Description, Limit, Limits, Output, Quiet, Usage};
+use toolbay_model::{CallError, Description, Limit, Limits, Quiet, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::block::Refusal;
 use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
-use crate::output;
+use crate::output::Unchecked;
 use crate::prepared::Prepared;
 use crate::sandbox::Sandbox;
 use crate::state::State;
@@ -48,7 +47,9 @@ impl Sandbox {
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
         let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
-        match self.enter(Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) }, None) {
+        let deadline = Instant::now() + limits.timeout;
+        let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+        match self.enter(entry, None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.describe(&mut entered.store, compiled.docs());
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -61,27 +62,24 @@ impl Sandbox {
         }
     }
 
-    /// Calls a tool by its name without the prefix. `arguments` is a JSON object as text.
+    /// Calls a tool by its name without the prefix. `arguments` is a JSON object as text. What the tool returns is not
+    /// yet checked: [`Unchecked::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
-    pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, tool: &str, arguments: &str) -> Finished<Output> {
-        let environment = entry.environment;
+    pub async fn call(
+        &self,
+        prepared: &Prepared,
+        entry: Entry<'_>,
+        tool: &str,
+        arguments: &str,
+    ) -> Finished<Unchecked> {
+        let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
         match self.enter(entry, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
-                let answer = timeout(environment.limits.timeout, call).await;
-                entered.finish(answer, |answer| match answer {
-                    Ok(output) => output::check(output, &environment.limits, &environment.secrets),
-                    Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(output::message(
-                        text,
-                        &environment.limits,
-                        &environment.secrets,
-                    ))),
-                    Err(Refusal::Failed(text)) => {
-                        Err(CallError::Failed(output::message(text, &environment.limits, &environment.secrets)))
-                    }
-                })
+                let answer = timeout_at(deadline, call).await;
+                entered.finish(answer, |answer| Ok(Unchecked(answer)))
             }
             Err(error) => Finished::without_entering(error),
         }
@@ -90,7 +88,7 @@ impl Sandbox {
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
-        let Entry { environment, trace, observer } = entry;
+        let Entry { environment, trace, observer, .. } = entry;
         let limits = &environment.limits;
         let state = State::new(environment, trace, observer, stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);

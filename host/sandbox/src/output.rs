@@ -7,13 +7,53 @@ use bytesize::ByteSize;
 use serde_json::{Map, Value};
 use toolbay_model::text::clean;
 use toolbay_model::{
-    Body, CallError, Content, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink, ToolDefinition,
+    Body, CallError, Content, Interrupt, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink,
+    ToolDefinition,
 };
 
-use crate::block::{Block, Kind, Returned};
+use crate::block::{Block, Kind, Refusal, Returned};
+use crate::environment::Environment;
 use crate::secret::Secrets;
 
-/// A definition without the control characters in its texts.
+/// What a tool returned, or why it failed in its own words: neither checked nor cleaned.
+#[derive(Debug)]
+pub struct Unchecked(pub(crate) Result<Returned, Refusal>);
+
+impl Unchecked {
+    /// How many bytes there are to check.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            Ok(returned) => size(returned),
+            Err(Refusal::InvalidArguments(text) | Refusal::Failed(text)) => text.len(),
+        }
+    }
+
+    /// Checks the bounds of the result and the contract, and takes what only acts and what is secret out of all text.
+    ///
+    /// Takes about 10 ms for each megabyte, of which there are as many as [`Limits::output`] allows.
+    ///
+    /// # Errors
+    ///
+    /// What the tool said of its failure, the bound or the rule that its result breaks, or [`Limit::Deadline`] if
+    /// `interrupt` was due first.
+    pub fn check(self, environment: &Environment, interrupt: &Interrupt) -> Result<Output, CallError> {
+        let Environment { limits, secrets, .. } = environment;
+        match self.0 {
+            Ok(returned) => check(returned, limits, secrets, interrupt),
+            Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(message(text, limits, secrets))),
+            Err(Refusal::Failed(text)) => Err(CallError::Failed(message(text, limits, secrets))),
+        }
+    }
+}
+
+/// The bytes of a result.
+fn size(output: &Returned) -> usize {
+    output.content.iter().map(Block::size).sum::<usize>()
+        + output.structured.as_ref().map_or(0, String::len)
+        + output.meta.as_ref().map_or(0, String::len)
+}
+
+/// The texts of a definition without what only acts.
 pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
     let mut cleaner = Cleaner::new(Secrets::none());
     ToolDefinition {
@@ -23,28 +63,32 @@ pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
     }
 }
 
-/// Checks a result against its limits and the contract.
-pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
+/// Checks a result against its bounds and the contract.
+fn check(output: Returned, limits: &Limits, secrets: &Secrets, interrupt: &Interrupt) -> Result<Output, CallError> {
     if output.content.len() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
     }
-    let size: usize = output.content.iter().map(Block::size).sum::<usize>()
-        + output.structured.as_ref().map_or(0, String::len)
-        + output.meta.as_ref().map_or(0, String::len);
-    if size as u64 > limits.output.as_u64() {
+    if size(&output) as u64 > limits.output.as_u64() {
         return Err(CallError::limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
     }
     let mut cleaner = Cleaner::new(secrets);
+    cleaner.interrupt = Some(interrupt);
+    let checked = cleaned(output, &mut cleaner);
+    // Whatever came of it: what was not cleaned goes nowhere.
+    if cleaner.interrupted { Err(CallError::limit(Limit::Deadline(limits.timeout))) } else { checked }
+}
+
+fn cleaned(output: Returned, cleaner: &mut Cleaner<'_>) -> Result<Output, CallError> {
     let content = output
         .content
         .into_iter()
         .enumerate()
         .map(|(index, block)| {
-            content(block, &mut cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
+            content(block, cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
         })
         .collect::<Result<_, _>>()?;
-    let structured = output.structured.map(|text| json("structured", &text, &mut cleaner)).transpose()?;
-    let meta = match output.meta.map(|text| json("meta", &text, &mut cleaner)).transpose()? {
+    let structured = output.structured.map(|text| json("structured", &text, cleaner)).transpose()?;
+    let meta = match output.meta.map(|text| json("meta", &text, cleaner)).transpose()? {
         None => Map::new(),
         Some(Value::Object(members)) => members,
         Some(_) => return Err(CallError::InvalidOutput("meta is not a JSON object".into())),
@@ -52,8 +96,8 @@ pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Res
     Ok(Output { content, structured, meta })
 }
 
-/// A failure's message, shortened to the largest size of a result.
-pub(crate) fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
+/// A failure's message, at most as long as a result may be.
+fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     let mut text = Cleaner::new(secrets).text(text);
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));
@@ -67,14 +111,21 @@ struct Cleaner<'a> {
     removed: usize,
     /// Texts that contained secrets.
     redacted: usize,
+    interrupt: Option<&'a Interrupt>,
+    /// Whether it stopped before the end.
+    interrupted: bool,
 }
 
 impl<'a> Cleaner<'a> {
     fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, removed: 0, redacted: 0 }
+        Self { secrets, removed: 0, redacted: 0, interrupt: None, interrupted: false }
     }
 
     fn text(&mut self, text: String) -> String {
+        self.interrupted |= self.interrupt.is_some_and(Interrupt::is_due);
+        if self.interrupted {
+            return text;
+        }
         let text = match clean(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(cleaned) => {
@@ -276,6 +327,11 @@ fn is_uri(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// As it is checked where nothing is in a hurry.
+    fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
+        super::check(output, limits, secrets, &Interrupt::default())
+    }
+
     fn block(kind: Kind) -> Block {
         Block { kind: kind.name().into(), ..Block::default() }
     }
@@ -338,6 +394,16 @@ mod tests {
         assert!(refused(media(Image, "image/png\r\nx: y")).contains("MIME type"));
         assert!(refused(link("no scheme")).contains("has an invalid URI"));
         assert!(refused(link("javascript:a b")).contains("has an invalid URI"));
+    }
+
+    #[test]
+    fn what_is_interrupted_is_neither_cleaned_nor_shown() {
+        let returned = || Returned { structured: Some(r#"["\u001b[31m"]"#.into()), ..output(vec![text("\u{1b}[31m")]) };
+        let due = Interrupt::default();
+        due.raise();
+        let stopped = super::check(returned(), &Limits::DEFAULT, Secrets::none(), &due);
+        assert_eq!(stopped, Err(CallError::limit(Limit::Deadline(Limits::DEFAULT.timeout))));
+        assert!(check(returned(), &Limits::DEFAULT, Secrets::none()).is_ok());
     }
 
     #[test]

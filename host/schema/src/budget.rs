@@ -6,12 +6,14 @@
 //! budget for each access, and every reference is placed behind a keyword of our own, which takes further steps. When
 //! the budget, the time or the stack is used up, the check unwinds.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use toolbay_model::Interrupt;
 
 /// The keyword that takes a step. No real schema uses this name.
 pub(super) const STEP: &str = "dev.toolbay/step";
@@ -33,6 +35,16 @@ impl Budget {
     /// For listing the violations. Much smaller, because the violations of every alternative that failed stay in memory
     /// until the end.
     pub const LIST: Self = Self { steps: 40_000, time: Duration::from_secs(1) };
+
+    /// For a look on a thread that has other things to do: 2 ms or so, which is what a guest may compute before it
+    /// gives way. Enough for any value of a few hundred bytes and an honest schema.
+    pub const GLANCE: Self = Self { steps: 40_000, time: Duration::from_millis(10) };
+}
+
+/// What matching the name of a member with patterns costs.
+pub(super) trait NameCost: Send + Sync {
+    /// Takes it.
+    fn take(&self, name: &str);
 }
 
 /// The cost of a reference, because its target may access no value at all.
@@ -53,8 +65,19 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 /// The keywords that are references.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
+/// So many bytes of a text are looked at in one step. A comparison or a format reads a gigabyte a second.
+const TEXT: usize = 64;
+
 thread_local! {
-    static METER: Meter = const { Meter { left: Cell::new(u64::MAX), until: Cell::new(None), stack: Cell::new(None) } };
+    static METER: Meter = const {
+        Meter {
+            left: Cell::new(u64::MAX),
+            until: Cell::new(None),
+            stack: Cell::new(None),
+            interrupt: RefCell::new(None),
+            names: RefCell::new(None),
+        }
+    };
 }
 
 /// What is left for the check that runs on this thread.
@@ -63,6 +86,9 @@ struct Meter {
     until: Cell<Option<Instant>>,
     /// The position of the stack when it began.
     stack: Cell<Option<usize>>,
+    interrupt: RefCell<Option<Interrupt>>,
+    /// What reading the name of a member takes.
+    names: RefCell<Option<Arc<dyn NameCost>>>,
 }
 
 /// The payload with which a check unwinds.
@@ -75,14 +101,26 @@ pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
     schema
 }
 
-/// Runs a check within this budget; `None` if the budget did not suffice.
-pub(super) fn within<T>(budget: Budget, check: impl FnOnce() -> T) -> Option<T> {
+/// Runs a check with this budget; `None` when that was not enough, or when it was interrupted.
+pub(super) fn within<T>(
+    budget: Budget,
+    interrupt: &Interrupt,
+    names: &Arc<dyn NameCost>,
+    check: impl FnOnce() -> T,
+) -> Option<T> {
     METER.with(|meter| {
         meter.left.set(budget.steps);
         meter.until.set(Instant::now().checked_add(budget.time));
         meter.stack.set(Some(stack()));
+        meter.interrupt.replace(Some(interrupt.clone()));
+        meter.names.replace(Some(Arc::clone(names)));
     });
-    match catch_unwind(AssertUnwindSafe(check)) {
+    let outcome = catch_unwind(AssertUnwindSafe(check));
+    METER.with(|meter| {
+        meter.interrupt.take();
+        meter.names.take();
+    });
+    match outcome {
         Ok(result) => Some(result),
         Err(panic) if panic.is::<Spent>() => None,
         Err(panic) => resume_unwind(panic),
@@ -96,20 +134,43 @@ pub(super) fn left() -> u64 {
 
 /// Charges one access to a value.
 pub(super) fn look() {
-    METER.with(|meter| meter.take(1));
+    take(1);
 }
 
 /// Charges a reference.
 pub(super) fn step() {
-    METER.with(|meter| meter.take(STEP_COST));
+    take(STEP_COST);
 }
 
-/// Charges an access to a string, which a pattern may take long to match.
-pub(super) fn read() {
-    METER.with(|meter| {
-        meter.take(1);
-        meter.check_clock();
-    });
+/// One look at a text.
+pub(super) fn read(text: &str) {
+    take(1 + (text.len() / TEXT) as u64);
+}
+
+/// One look at the name of a member, which patterns may be about.
+pub(super) fn read_name(name: &str) {
+    read(name);
+    let names = METER.with(|meter| meter.names.borrow().clone());
+    if let Some(names) = names {
+        names.take(name);
+    }
+}
+
+/// Work that is worth so many steps.
+pub(super) fn take(cost: u64) {
+    METER.with(|meter| meter.take(cost));
+}
+
+/// Ends the check unless so many steps are left.
+pub(super) fn need(steps: u64) {
+    if left() < steps {
+        spent();
+    }
+}
+
+/// Whether a check was unwound with this.
+pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
+    panic.is::<Spent>()
 }
 
 impl Meter {
@@ -126,14 +187,17 @@ impl Meter {
     }
 
     fn check_clock(&self) {
-        if self.until.get().is_some_and(|until| until < Instant::now()) {
+        if self.until.get().is_some_and(|until| until < Instant::now())
+            || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due)
+        {
             spent();
         }
     }
 }
 
-fn spent() -> ! {
-    // Not a panic: no hook is called, and nothing is printed.
+/// Ends the check without a result.
+pub(super) fn spent() -> ! {
+    // Not a panic: no hook is called and nothing is printed.
     resume_unwind(Box::new(Spent))
 }
 

@@ -1,13 +1,19 @@
 //! A compiled JSON Schema, and how a value violates it.
 
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::Value;
-use toolbay_model::Violation;
 use toolbay_model::text::{line, thousands};
+use toolbay_model::{Interrupt, Violation};
 
-use super::budget::{self, Budget};
+use super::budget::{self, Budget, NameCost};
 use super::counted::{Counted, Looked};
+use super::names::Names;
+use super::pattern::Pattern;
+use super::patterns::{self, Patterns};
 use super::step::Step;
 
 /// Deepest nesting of a schema. Schemas written by hand stay below ten.
@@ -16,20 +22,11 @@ const DEPTH: usize = 64;
 /// Most JSON values in a schema. The largest ones of real tools have hundreds.
 const VALUES: usize = 10_000;
 
-/// Most backtracking steps of one `pattern`: enough for any reasonable pattern on kilobytes of text. A catastrophic
-/// pattern stops after milliseconds.
+/// Steps that one pattern for names may backtrack. Where they are many, the same pattern has taken them out of the
+/// budget already.
 const BACKTRACKS: usize = 100_000;
 
-/// Largest size of all compiled patterns of a plugin together, in bytes.
-const PATTERNS: usize = 16 << 20;
-
-/// Largest size of one compiled pattern, in bytes. `\p{L}{90}` is close to it.
-const PATTERN: usize = 4 << 20;
-
-/// Bytes of a pattern's text per share of [`PATTERNS`], because each byte may add to the compiled pattern.
-const SHARE: usize = 16;
-
-/// Most violations that are reported. A model can correct this many at once.
+/// How many violations are reported: a model can mend so many at once.
 const VIOLATIONS: usize = 10;
 
 /// The library resolves relative references against this.
@@ -41,50 +38,16 @@ const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Longest text of a violation in bytes. The value is omitted from a longer one.
 const MESSAGE: usize = 300;
 
-/// A compiled schema, together with its source for `tools/list`.
-#[derive(Debug)]
+/// A compiled schema, with the text of it for `tools/list`.
 pub struct Schema {
     value: Value,
     validator: Validator<Counted>,
+    names: Arc<dyn NameCost>,
 }
 
-/// Largest size of one compiled pattern: [`PATTERNS`] divided among all patterns of the plugin.
-#[derive(Clone, Copy, Debug)]
-pub struct PatternSize(usize);
-
-impl PatternSize {
-    /// For a plugin with these schemas. Skips those that are not JSON; compiling them reports the error.
-    pub fn of<'a>(schemas: impl IntoIterator<Item = &'a str>) -> Self {
-        let shares: usize = schemas
-            .into_iter()
-            .filter_map(|text| serde_json::from_str::<Value>(text).ok())
-            .map(|schema| shares(&schema))
-            .sum();
-        Self((PATTERNS / shares.max(1)).min(PATTERN))
-    }
-}
-
-/// The number of shares of all patterns in a schema.
-fn shares(schema: &Value) -> usize {
-    let share = |pattern: &str| 1 + pattern.len() / SHARE;
-    match schema {
-        Value::Array(items) => items.iter().map(shares).sum(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| {
-                let own = match (key.as_str(), value) {
-                    ("pattern", Value::String(pattern)) => share(pattern),
-                    ("patternProperties", Value::Object(patterns)) => {
-                        patterns.keys().map(|pattern| share(pattern)).sum()
-                    }
-                    _ => 0,
-                };
-                own + shares(value)
-            })
-            .sum(),
-        _ => 0,
-    }
-}
+/// A check did not end before it was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
 
 impl Schema {
     /// Compiles the schema in `text`.
@@ -96,7 +59,7 @@ impl Schema {
     ///
     /// What is wrong with the schema, in one line.
     pub fn compile(text: &str) -> Result<Self, String> {
-        Self::compile_with(text, PatternSize::of([text]))
+        Self::compile_with(text, &Patterns::of([text]))
     }
 
     /// Compiles the schema in `text`, one of several schemas of a plugin.
@@ -104,17 +67,31 @@ impl Schema {
     /// # Errors
     ///
     /// As [`Schema::compile`].
-    pub fn compile_with(text: &str, patterns: PatternSize) -> Result<Self, String> {
+    pub fn compile_with(text: &str, patterns: &Patterns) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         if !value.is_object() {
             return Err("must be a JSON object".into());
         }
         measure(&value)?;
-        let patterns =
-            PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(patterns.0).dfa_size_limit(patterns.0);
+        patterns::measure(&value)?;
+        let names = Names::of(&value, patterns)?;
+        let names: Arc<dyn NameCost> = {
+            let names = Arc::new(names);
+            let own = Arc::clone(&names);
+            let cost: Arc<dyn NameCost> = names;
+            budget::within(Budget::CHECK, &Interrupt::default(), &cost, || own.read_own(&value))
+                .ok_or("its patternProperties take too long for its own properties")?;
+            cost
+        };
+        let for_names = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(patterns.size())
+            .dfa_size_limit(patterns.size());
+        let of_plugin = patterns.clone();
         let options = jsonschema::options_for::<Counted>()
             .offline()
-            .with_pattern_options(patterns)
+            .with_pattern_options(for_names)
+            .with_keyword("pattern", move |_, value, _| Ok(Box::new(Pattern::compile(value, &of_plugin)?)))
             .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(Step)));
         let siblings_count = !matches!(Draft::default().detect(&value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         let stepped = budget::with_steps(&value, siblings_count);
@@ -124,7 +101,7 @@ impl Schema {
             let place = place(&error);
             if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
         })?;
-        Ok(Self { value, validator })
+        Ok(Self { value, validator, names })
     }
 
     /// Compiles an input schema. Its root must have `"type": "object"`.
@@ -132,7 +109,7 @@ impl Schema {
     /// # Errors
     ///
     /// As [`Schema::compile`].
-    pub fn compile_input(text: &str, patterns: PatternSize) -> Result<Self, String> {
+    pub fn compile_input(text: &str, patterns: &Patterns) -> Result<Self, String> {
         let schema = Self::compile_with(text, patterns)?;
         if schema.is_object() { Ok(schema) } else { Err("its root must have \"type\": \"object\"".into()) }
     }
@@ -152,28 +129,67 @@ impl Schema {
         self.violations_within(instance, Budget::CHECK, Budget::LIST)
     }
 
-    /// Whether `instance` matches, and how many steps the check took; `None` if `budget` did not suffice.
+    /// As [`Schema::violations`], if that can be said at a glance, within [`Budget::GLANCE`]; otherwise `None`.
+    pub fn glance(&self, instance: &Value) -> Option<Vec<Violation>> {
+        let fits = self.within(Budget::GLANCE, &Interrupt::default(), || self.validator.is_valid(Looked(instance)))?;
+        Some(if fits { Vec::new() } else { self.list(instance, Budget::LIST, &Interrupt::default()) })
+    }
+
+    /// As [`Schema::violations`], until `interrupt` is due. May take seconds.
+    ///
+    /// # Errors
+    ///
+    /// The interrupt was due first.
+    pub fn violations_until(&self, instance: &Value, interrupt: &Interrupt) -> Result<Vec<Violation>, Interrupted> {
+        let violations = self.check(instance, Budget::CHECK, Budget::LIST, interrupt);
+        // What did not fit in a budget may have been interrupted.
+        if !violations.is_empty() && interrupt.is_due() { Err(Interrupted) } else { Ok(violations) }
+    }
+
+    /// Whether `instance` fits and how many steps it took to find out; `None` where `budget` was not enough.
     pub fn fits(&self, instance: &Value, budget: Budget) -> Option<(bool, u64)> {
-        let fits = budget::within(budget, || self.validator.is_valid(Looked(instance)))?;
+        let fits = self.within(budget, &Interrupt::default(), || self.validator.is_valid(Looked(instance)))?;
         Some((fits, budget.steps.saturating_sub(budget::left())))
     }
 
     /// As [`Schema::violations`], with one budget for deciding whether `instance` matches and one for listing the
     /// violations.
     pub fn violations_within(&self, instance: &Value, check: Budget, list: Budget) -> Vec<Violation> {
-        let whole = |message: &str| vec![Violation { pointer: String::new(), message: message.to_owned() }];
-        match budget::within(check, || self.validator.is_valid(Looked(instance))) {
-            Some(true) => return Vec::new(),
-            Some(false) => {}
-            None => return whole("validation against the schema takes too long"),
+        self.check(instance, check, list, &Interrupt::default())
+    }
+
+    fn check(&self, instance: &Value, check: Budget, list: Budget, interrupt: &Interrupt) -> Vec<Violation> {
+        match self.within(check, interrupt, || self.validator.is_valid(Looked(instance))) {
+            Some(true) => Vec::new(),
+            Some(false) => self.list(instance, list, interrupt),
+            None => whole("validation against the schema takes too long"),
         }
+    }
+
+    /// Why `instance` does not fit.
+    fn list(&self, instance: &Value, budget: Budget, interrupt: &Interrupt) -> Vec<Violation> {
         let listed = || {
             let errors = self.validator.iter_errors(Looked(instance)).take(VIOLATIONS);
             errors.map(|error| Violation { pointer: place(&error), message: describe(&error) }).collect()
         };
-        budget::within(list, listed)
+        self.within(budget, interrupt, listed)
             .unwrap_or_else(|| whole("does not match the schema (finding the exact location takes too long)"))
     }
+
+    fn within<T>(&self, budget: Budget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
+        budget::within(budget, interrupt, &self.names, check)
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.value).finish()
+    }
+}
+
+/// A violation of the whole value.
+fn whole(message: &str) -> Vec<Violation> {
+    vec![Violation { pointer: String::new(), message: message.to_owned() }]
 }
 
 /// Refuses schemas that are costly because of their size alone.
@@ -202,13 +218,13 @@ fn describe(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
         return line(&describe_reference(error), 2 * MESSAGE);
     }
-    let message = error.to_string();
+    let (message, whole) = beginning(error);
+    // A value that is long is not quoted.
+    let message = if whole { message } else { beginning(&error.masked()).0 };
     if message.contains(budget::STEP) {
         // The message quotes the schema, which contains our own keyword.
         return format!("does not match `{}`", error.kind().keyword());
     }
-    // Omit a long value.
-    let message = if message.len() <= MESSAGE { message } else { error.masked().to_string() };
     line(&message, MESSAGE)
 }
 
@@ -234,7 +250,25 @@ fn describe_reference(error: &ReferencingError) -> String {
     }
 }
 
-/// The place of the mistake. Its names come from a stranger.
+/// The beginning of the words, and whether that is all. The rest is not even written: it may quote a megabyte.
+fn beginning(words: &impl fmt::Display) -> (String, bool) {
+    let mut written = Short(String::new());
+    let whole = write!(written, "{words}").is_ok();
+    (written.0, whole)
+}
+
+/// A text that stays short: a little longer than a message, so that it is seen to be cut.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = text.floor_char_boundary((MESSAGE + 8).saturating_sub(self.0.len()));
+        self.0.push_str(text.get(..room).unwrap_or_default());
+        if self.0.len() > MESSAGE { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Where the mistake is. Names in it are a stranger's.
 fn place(error: &ValidationError<'_>) -> String {
     line(error.instance_path().as_str(), MESSAGE)
 }
@@ -246,7 +280,7 @@ mod tests {
     use super::*;
 
     fn compile_input(text: &str) -> Result<Schema, String> {
-        Schema::compile_input(text, PatternSize::of([text]))
+        Schema::compile_input(text, &Patterns::of([text]))
     }
 
     fn schema() -> Schema {
@@ -445,11 +479,259 @@ mod tests {
         let values = Schema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
         let violations = values.violations(&json!(texts));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
-        let patterns: serde_json::Map<String, Value> = (0..300).map(|n| (pattern(n), json!(true))).collect();
+        let patterns: serde_json::Map<String, Value> = (0..15).map(|n| (pattern(n), json!(true))).collect();
         let texts: serde_json::Map<String, Value> = (0..300).map(|n| (text(n), json!(1))).collect();
         let names = Schema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
         let violations = names.violations(&json!(texts));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
+    }
+
+    const TOO_LONG: &str = "(root): validation against the schema takes too long";
+
+    #[test]
+    fn unique_items_are_found_in_linear_time() {
+        // Every tree of empty arrays with ten of them: 4,862 values that hold no text, in a list of 58,344.
+        let mut trees: Vec<Vec<Value>> = vec![vec![]];
+        for size in 1..=10 {
+            let mut own = Vec::new();
+            for first in 0..size {
+                // The first child has `first` arrays below it, and the others hold what is left.
+                for child in if first == 0 { vec![json!([])] } else { trees[first].clone() } {
+                    let rest = size - first - 1;
+                    let others = if rest == 0 { vec![json!([])] } else { trees[rest].clone() };
+                    for other in others {
+                        let mut items = vec![child.clone()];
+                        items.extend(other.as_array().unwrap().iter().cloned());
+                        own.push(Value::Array(items));
+                    }
+                }
+            }
+            trees.push(own);
+        }
+        let trees: Vec<Value> = trees.into_iter().flatten().collect();
+        let unique = Schema::compile(r#"{"uniqueItems":true}"#).unwrap();
+        let many: Value = (0..6).map(|n| json!([n])).chain(trees.iter().cloned()).collect();
+        let (fits, steps) = unique.fits(&many, Budget::CHECK).unwrap();
+        assert!(fits && steps < 300_000, "{steps} for {} trees", trees.len());
+        let twice: Value = trees.iter().chain([&json!([[[]]])]).cloned().collect();
+        assert_eq!(unique.violations(&twice).len(), 1);
+        // Sixteen and fewer took another way in the library.
+        let few: Value = trees.iter().take(12).cloned().collect();
+        assert_eq!(unique.violations(&few), []);
+    }
+
+    #[test]
+    fn what_is_compared_is_counted() {
+        let long: Vec<u32> = (0..9000).collect();
+        let schema = Schema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
+        assert_eq!(schema.violations(&json!([long, long])), []);
+        let (_, steps) = schema.fits(&json!([long, long]), Budget::CHECK).unwrap();
+        assert!(steps > 18_000, "{steps}");
+    }
+
+    #[test]
+    fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
+        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
+        let text: String =
+            (0..1_u32 << 20).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+        let begun = std::time::Instant::now();
+        assert_eq!(schema.violations(&json!(text))[0].to_string(), TOO_LONG);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert_eq!(
+            Schema::compile(r#"{"pattern":"[ab]*a[ab]{2000}$"}"#).unwrap().violations(&json!("a".repeat(2_001))),
+            []
+        );
+        // What needs few states may be long.
+        let lines = Schema::compile(r#"{"pattern":"^([a-z]{1,64} ){1,}$"}"#).unwrap();
+        assert_eq!(lines.violations(&json!("word ".repeat(1 << 18))), []);
+        let letters = Schema::compile(r#"{"items":{"pattern":"^[\p{L} .'-]{1,80}$"}}"#).unwrap();
+        let names: Vec<String> =
+            (0..2000).map(|n| format!("Zoë Ångström-Ødegård der {}. Große", ["Erste", "Zweite"][n % 2])).collect();
+        let violations = letters.violations(&json!(names));
+        assert_eq!(violations, []);
+    }
+
+    #[test]
+    fn patterns_mean_what_they_did() {
+        let cases = [
+            ("^a|b$", "xb", true),
+            ("^(get|put)$", "put", true),
+            ("^(get|put)$", "puts", false),
+            ("^/", "/api", true),
+            (r"^\S*$", "a b", false),
+            (r"^\d{4}-\d\d$", "2026-01", true),
+            (r"^\d$", "٣", false),
+            (r"\bword\b", "a word.", true),
+            (r"\bword\b", "swords", false),
+            (r"^\w+$", "é", false),
+            ("^.$", "é", true),
+            ("^.$", "\n", false),
+            ("^$", "", true),
+            ("", "any", true),
+            (r"^\cA$", "\u{1}", true),
+            ("^(?!eo:)", "eo:x", false),
+            ("^(?!eo:)", "proj", true),
+            (r"^(\w+) \1$", "mirror mirror", true),
+            (r"^(?=.*[A-Z])(?=.*\d).{8,64}$", "passw0rD", true),
+            (r"^(?=.*[A-Z])(?=.*\d).{8,64}$", "password", false),
+            (r"(?<=a)é", "aé", true),
+            (r"^\p{Lu}", "Été", true),
+        ];
+        for (pattern, text, fits) in cases {
+            let ours = Schema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
+            assert_eq!(ours.violations(&json!(text)).is_empty(), fits, "{pattern} {text}");
+            let theirs = jsonschema::options().build(&json!({"pattern": pattern})).unwrap();
+            assert_eq!(theirs.is_valid(&json!(text)), fits, "{pattern} {text}");
+            // Names go another way.
+            let names = json!({"patternProperties": {pattern: false}});
+            let names = Schema::compile(&names.to_string()).unwrap();
+            assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
+            let names = Schema::compile(&json!({"propertyNames": {"pattern": pattern}}).to_string()).unwrap();
+            assert_eq!(names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
+        }
+        let schema = Schema::compile(r#"{"properties":{"a":{"pattern":"^[a-z]{1,3}$"}}}"#).unwrap();
+        assert_eq!(
+            schema.violations(&json!({"a": "\"A"}))[0].to_string(),
+            r#"/a: "\"A" does not match "^[a-z]{1,3}$""#
+        );
+        let long = schema.violations(&json!({"a": "A".repeat(100_000)}));
+        assert_eq!(long[0].to_string(), r#"/a: value does not match "^[a-z]{1,3}$""#);
+    }
+
+    #[test]
+    fn parts_of_a_pattern_that_looks_around_are_bounded() {
+        let parts = "(?=[ab]*a[ab]{900}c)".repeat(10);
+        let patterns = [
+            format!("^{parts}"),
+            r"^(a+)\1\1\1b".to_owned(),
+            r"^(?:(((((((((a)))))))))|\1)*$".to_owned(),
+            r"(?=a)(?:[ab]*a[ab]{900}c|.)*d".to_owned(),
+        ];
+        for pattern in patterns {
+            let Ok(schema) = Schema::compile(&json!({"items": {"pattern": pattern}}).to_string()) else { continue };
+            for length in [100, 1_000, 10_000, 60_000, 1 << 20] {
+                let begun = std::time::Instant::now();
+                schema.violations(&json!(["ab".repeat(length / 2), "a".repeat(length)]));
+                assert!(
+                    begun.elapsed() < std::time::Duration::from_secs(20),
+                    "{pattern} {length} {:?}",
+                    begun.elapsed()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn names_pay_for_patterns_too() {
+        let text = "ab".repeat(1 << 19);
+        for pattern in ["[ab]*a[ab]{20000}$", "^(?=a)(a+|b)+c"] {
+            let schema = Schema::compile(&json!({"patternProperties": {pattern: false}}).to_string()).unwrap();
+            assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
+            let schema = json!({"patternProperties": {pattern: false}, "additionalProperties": false});
+            let schema = Schema::compile(&schema.to_string()).unwrap();
+            assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
+            let own = json!({"properties": {&text: true}, "patternProperties": {pattern: false}, "additionalProperties": false});
+            let error = Schema::compile(&own.to_string()).unwrap_err();
+            assert_eq!(error, "its patternProperties take too long for its own properties", "{pattern}");
+        }
+        let plain = json!({"patternProperties": {"^x-[a-z0-9-]{1,64}$": {"type": "integer"}, "^_": true}});
+        let names: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("x-name-{n}"), json!(n))).collect();
+        assert_eq!(Schema::compile(&plain.to_string()).unwrap().violations(&json!(names)), []);
+    }
+
+    #[test]
+    fn automata_for_names_share_what_they_may_keep() {
+        let large = |n: usize| (format!("[ab]*a[ab]{{{}}}$", 100 + n), json!(true));
+        let schema = |count| json!({"patternProperties": (0..count).map(large).collect::<serde_json::Map<_, _>>()});
+        assert!(Schema::compile(&schema(16).to_string()).is_ok());
+        let error = Schema::compile(&schema(17).to_string()).unwrap_err();
+        assert_eq!(error, "its patternProperties need too much memory: use fewer or simpler patterns");
+    }
+
+    #[test]
+    fn automata_share_what_they_keep() {
+        let patterns: Vec<Value> =
+            (0..100).map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}})).collect();
+        let text = json!({"allOf": patterns}).to_string();
+        let shared = Patterns::of([text.as_str()]);
+        let schema = Schema::compile_with(&text, &shared).unwrap();
+        let random: String =
+            (0..400_u32).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+        schema.violations(&json!(random));
+        let kept = shared.kept().load(std::sync::atomic::Ordering::Relaxed);
+        assert!((1..=Patterns::KEPT).contains(&kept), "{kept}");
+        drop(schema);
+        assert_eq!(shared.kept().load(std::sync::atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn formats_are_read_in_linear_time() {
+        let formats = [
+            "date",
+            "date-time",
+            "duration",
+            "email",
+            "hostname",
+            "idn-email",
+            "idn-hostname",
+            "ipv4",
+            "ipv6",
+            "iri",
+            "iri-reference",
+            "json-pointer",
+            "regex",
+            "relative-json-pointer",
+            "time",
+            "uri",
+            "uri-reference",
+            "uri-template",
+            "uuid",
+        ];
+        let parts = [
+            "a", "a.", "a@", "1", ":", "/~0", "(", "(?<a>b)", "[", "\\cA", "{a}", "xn--", "é", "-", "P1Y", "%61", "?a",
+            "\"", "\\",
+        ];
+        for format in formats {
+            let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": format});
+            let schema = Schema::compile(&schema.to_string()).unwrap();
+            for part in parts {
+                for text in [part.repeat(1_000_000 / part.len()), format!("a@{}", part.repeat(500_000 / part.len()))] {
+                    let begun = std::time::Instant::now();
+                    schema.violations(&json!(text));
+                    assert!(
+                        begun.elapsed() < std::time::Duration::from_secs(5),
+                        "{format} {part} {:?}",
+                        begun.elapsed()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_check() {
+        let schema = doubling("anyOf");
+        let due = Interrupt::at(std::time::Instant::now());
+        assert_eq!(schema.violations_until(&json!(7), &due), Err(Interrupted));
+        assert_eq!(schema.glance(&json!(7)), None);
+        let raised = Interrupt::default();
+        let seen = raised.clone();
+        let check = std::thread::spawn(move || schema.violations_until(&json!(7), &seen));
+        raised.raise();
+        assert_eq!(check.join().unwrap(), Err(Interrupted));
+        let small = Schema::compile(r#"{"type":"integer"}"#).unwrap();
+        assert_eq!(small.violations_until(&json!(7), &Interrupt::default()), Ok(vec![]));
+        assert_eq!(small.glance(&json!("x")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_violations_quote_is_counted() {
+        let alternatives: Vec<Value> = (0..1000)
+            .map(|n| json!({"items": {"type": "array", "minItems": n + 3}, "unevaluatedItems": false}))
+            .collect();
+        let schema = Schema::compile(&json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string()).unwrap();
+        let violations = schema.violations(&json!(vec!["x".repeat(1000); 1000]));
+        assert!(violations.iter().all(|violation| violation.message.len() <= MESSAGE));
     }
 
     #[test]

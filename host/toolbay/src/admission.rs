@@ -132,7 +132,7 @@ fn kib(memory: ByteSize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use toolbay_catalog::{Component, Plugin, Terms};
     use toolbay_model::Limits;
     use toolbay_sandbox::Environment;
@@ -151,6 +151,12 @@ mod tests {
         let terms = Terms { environment: Environment { limits, ..Environment::default() }, ..Terms::default() };
         let component = Arc::new(Component::without_code(Vec::new()));
         Activities::default().of(&Arc::new(Plugin::new("p".to_owned(), component, terms)))
+    }
+
+    /// Any permit.
+    pub(crate) async fn permit() -> Permit {
+        let admission = admission(1, 1, 1);
+        admission.admit(&admission.client(), &activity(1), "t", 1).await.unwrap()
     }
 
     #[tokio::test]

@@ -27,6 +27,7 @@ mod cli;
 mod config;
 mod host;
 mod machine;
+mod offload;
 mod rate_counter;
 mod recent_usage;
 mod server;

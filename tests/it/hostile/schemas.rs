@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::put;
+use crate::checks::{letters, trees};
 use crate::support::{Folder, Tiny, Tool};
 
 fn input(folder: &Folder, schema: &str) {
@@ -130,6 +131,33 @@ cases! {
                 &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(20_000)));
         }
         => answers("fine");
+
+    trees_that_must_differ: Call, "returns 25,000 different trees of empty arrays, which must be unique",
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"uniqueItems":true}}}"#,
+            &format!(r#"{{"x": {}}}"#, trees(500_000)))
+        => may_leave(40) => answers("fine");
+
+    a_pattern_with_a_state_for_every_byte: Call,
+        "has a pattern whose automaton needs a new state for every byte, and returns 1 MB for it",
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"[ab]*a[ab]{20000}$"}}}"#,
+            &format!(r#"{{"x": "{}"}}"#, letters(1_000_000)))
+        => may_leave(16)
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
+
+    parts_with_a_state_for_every_byte: Call,
+        "has a pattern that looks ahead for what needs a new state for every byte, and returns 60 KB for it",
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"(?=[ab]*a[ab]{300}c)(?=[ab]*b[ab]{300}c)d"}}}"#,
+            &format!(r#"{{"x": "{}"}}"#, letters(60_000)))
+        => may_leave(16)
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
+
+    many_large_patterns_for_names: Load, "has 17 patterns for names whose automata may become large",
+        |folder| {
+            let patterns: Vec<String> = (0..17).map(|n| format!("\"[ab]*a[ab]{{{}}}$\":true", 100 + n)).collect();
+            input(folder, &format!(r#"{{"type":"object","patternProperties":{{{}}}}}"#, patterns.join(",")));
+        }
+        => refused("tool \"a\": its input schema is invalid: its patternProperties need too much memory: use fewer or \
+            simpler patterns");
 
     a_huge_pattern: Load, "has a pattern that is huge when it is compiled",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)

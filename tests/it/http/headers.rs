@@ -110,6 +110,21 @@ fn arguments_in_headers_must_be_those_of_the_body() {
 }
 
 #[test]
+fn a_long_argument_is_compared_and_not_quoted() {
+    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::of(vec![mirrored()]).build())).ready();
+    let call = |plain: usize, region: &str, header: &str| {
+        let arguments = json!({"plain": "x".repeat(plain), "region": region});
+        let params = json!({"name": "mirrored", "arguments": arguments});
+        server.modern("tools/call", params, &[("Mcp-Param-Region", header)])
+    };
+    assert_eq!(code(call(500_000, "eu", "eu")), (200, Value::Null));
+    assert_eq!(code(call(500_000, "eu", "us")), (400, json!(-32020)));
+    let said = call(0, &"é".repeat(250_000), "us").json()["error"]["message"].as_str().unwrap().to_owned();
+    let expected = format!("Header mismatch: Mcp-Param-Region is \"us\", but the body has \"{}\"…", "é".repeat(100));
+    assert_eq!(said, expected);
+}
+
+#[test]
 fn a_tool_that_clients_would_omit_is_refused() {
     let tool = Tool { input: mirrored().input.replace("\"integer\"", "\"number\""), ..mirrored() };
     let folder = Folder::with("bad.wasm", Tiny::of(vec![tool]).build());

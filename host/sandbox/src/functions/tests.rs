@@ -5,14 +5,15 @@
 //! whatever the type.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytesize::ByteSize;
 use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use toolbay_model::{Body, CallError, Description, Limits, Output, Quiet, ToolDefinition};
-use toolbay_schema::{PatternSize, Schema};
+use toolbay_model::{Body, CallError, Description, Interrupt, Limits, Output, Quiet, ToolDefinition};
+use toolbay_schema::{Patterns, Schema};
 use toolbay_testkit::wit::component_with_memory;
 
 use super::schema::{Direction, EXACT, f32_json, number, of};
@@ -313,8 +314,10 @@ impl Loaded {
         let (tool, arguments) = (tool.to_owned(), arguments.to_string());
         let work = self.sandbox.spawn(async move {
             let environment = Environment::default();
-            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) };
-            sandbox.call(&prepared, entry, &tool, &arguments).await.result
+            let deadline = Instant::now() + environment.limits.timeout;
+            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+            let returned = sandbox.call(&prepared, entry, &tool, &arguments).await.result;
+            returned.and_then(|returned| returned.check(&environment, &Interrupt::at(deadline)))
         });
         runtime.block_on(work).unwrap()
     }
@@ -329,7 +332,7 @@ fn every_type_makes_the_round_trip_through_a_guest() {
             let loaded = Loaded::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
             let tool = loaded.tool("echo");
-            let input = Schema::compile_input(&tool.input_schema, PatternSize::of([])).unwrap();
+            let input = Schema::compile_input(&tool.input_schema, &Patterns::of([])).unwrap();
             prop_assert_eq!(input.violations(&argument), vec![]);
             let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let structured = output.structured.unwrap();
