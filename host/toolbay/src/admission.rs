@@ -156,7 +156,7 @@ pub(crate) mod tests {
     /// Any permit.
     pub(crate) async fn permit() -> Permit {
         let admission = admission(1, 1, 1);
-        admission.admit(&admission.client(), &activity(1), "t", 1).await.unwrap()
+        admission.admit(&admission.client(), &activity(1), "t", 1, ByteSize::mib(1)).await.unwrap()
     }
 
     #[tokio::test]
