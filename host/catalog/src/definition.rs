@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use toolbay_model::{Annotations, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
 use toolbay_schema::{PatternSize, Schema};
 
+use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
 
@@ -19,6 +20,8 @@ const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
 pub struct Definition {
     /// The tool as clients see it, under the name that it has within the plugin.
     pub tool: Tool,
+    /// Differs from that of every other definition that clients see differently.
+    pub(crate) fingerprint: Fingerprint,
     /// What the arguments must fit.
     pub input: Arc<Schema>,
     /// What the structured content must fit.
@@ -81,13 +84,14 @@ impl Definition {
             meta,
             headers,
         };
-        Ok(Self { tool, input: Arc::new(input), output: output.map(Arc::new), needs })
+        let fingerprint = Fingerprint::of(&tool);
+        Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs })
     }
 
     /// The same under another name.
     #[must_use]
     pub fn renamed(&self, name: String) -> Self {
-        Self { tool: Tool { name, ..self.tool.clone() }, ..self.clone() }
+        self.with(Tool { name, ..self.tool.clone() })
     }
 
     /// The same as an operator wants it shown.
@@ -111,7 +115,11 @@ impl Definition {
             annotations,
             ..tool.clone()
         };
-        Self { tool, ..self.clone() }
+        self.with(tool)
+    }
+
+    fn with(&self, tool: Tool) -> Self {
+        Self { fingerprint: Fingerprint::of(&tool), tool, ..self.clone() }
     }
 }
 

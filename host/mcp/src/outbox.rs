@@ -68,6 +68,11 @@ impl Outbox {
         drop(self.messages.send(message).await);
     }
 
+    /// Waits for capacity for one message; `None` if the peer has disconnected.
+    pub(crate) async fn reserve(&self) -> Option<mpsc::Permit<'_, Outgoing>> {
+        self.messages.reserve().await.ok()
+    }
+
     /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
     pub(crate) fn offer(&self, message: Outgoing) {
         drop(self.messages.try_send(message));

@@ -18,14 +18,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_catalog::Rules;
 use toolbay_model::setting::positive;
-use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit};
+use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
 use toolbay_settings::toml_file;
 
 pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
 pub use self::error::ConfigError;
-pub use self::http::{Http, OAuth, Token};
+pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::server::ServerConfig;
 use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
@@ -40,7 +40,7 @@ const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 /// Default rate limit over HTTP, in calls per minute and caller.
 const CLIENT_CALLS: u32 = 600;
 
-/// Default rate limit over HTTP, in calls per minute and tool.
+/// Default rate limit over HTTP, in calls per minute, tool and caller.
 const TOOL_CALLS: u32 = 120;
 
 /// Slots of the instance pool beyond `server.calls`, for listing tools while calls run.
@@ -68,9 +68,9 @@ pub struct Config {
     pub ceilings: LimitsPatch,
     /// Rate limit per caller. `None`: 600 calls per minute over HTTP, no limit over stdio.
     pub client_rate_limit: Option<RateLimit>,
-    /// Rate limit per tool, unless the plugin's grant sets one. `None`: 120 calls per minute over HTTP, no limit over
-    /// stdio.
-    pub rate_limit: Option<RateLimit>,
+    /// Rate limit per tool, of each caller or of all together, unless the plugin's grant sets one. `None`: 120 calls per
+    /// minute and caller over HTTP, no limit over stdio.
+    pub rate_limit: Option<ToolRateLimit>,
     /// When a plugin that crashes repeatedly is disabled, and for how long.
     pub breaker: BreakerRules,
     /// Limits of listing a plugin's tools at load.
@@ -176,7 +176,7 @@ impl Config {
             // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
             // operator's own.
             config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
-            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS));
+            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
         }
         config.http.resolve(folder);
         config.check()?;

@@ -14,11 +14,14 @@ use toolbay_model::{Answer, CallError, Failure, LogLevel, Observer, Output, Prog
 use toolbay_sandbox::{Entry, Finished, Sandbox};
 use tracing::Instrument as _;
 
-use crate::activity::Activities;
+use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits};
 use crate::breaker::BreakerRules;
+use crate::by_plugin::ByPlugin;
 use crate::config::Config;
+use crate::record::Record;
 use crate::tally::Tally;
+use crate::views::Views;
 
 /// How long a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL: Duration = Duration::from_secs(10);
@@ -36,7 +39,8 @@ struct Inner {
     catalog: Catalog,
     sandbox: Sandbox,
     admission: Admission,
-    activities: Activities,
+    activities: ByPlugin<Activity>,
+    views: Views,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     options: Options,
@@ -51,7 +55,8 @@ impl Service {
             catalog,
             sandbox,
             admission: Admission::new(&config.server, config.client_rate_limit),
-            activities: Activities::default(),
+            activities: ByPlugin::default(),
+            views: Views::default(),
             tally: Arc::default(),
             breaker: config.breaker,
             options: config.protocol(),
@@ -63,6 +68,11 @@ impl Service {
     /// The catalog of tools.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.inner.catalog
+    }
+
+    /// The tool list as callers see it.
+    pub(crate) fn views(&self) -> &Views {
+        &self.inner.views
     }
 
     /// The sandbox in which calls run.
@@ -105,9 +115,10 @@ impl Service {
             return failed(Failure::InvalidArguments(violations));
         }
         let (plugin, name) = (&offer.plugin, &offer.definition.tool.name);
-        let (activity, environment) = (self.inner.activities.of(plugin), plugin.environment(name));
+        let (activity, environment) = (self.activity(plugin), plugin.environment(name));
+        let record = client.records.of(plugin, || Record::of(plugin));
         let concurrency = plugin.terms.environment.limits.concurrency;
-        let permit = match self.inner.admission.admit(client, &activity, name, concurrency).await {
+        let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency).await {
             Ok(permit) => permit,
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };
@@ -129,16 +140,25 @@ impl Service {
         drop(permit);
         activity.usage.note(finished.usage, matches!(finished.result, Err(CallError::Limit { .. })));
         let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
-        if activity.breaker.note(crashed, self.inner.breaker) {
+        if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
-            let rest = duration(rest);
-            tracing::warn!(plugin = plugin.id, "disabled for {rest} after {crashes} crashes in a row (breaker)");
+            let (rest, caller) = (duration(rest), &client.name);
+            tracing::warn!(
+                plugin = plugin.id,
+                caller,
+                "disabled for this caller for {rest} after {crashes} crashes in a row (breaker)"
+            );
         }
         let result = finished.result.and_then(|output| check_output(&offer, output));
         let result = result.map_err(|error| own_limit(error, plugin, name));
         let finished = Finished { result, ..finished };
         span.in_scope(|| self.log_end(&offer, &finished));
         Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
+    }
+
+    /// What the calls of all callers do with this version of a plugin.
+    fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
+        self.inner.activities.of(plugin, || Activity::of(plugin))
     }
 
     /// Logs how a call ended.
@@ -182,7 +202,7 @@ impl Service {
         let plugins: BTreeMap<&str, &Arc<Plugin>> =
             snapshot.tools.values().map(|offer| (offer.plugin.id.as_str(), &offer.plugin)).collect();
         for (plugin, suggestion) in
-            plugins.iter().filter_map(|(id, plugin)| Some((id, self.inner.activities.of(plugin).usage.suggest()?)))
+            plugins.iter().filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
         {
             tracing::info!(plugin, "suggested limits: {suggestion}");
         }
