@@ -450,7 +450,7 @@ mod tests {
         assert_eq!((stdio.client_rate_limit, stdio.rate_limit), (None, None));
         let http = "[http]\nlisten = \"127.0.0.1:0\"\n";
         let config = load(http, &[], Flags::default()).unwrap();
-        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120)));
+        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120).map(Into::into)));
         let own = format!("{http}[client_rate_limit]\ncalls = 7\nper = \"1m\"");
         assert_eq!(load(&own, &[], Flags::default()).unwrap().client_rate_limit, per_minute(7));
     }

@@ -71,8 +71,7 @@ pub(super) struct Verified {
 
 #[derive(Deserialize)]
 struct Claims {
-    /// Required; the validation checks that it is present.
-    exp: Number,
+    exp: Option<Number>,
     sub: Option<String>,
     /// Separated by spaces.
     scope: Option<String>,
@@ -145,7 +144,9 @@ impl Verifier {
         validation.validate_nbf = true;
         validation.leeway = LEEWAY.as_secs();
         let claims = decode::<Claims>(token, &decoding, &validation).map_err(|error| denied(error.kind()))?.claims;
-        let until = self.expiry(&claims.exp)?.saturating_add(LEEWAY.as_secs());
+        let expires = self.expiry(&claims.exp.ok_or(Denied::Invalid(MISSING))?)?;
+        // The validation accepts the last second as well.
+        let until = expires.saturating_add(LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
         for text in claims.scope.iter().map(String::as_str).chain(texts(claims.scp.as_ref())) {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));

@@ -202,10 +202,10 @@ impl OAuth {
     fn servers(&self) -> Result<Vec<http::AuthorizationServer>, String> {
         let issuers = &self.authorization_servers;
         let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
+        if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
+            return Err(format!("http.oauth.authorization_servers: {issuer:?} is named twice"));
+        }
         for issuer in issuers {
-            if !names.insert(issuer) {
-                return Err(format!("http.oauth.authorization_servers: {issuer:?} is named twice"));
-            }
             let jwks = match &self.jwks {
                 Jwks::File(path) if issuers.len() == 1 => path,
                 Jwks::File(_) => {
