@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::auth::{KEY, bearer, jwt, names, plugins, resource, resource_with};
+use super::auth::{ISSUER, KEY, RESOURCE, bearer, jwks, jwt, names, plugins, resource, resource_with};
 use crate::support::{HttpServer, LIST_CHANGED, Response, Tiny};
 
 /// Rates that no test reaches.
@@ -48,6 +48,30 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
         over.store(true, Ordering::Relaxed);
         privileged.join().unwrap();
     });
+}
+
+#[test]
+fn a_request_that_waits_keeps_its_rights() {
+    let folder = plugins();
+    // Until this plugin is loaded or gone, a list waits.
+    folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
+    let config = format!(
+        "[server]\nfirst_list = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n\
+         [http]\nkeep_alive = \"100ms\"\n[http.oauth]\nresource = \"{RESOURCE}\"\n\
+         authorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\"\n\
+         [http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
+    );
+    let server = HttpServer::configured(&folder, &config);
+    let [low, high] = low_and_high();
+    let session = server.session_with("2025-11-25", &[("Authorization", &low)]);
+    let waiting = session.ask("tools/list", json!({}));
+    assert!(waiting.is_stream(), "there is no answer yet");
+    let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}).to_string();
+    let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", high.as_str())];
+    assert_eq!(server.post(&headers, ping.as_bytes()).status, 200);
+    folder.remove("hung.wasm");
+    assert_eq!(names(&waiting.answer()["result"]), ["time.now", "time.zone"]);
 }
 
 #[test]
