@@ -21,6 +21,11 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
     let cases = [
         ("calls = 1", "The server is already running 1 call (to allow more, raise server.calls)."),
         (
+            "memory = \"200MiB\"",
+            "Running calls have reserved the 200.0 MiB of memory that the server may use (to allow more, raise \
+             server.memory).",
+        ),
+        (
             "client_calls = 1",
             "The server is already running 1 call from this client (to allow more, raise server.client_calls).",
         ),

@@ -64,7 +64,7 @@ impl Grants {
     /// The machine refuses threads or memory.
     pub fn new() -> anyhow::Result<Self> {
         let mut settings = Config::default().sandbox()?;
-        (settings.slots, settings.cache, settings.compiler) = (0, None, None);
+        (settings.calls, settings.cache, settings.compiler) = (0, None, None);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { sandbox: Sandbox::new(settings)?, runtime })
     }

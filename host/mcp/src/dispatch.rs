@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request};
 use crate::method::Method;
-use crate::methods::call_tool::Calling;
+use crate::methods::call_tool::{Called, Calling};
 use crate::methods::{
     Answered, call_tool, cancelled, discover, initialize, initialized, list_tools, listen, ping, set_level,
 };
@@ -147,7 +147,8 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
     let (calling, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
         let called = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
-        let capacity = reply.reserve().await;
+        let bytes: usize = called.iter().map(Called::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
+        let capacity = reply.reserve(bytes).await;
         let (called, places): (Vec<_>, Vec<_>) = called.into_iter().map(|called| called.settle(&calling)).unzip();
         answers.extend(called.into_iter().flatten());
         if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {

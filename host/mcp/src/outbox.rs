@@ -1,12 +1,17 @@
-//! Outgoing messages of a peer: one bounded queue, which keeps their order and slows a slow peer's own calls down.
+//! Outgoing messages of a peer: one queue, bounded in messages and in bytes, which keeps their order and slows a slow
+//! peer's own calls down.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's
 /// queue.
 const CAPACITY: usize = 256;
+
+/// Bytes that can wait for the peer: the largest message that is common. One that is larger waits alone.
+const BYTES: u32 = 1 << 20;
 
 /// One encoded message.
 #[derive(Debug)]
@@ -50,36 +55,116 @@ impl Outgoing {
 /// The sending half. Clones share the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    messages: mpsc::Sender<Outgoing>,
+    messages: mpsc::Sender<Queued>,
+    /// Bytes that may still be queued.
+    room: Arc<Semaphore>,
 }
 
 /// The receiving half, for the transport.
-pub(crate) type Messages = mpsc::Receiver<Outgoing>;
+#[derive(Debug)]
+pub(crate) struct Messages {
+    messages: mpsc::Receiver<Queued>,
+}
+
+/// A message, and the room that it takes in the queue.
+type Queued = (Outgoing, OwnedSemaphorePermit);
 
 /// An empty queue.
 pub(crate) fn channel() -> (Outbox, Messages) {
     let (sender, receiver) = mpsc::channel(CAPACITY);
-    (Outbox { messages: sender }, receiver)
+    (Outbox { messages: sender, room: Arc::new(Semaphore::new(BYTES as usize)) }, Messages { messages: receiver })
+}
+
+/// Capacity for one message, which is queued at once.
+pub(crate) struct Capacity<'a> {
+    place: mpsc::Permit<'a, Queued>,
+    room: OwnedSemaphorePermit,
+}
+
+impl Capacity<'_> {
+    /// Queues the message.
+    pub(crate) fn send(self, message: Outgoing) {
+        self.place.send((message, self.room));
+    }
+}
+
+/// The room that a message of this many bytes takes.
+fn room(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(BYTES).min(BYTES)
 }
 
 impl Outbox {
     /// Sends a message, waiting for capacity. If the peer has disconnected, the message is dropped.
     pub(crate) async fn send(&self, message: Outgoing) {
-        drop(self.messages.send(message).await);
+        if let Some(capacity) = self.reserve(message.text.len()).await {
+            capacity.send(message);
+        }
     }
 
-    /// Waits for capacity for one message; `None` if the peer has disconnected.
-    pub(crate) async fn reserve(&self) -> Option<mpsc::Permit<'_, Outgoing>> {
-        self.messages.reserve().await.ok()
+    /// Waits for capacity for one message of up to this many bytes; `None` if the peer has disconnected.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Capacity<'_>> {
+        let room = tokio::select! {
+            room = Arc::clone(&self.room).acquire_many_owned(room(bytes)) => room.ok()?,
+            () = self.messages.closed() => return None,
+        };
+        Some(Capacity { place: self.messages.reserve().await.ok()?, room })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
     pub(crate) fn offer(&self, message: Outgoing) {
-        drop(self.messages.try_send(message));
+        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(room(message.text.len())) {
+            drop(self.messages.try_send((message, room)));
+        }
     }
 
     /// Waits until the peer disconnects.
     pub(crate) async fn closed(&self) {
         self.messages.closed().await;
+    }
+}
+
+impl Messages {
+    /// The next message, whose room is free again; `None` if no sender is left.
+    pub(crate) async fn recv(&mut self) -> Option<Outgoing> {
+        self.messages.recv().await.map(|(message, _room)| message)
+    }
+
+    /// The next message if one is queued.
+    pub(crate) fn try_recv(&mut self) -> Option<Outgoing> {
+        self.messages.try_recv().ok().map(|(message, _room)| message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: usize) -> Outgoing {
+        Outgoing::notification(vec![b'x'; bytes])
+    }
+
+    #[tokio::test]
+    async fn the_queue_is_bounded_in_bytes() {
+        let (outbox, mut messages) = channel();
+        let half = BYTES as usize / 2;
+        for _ in 0..3 {
+            outbox.offer(message(half));
+        }
+        assert!(messages.try_recv().is_some() && messages.try_recv().is_some());
+        assert!(messages.try_recv().is_none(), "the third was dropped");
+        outbox.send(message(10 * half)).await;
+        outbox.offer(message(1));
+        assert_eq!(messages.recv().await.unwrap().text.len(), 10 * half, "a large one waits alone");
+        assert!(messages.try_recv().is_none());
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_peer_that_left() {
+        let (outbox, messages) = channel();
+        outbox.send(message(BYTES as usize)).await;
+        let waiting = tokio::spawn(async move { outbox.send(message(1)).await });
+        tokio::task::yield_now().await;
+        drop(messages);
+        waiting.await.unwrap();
     }
 }

@@ -76,7 +76,7 @@ async fn write(mut messages: Messages, mut writer: Writer) {
         append(&mut buffer, &message.text);
         // Combine waiting messages into one system call.
         while buffer.len() < GATHER
-            && let Ok(message) = messages.try_recv()
+            && let Some(message) = messages.try_recv()
         {
             append(&mut buffer, &message.text);
         }

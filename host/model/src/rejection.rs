@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytesize::ByteSize;
+
 use crate::text::thousands;
 use crate::{ErrorKind, RateLimit};
 
@@ -21,7 +23,7 @@ pub enum Reason {
     Busy {
         /// The limit that was reached.
         bound: Bound,
-        /// The value of that limit, in calls.
+        /// The value of that limit, in calls or bytes.
         most: usize,
     },
     /// The client exceeded its rate limit.
@@ -32,7 +34,7 @@ pub enum Reason {
     Disabled,
 }
 
-/// A limit on the number of calls at once.
+/// A limit on the calls that run or wait at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// `server.calls`: running calls of the whole server.
@@ -43,6 +45,8 @@ pub enum Bound {
     Client,
     /// `server.queue`: waiting calls of the client.
     Queue,
+    /// `server.memory`: bytes that the running calls may hold together.
+    Memory,
 }
 
 impl Bound {
@@ -53,6 +57,7 @@ impl Bound {
             Self::Plugin => "limits.concurrency",
             Self::Client => "server.client_calls",
             Self::Queue => "server.queue",
+            Self::Memory => "server.memory",
         }
     }
 }
@@ -78,6 +83,10 @@ impl Reason {
                     Bound::Client => format!("The server is already running {calls} from this client"),
                     Bound::Queue if most == 1 => format!("{calls} from this client is already waiting"),
                     Bound::Queue => format!("{calls} from this client are already waiting"),
+                    Bound::Memory => {
+                        let memory = ByteSize::b(most as u64).display().iec().to_string();
+                        format!("Running calls have reserved the {memory} of memory that the server may use")
+                    }
                 };
                 format!("{what} (to allow more, raise {}).", bound.key())
             }

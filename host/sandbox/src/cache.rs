@@ -308,7 +308,7 @@ mod tests {
     const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
 
     fn engine() -> Engine {
-        engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap()
+        engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap().0
     }
 
     fn digest_of(text: &str) -> Digest {

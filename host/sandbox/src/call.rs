@@ -44,8 +44,9 @@ pub struct Finished<T> {
 }
 
 impl Sandbox {
-    /// Lists a plugin's tools, without permissions and within `limits`.
+    /// Lists a plugin's tools, without permissions and within `limits`. Waits while many others do.
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
+        let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         match self.enter(Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) }, None) {
             Ok(mut entered) => {
@@ -141,13 +142,13 @@ impl Entered<'_> {
         let (stdout, stderr, _) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|text| state.secrets.redact(&text).into_owned());
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
-        let mut usage = Usage { fuel: burnt, wall, memory: state.limiter.peak as u64 };
+        let mut usage = Usage { fuel: burnt, wall, memory: state.account.peak() as u64 };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
             Ok(Err(error)) => {
                 let evidence = Evidence {
-                    memory_refused: state.limiter.memory_refused,
+                    memory_refused: state.account.is_overdrawn(),
                     table_refused: state.limiter.table_refused,
                     stdio_exceeded: state.stdio.exceeded(),
                     stderr: tail(&stderr),

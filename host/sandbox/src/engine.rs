@@ -19,15 +19,15 @@ const TICK: Duration = Duration::from_millis(2);
 /// Host functions need room on the guest's stack beyond what the guest may use.
 const HOST_STACK: usize = 512 << 10;
 
-/// Builds the engine: a pool of `slots` instances, or a smaller one, or none,
-/// where the machine refuses the address space.
-pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<Engine> {
-    let mut slots = slots;
-    while slots >= 16 {
+/// Builds the engine: a pool for `slots` components, or a smaller one, or none, where the machine refuses the address
+/// space. Also the number of components that the pool has room for, whatever each of them consists of.
+pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<(Engine, Option<u32>)> {
+    let (least, mut slots) = (slots.min(16), slots);
+    while slots > 0 && slots >= least {
         let mut config = config(stack);
         config.allocation_strategy(pool(slots, ceiling));
         match Engine::new(&config) {
-            Ok(engine) => return Ok(engine),
+            Ok(engine) => return Ok((engine, Some(slots))),
             Err(error) => {
                 tracing::warn!(
                     slots,
@@ -39,8 +39,8 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
         }
     }
     tracing::warn!("running without an instance pool: every call allocates its memory, which is several times slower");
-    Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
-        .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))
+    let engine = Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand));
+    Ok((engine.map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))?, None))
 }
 
 /// An engine that compiles and runs nothing: no pool, whose address space a limited child could not have.
@@ -70,19 +70,21 @@ fn config(stack: ByteSize) -> Config {
 }
 
 fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
+    let [instances, memories, tables] =
+        [ceiling.instances, ceiling.memories, TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_stacks(slots)
-        // Composed components use several of each; ten and four cover all known toolchains at full load.
-        .total_core_instances(slots.saturating_mul(10))
-        .total_memories(slots.saturating_mul(4))
-        .total_tables(slots.saturating_mul(4))
-        .max_core_instances_per_component(u32::try_from(ceiling.instances).unwrap_or(u32::MAX))
-        .max_memories_per_component(u32::try_from(ceiling.memories).unwrap_or(u32::MAX))
-        .max_tables_per_component(u32::try_from(TABLES).unwrap_or(u32::MAX))
+        // Each component can have as much as it may have: what one takes, no other misses.
+        .total_core_instances(slots.saturating_mul(instances))
+        .total_memories(slots.saturating_mul(memories))
+        .total_tables(slots.saturating_mul(tables))
+        .max_core_instances_per_component(instances)
+        .max_memories_per_component(memories)
+        .max_tables_per_component(tables)
         // Of one core module: the default is one of each, and some toolchains make several.
-        .max_memories_per_module(u32::try_from(ceiling.memories).unwrap_or(u32::MAX))
-        .max_tables_per_module(u32::try_from(TABLES).unwrap_or(u32::MAX))
+        .max_memories_per_module(memories)
+        .max_tables_per_module(tables)
         .max_memory_size(usize::try_from(ceiling.memory.as_u64()).unwrap_or(usize::MAX))
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
 use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Digest, Limits};
@@ -30,12 +31,16 @@ use crate::worker::Notes;
 /// hold one for good, by opening a FIFO for instance, so they are bounded.
 const BLOCKING_THREADS: usize = 64;
 
+/// Plugins that list their tools at once, when they are loaded: these have slots of their own, so that loading many
+/// plugins takes none from calls.
+const DESCRIBING: u32 = 8;
+
 /// Settings of a [`Sandbox`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Guests that can exist at once: the size of the instance pool. Must exceed `server.calls`, because an exhausted
-    /// pool fails calls at once.
-    pub slots: u32,
+    /// Calls that run at once. The instance pool has a slot for each, and some more for
+    /// listing tools. 0 runs without a pool and without this bound.
+    pub calls: u32,
     /// Native stack of a guest, in bytes.
     pub stack: ByteSize,
     /// The ceilings. They determine the size of the pool's slots.
@@ -57,6 +62,9 @@ pub struct Sandbox {
 
 struct Inner {
     engine: Engine,
+    calls: usize,
+    /// Permits to list a plugin's tools.
+    describing: Semaphore,
     linker: Linker<State>,
     ticker: Ticker,
     stack: ByteSize,
@@ -75,8 +83,10 @@ impl Sandbox {
     ///
     /// The machine refuses threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { slots, stack, ceiling, compiler, compile, cache } = settings;
-        let engine = engine::build(slots, stack, &ceiling)?;
+        let Settings { calls, stack, ceiling, compiler, compile, cache } = settings;
+        let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
+        let (engine, slots) = engine::build(slots, stack, &ceiling)?;
+        let calls = slots.map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
         let linker = linker(&engine).map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
         let ticker = Ticker::start(&engine)?;
         let cache = match cache {
@@ -95,7 +105,9 @@ impl Sandbox {
             .global_queue_interval(4)
             .build()
             .context("failed to start the guests' runtime")?;
-        let inner = Inner { engine, linker, ticker, stack, compiler, cache, runtime: Some(runtime) };
+        let describing = Semaphore::new(DESCRIBING as usize);
+        let runtime = Some(runtime);
+        let inner = Inner { engine, calls, describing, linker, ticker, stack, compiler, cache, runtime };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -194,6 +206,17 @@ impl Sandbox {
             let parts = pool.memories() + pool.tables() + pool.stacks();
             pool.component_instances() + pool.core_instances() + parts as u64
         })
+    }
+
+    /// Calls that can run at once: as many as [`Settings::calls`], or fewer where the machine has too little address
+    /// space. Without a pool, nothing here bounds them.
+    pub fn calls(&self) -> usize {
+        self.inner.calls
+    }
+
+    /// The permission to list a plugin's tools. The semaphore is never closed.
+    pub(crate) async fn describing(&self) -> Option<SemaphorePermit<'_>> {
+        self.inner.describing.acquire().await.ok()
     }
 
     pub(crate) fn engine(&self) -> &Engine {

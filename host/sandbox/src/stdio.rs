@@ -6,6 +6,8 @@ use bytes::Bytes;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
+use crate::account::Account;
+
 /// How much of what a guest writes is kept for the log and the error. More
 /// would not be read, and every call in flight may hold this much.
 const KEPT: usize = 64 << 10;
@@ -29,6 +31,8 @@ struct Shared {
     limit: u64,
     /// How much of standard output is kept.
     keep: usize,
+    /// What is kept is drawn from this.
+    account: Account,
 }
 
 /// One of the two streams, as the guest holds it.
@@ -39,8 +43,8 @@ pub(crate) struct Stream {
 }
 
 impl Stdio {
-    pub(crate) fn new(limit: u64) -> Self {
-        let shared = Shared { stdout: Vec::new(), stderr: Vec::new(), written: 0, limit, keep: KEPT };
+    pub(crate) fn new(limit: u64, account: Account) -> Self {
+        let shared = Shared { stdout: Vec::new(), stderr: Vec::new(), written: 0, limit, keep: KEPT, account };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
@@ -98,7 +102,11 @@ impl OutputStream for Stream {
             shared.written += bytes.len() as u64;
             let (kept, keep) = kept(shared);
             let room = keep.saturating_sub(kept.len());
-            kept.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+            let part = bytes.get(..room.min(bytes.len())).unwrap_or_default();
+            let grown = kept.capacity();
+            kept.extend_from_slice(part);
+            let grown = kept.capacity() - grown;
+            shared.account.take(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
             if shared.written > shared.limit {
                 return Err(StreamError::trap("standard output and standard error exceeded their limit"));
             }
@@ -122,11 +130,13 @@ impl Pollable for Stream {
 
 #[cfg(test)]
 mod tests {
+    use bytesize::ByteSize;
+
     use super::*;
 
     #[test]
     fn keeps_the_beginning_of_each_and_counts_the_rest() {
-        let stdio = Stdio::new(1 << 20);
+        let stdio = Stdio::new(1 << 20, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from(vec![b'a'; KEPT - 1])).unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
         stdio.stderr().write(Bytes::from_static(b"boom")).unwrap();
@@ -138,7 +148,7 @@ mod tests {
 
     #[test]
     fn stops_the_guest_past_the_limit_of_both_together() {
-        let stdio = Stdio::new(3);
+        let stdio = Stdio::new(3, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
         assert!(matches!(stdio.stderr().write(Bytes::from_static(b"d")), Err(StreamError::Trap(_))));
         assert!(stdio.exceeded());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use toolbay_model::{Bound, RateLimit, Reason, Rejection};
@@ -13,12 +14,19 @@ use crate::config::ServerConfig;
 use crate::rate_counter::RateCounter;
 use crate::record::Record;
 
+/// Bytes of one permit for memory.
+const KIB: usize = 1 << 10;
+
 /// Admits calls, lets them wait, or rejects them, within the limits of the configuration.
 #[derive(Debug)]
 pub(crate) struct Admission {
     calls: Arc<Semaphore>,
     /// The number of permits in `calls`.
     server_calls: usize,
+    /// What running calls may hold together, in KiB.
+    memory: Arc<Semaphore>,
+    /// The number of permits in `memory`.
+    server_memory: u32,
     client_rate: Option<RateLimit>,
     client_calls: usize,
     queue: usize,
@@ -41,14 +49,18 @@ pub(crate) struct ClientPermits {
 
 /// The permission to run one call. Dropping it frees the slot.
 #[derive(Debug)]
-pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 3]);
+pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 4]);
 
 impl Admission {
-    /// Admission with the limits of the configuration.
-    pub(crate) fn new(server: &ServerConfig, client_rate: Option<RateLimit>) -> Self {
+    /// Admission with the limits of the configuration, and room for at most `calls` calls at once.
+    pub(crate) fn new(server: &ServerConfig, calls: usize, client_rate: Option<RateLimit>) -> Self {
+        let calls = calls.min(server.calls);
+        let server_memory = kib(server.memory());
         Self {
-            calls: Arc::new(Semaphore::new(server.calls)),
-            server_calls: server.calls,
+            calls: Arc::new(Semaphore::new(calls)),
+            server_calls: calls,
+            memory: Arc::new(Semaphore::new(server_memory as usize)),
+            server_memory,
             client_rate,
             client_calls: server.client_calls,
             queue: server.queue,
@@ -81,7 +93,7 @@ impl Admission {
     }
 
     /// Waits until a call of the tool `name` (without the prefix) may run. `activity` belongs to its plugin, of which
-    /// `concurrency` calls may run at once, and `record` to the plugin and the client.
+    /// `concurrency` calls may run at once, and `record` to the plugin and the client; the call may hold `memory`.
     ///
     /// # Errors
     ///
@@ -93,6 +105,7 @@ impl Admission {
         record: &Record,
         name: &str,
         concurrency: usize,
+        memory: ByteSize,
     ) -> Result<Permit, Rejection> {
         record.breaker.check().map_err(|retry_after| Rejection { reason: Reason::Disabled, retry_after })?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
@@ -107,7 +120,10 @@ impl Admission {
             let plugin = Arc::clone(&activity.slots).acquire_owned().await.ok()?;
             full = (Bound::Server, self.server_calls);
             let server = Arc::clone(&self.calls).acquire_owned().await.ok()?;
-            Some(Permit([client, plugin, server]))
+            full = (Bound::Memory, (self.server_memory as usize).saturating_mul(KIB));
+            let reserved = kib(memory).min(self.server_memory);
+            let memory = Arc::clone(&self.memory).acquire_many_owned(reserved).await.ok()?;
+            Some(Permit([client, plugin, server, memory]))
         };
         let permit = timeout(self.wait, permits).await.ok().flatten();
         permit.ok_or_else(|| self.busy(full.0, full.1))
@@ -117,6 +133,11 @@ impl Admission {
         let retry_after = self.wait.clamp(Duration::from_millis(100), Duration::from_secs(5));
         Rejection { reason: Reason::Busy { bound, most }, retry_after }
     }
+}
+
+/// `memory` in permits.
+fn kib(memory: ByteSize) -> u32 {
+    u32::try_from(memory.as_u64().div_ceil(KIB as u64)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -129,7 +150,8 @@ mod tests {
 
     fn admission(calls: usize, client_calls: usize, queue: usize) -> Admission {
         let queue_wait = Duration::from_millis(1);
-        Admission::new(&ServerConfig { calls, client_calls, queue, queue_wait, ..ServerConfig::default() }, None)
+        let server = ServerConfig { calls, client_calls, queue, queue_wait, ..ServerConfig::default() };
+        Admission::new(&server, usize::MAX, None)
     }
 
     fn plugin(concurrency: usize) -> Plugin {
@@ -146,13 +168,30 @@ mod tests {
             let admission = admission(calls, client_calls, 9);
             let (client, plugin) = (admission.client("a"), plugin(concurrency));
             let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
-            let first = admission.admit(&client, &activity, &record, "t", concurrency).await.unwrap();
-            let busy = admission.admit(&client, &activity, &record, "t", concurrency).await.unwrap_err();
+            let first = admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
+            let busy =
+                admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Duration::from_millis(100));
             assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
-            admission.admit(&client, &activity, &record, "t", concurrency).await.unwrap();
+            admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn the_memory_of_all_calls_is_bounded() {
+        let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
+        let admission =
+            Admission::new(&ServerConfig { memory, queue_wait, ..ServerConfig::default() }, usize::MAX, None);
+        let (client, plugin) = (admission.client("a"), plugin(9));
+        let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
+        let admit = |memory| admission.admit(&client, &activity, &record, "t", 9, memory);
+        let first = admit(ByteSize::mib(6)).await.unwrap();
+        let busy = admit(ByteSize::mib(5)).await.unwrap_err();
+        assert_eq!(busy.reason, Reason::Busy { bound: Bound::Memory, most: 10 << 20 });
+        admit(ByteSize::mib(4)).await.unwrap();
+        drop(first);
+        admit(ByteSize::mib(10)).await.unwrap();
     }
 
     #[test]

@@ -43,9 +43,6 @@ const CLIENT_CALLS: u32 = 600;
 /// Default rate limit over HTTP, in calls per minute, tool and caller.
 const TOOL_CALLS: u32 = 120;
 
-/// Slots of the instance pool beyond `server.calls`, for listing tools while calls run.
-const SPARE_SLOTS: u32 = 16;
-
 /// The server's configuration, merged from `toolbay.toml`, `TOOLBAY_*` variables and flags. All values are valid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -232,11 +229,11 @@ impl Config {
         // On Linux this name is the running program even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
         let compiler = if running.exists() { running } else { std::env::current_exe()? };
-        let slots = u32::try_from(self.server.calls).unwrap_or(u32::MAX).saturating_add(SPARE_SLOTS);
+        let calls = u32::try_from(self.server.calls).unwrap_or(u32::MAX);
         let (ceiling, _) = self.ceiling();
         let CompileConfig { memory, cpu, timeout, .. } = self.compile;
         Ok(Settings {
-            slots,
+            calls,
             stack: self.server.stack,
             ceiling,
             compiler: Some(compiler),
@@ -261,7 +258,9 @@ impl Config {
 
     /// The ceilings after clamping, and one [`Clamp`] for each that was lowered.
     fn ceiling(&self) -> (Limits, Vec<Clamp>) {
-        Limits::CEILING.with(&self.ceilings, &Limits::UTMOST)
+        // A call that may hold more than all calls together would never be admitted.
+        let utmost = Limits { memory: Limits::UTMOST.memory.min(self.server.memory()), ..Limits::UTMOST };
+        Limits::CEILING.with(&self.ceilings, &utmost)
     }
 
     fn check(&self) -> Result<(), ConfigError> {

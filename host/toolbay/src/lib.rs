@@ -27,6 +27,7 @@ mod by_plugin;
 mod cli;
 mod config;
 mod host;
+mod machine;
 mod rate_counter;
 mod recent_usage;
 mod record;

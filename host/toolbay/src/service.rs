@@ -53,8 +53,8 @@ impl Service {
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
         let inner = Inner {
             catalog,
+            admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
             sandbox,
-            admission: Admission::new(&config.server, config.client_rate_limit),
             activities: ByPlugin::default(),
             views: Views::default(),
             tally: Arc::default(),
@@ -118,7 +118,8 @@ impl Service {
         let (activity, environment) = (self.activity(plugin), plugin.environment(name));
         let record = client.records.of(plugin, || Record::of(plugin));
         let concurrency = plugin.terms.environment.limits.concurrency;
-        let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency).await {
+        let (admission, memory) = (&self.inner.admission, environment.limits.memory);
+        let permit = match admission.admit(client, &activity, &record, name, concurrency, memory).await {
             Ok(permit) => permit,
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };

@@ -15,8 +15,10 @@ const INTRODUCTION: &str = "\
 What hostile plugins do, and what happens then. Each of the COUNT rows is a test. The test copies the plugin into the folder
 of a running server that has another plugin. Afterwards the other plugin must still respond, and the server may use at most
 5 MiB of memory more than before. If a row names a setting, the test uses it to reach the outcome sooner; all other limits
-have their [defaults](limits.md). `…` stands for text that varies. The last column is the time from copying the file to the
-outcome, including compiling and loading, in one run of all tests on two cores.
+have their [defaults](limits.md). `…` stands for text that varies. During a call, the server may never use more than the
+call's memory limit and 32 MiB beyond what it used before: each test has the kernel measure the peak. The last two columns
+are that peak and the time from copying the file to the outcome, including compiling and loading, in one run of all tests on
+two cores.
 
 ";
 
@@ -29,41 +31,43 @@ fn the_book_has_every_case_and_its_outcome() {
     }
     let found = fs::read_to_string(PAGE).unwrap_or_default();
     assert!(
-        without_times(&found) == without_times(&page),
+        without_measurements(&found) == without_measurements(&page),
         "docs/src/hostile.md is stale: cargo test -p toolbay --test it hostile, then the same with UPDATE_DOCS=1 and book"
     );
 }
 
-/// The page without its last columns, which are not the same twice.
-fn without_times(page: &str) -> String {
-    let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplit_once(" | ")) {
-        Some((row, _)) => row,
+/// The page without its last two columns, which are not the same twice.
+fn without_measurements(page: &str) -> String {
+    let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplitn(3, " | ").last()) {
+        Some(row) => row,
         None => line,
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where a test notes how long its case took, for the page that is made afterwards.
-fn note(case: &Case) -> PathBuf {
+/// Where a test notes what its case took, for the page that is made afterwards.
+fn notes(case: &Case) -> PathBuf {
     let name: String = case.what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile").join(name)
 }
 
-/// Notes how long a case took.
-pub(super) fn took(case: &Case, time: Duration) {
-    let note = note(case);
-    fs::create_dir_all(note.parent().unwrap()).unwrap();
-    fs::write(note, time.as_millis().to_string()).unwrap();
+/// Notes how long a case took, and by how many KiB the server grew meanwhile.
+pub(super) fn note(case: &Case, time: Duration, growth: u64) {
+    let notes = notes(case);
+    fs::create_dir_all(notes.parent().unwrap()).unwrap();
+    fs::write(notes, format!("{} {growth}", time.as_millis())).unwrap();
 }
 
-/// How long a case took when it was last run, in round numbers.
-fn time(case: &Case) -> String {
-    let Ok(milliseconds) = fs::read_to_string(note(case)) else { return "not run".to_owned() };
-    match milliseconds.parse::<u32>().unwrap() {
+/// What a case took when it was last run, in round numbers: time, and memory at the peak.
+fn took(case: &Case) -> (String, String) {
+    let notes = fs::read_to_string(notes(case)).unwrap_or_default();
+    let Some((milliseconds, growth)) = notes.split_once(' ') else { return ("not run".into(), "not run".into()) };
+    let time = match milliseconds.parse::<u32>().unwrap() {
         ms @ 0..10 => format!("{ms} ms"),
         ms @ 10..995 => format!("{} ms", (ms + 5) / 10 * 10),
         ms => format!("{:.1} s", f64::from(ms) / 1000.0),
-    }
+    };
+    (time, format!("{} MiB", growth.parse::<u64>().unwrap().div_ceil(1 << 10)))
 }
 
 #[test]
@@ -80,10 +84,13 @@ fn page() -> String {
     let mut page = INTRODUCTION.replace("COUNT", &count.to_string());
     for (at, (title, cases)) in THEMES.iter().enumerate() {
         let gap = if at == 0 { "" } else { "\n" };
-        let _ = writeln!(page, "{gap}## {title}\n\n| the plugin | stage | outcome | time |\n| --- | --- | --- | --- |");
+        let _ = writeln!(
+            page,
+            "{gap}## {title}\n\n| the plugin | stage | outcome | peak | time |\n| --- | --- | --- | --- | --- |"
+        );
         for case in *cases {
-            let (settings, strikes, outcome, time) = (settings(case), strikes(case), outcome(case), time(case));
-            let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {time} |", case.what);
+            let (settings, strikes, outcome, (time, peak)) = (settings(case), strikes(case), outcome(case), took(case));
+            let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {peak} | {time} |", case.what);
         }
     }
     page

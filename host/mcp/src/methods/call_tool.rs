@@ -125,15 +125,21 @@ impl Called {
     /// the client's queue is held until then.
     pub(crate) async fn send(self, session: &Session, reply: &Outbox) {
         let cancelled = self.request.cancelled.clone();
+        let bytes = self.bytes();
         let capacity = tokio::select! {
             biased;
             () = cancelled.cancelled() => None,
-            capacity = reply.reserve() => capacity,
+            capacity = reply.reserve(bytes) => capacity,
         };
         let (answer, _place) = self.settle(session);
         if let (Some(capacity), Some(answer)) = (capacity, answer) {
             capacity.send(answer);
         }
+    }
+
+    /// Length of the response.
+    pub(crate) fn bytes(&self) -> usize {
+        self.answer.as_ref().map_or(0, |answer| answer.text.len())
     }
 
     /// Frees the id. Returns the response, unless the client has cancelled the call, and the place in the client's

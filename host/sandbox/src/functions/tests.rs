@@ -274,7 +274,7 @@ fn sandbox() -> Sandbox {
         timeout: std::time::Duration::from_mins(1),
     };
     let settings = Settings {
-        slots: 16,
+        calls: 16,
         stack: ByteSize::kib(512),
         ceiling: Limits::CEILING,
         compiler: None,

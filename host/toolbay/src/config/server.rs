@@ -7,9 +7,13 @@ use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::{any, count, size};
 
 use super::bounds::{MANY, many};
+use crate::machine;
 
 /// Highest `server.calls`. Each call reserves a slot of the instance pool.
 const MOST_CALLS: usize = 4096;
+
+/// Lowest `server.memory`.
+const LEAST_MEMORY: ByteSize = ByteSize::mib(1);
 
 /// Limits of the process as a whole (`[server]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -27,6 +31,10 @@ pub struct ServerConfig {
     /// How long a call waits for a slot before it fails with `busy`; 0 does not wait. Default: 5 s.
     #[serde(deserialize_with = "any")]
     pub queue_wait: Duration,
+    /// Bytes that the running calls may hold together, 1 MiB to 4 TiB: each reserves its `limits.memory`. `None`: half of
+    /// the machine's memory, or of the control group's.
+    #[serde(deserialize_with = "memory")]
+    pub memory: Option<ByteSize>,
     /// Largest message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB, default 4 MiB.
     #[serde(deserialize_with = "request")]
     pub request: ByteSize,
@@ -55,6 +63,7 @@ impl Default for ServerConfig {
             client_calls: 32,
             queue: 1024,
             queue_wait: Duration::from_secs(5),
+            memory: None,
             request: ByteSize::mib(4),
             component: ByteSize::mib(64),
             stack: ByteSize::kib(512),
@@ -65,6 +74,13 @@ impl Default for ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// Bytes that the running calls may hold together.
+    pub fn memory(&self) -> ByteSize {
+        self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(LEAST_MEMORY.as_u64())))
+    }
+}
+
 /// Parses [`ServerConfig::calls`].
 fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 1, MOST_CALLS)
@@ -72,6 +88,10 @@ fn calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> 
 
 fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     count(deserializer, 0, MANY)
+}
+
+fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
+    size(deserializer, LEAST_MEMORY, ByteSize::tib(4)).map(Some)
 }
 
 fn request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
