@@ -146,11 +146,11 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
     }
     let (calling, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
-        let called = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
-        let bytes: usize = called.iter().map(Called::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
+        let ended = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
+        let bytes: usize = ended.iter().map(Called::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
         let capacity = reply.reserve(bytes).await;
-        let (called, places): (Vec<_>, Vec<_>) = called.into_iter().map(|called| called.settle(&calling)).unzip();
-        answers.extend(called.into_iter().flatten());
+        let (ended, places): (Vec<_>, Vec<_>) = ended.into_iter().map(|call| call.settle(&calling)).unzip();
+        answers.extend(ended.into_iter().flatten());
         if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {
             let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
             capacity.send(Outgoing::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat()));

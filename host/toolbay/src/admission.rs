@@ -182,7 +182,7 @@ mod tests {
     async fn the_memory_of_all_calls_is_bounded() {
         let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
         let admission =
-            Admission::new(&ServerConfig { memory, queue_wait, ..ServerConfig::default() }, usize::MAX, None);
+            Admission::new(&ServerConfig { queue_wait, memory, ..ServerConfig::default() }, usize::MAX, None);
         let (client, plugin) = (admission.client("a"), plugin(9));
         let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
         let admit = |memory| admission.admit(&client, &activity, &record, "t", 9, memory);

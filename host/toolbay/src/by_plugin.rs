@@ -10,8 +10,11 @@ use toolbay_catalog::Plugin;
 #[derive(Debug)]
 pub(crate) struct ByPlugin<T> {
     /// By the address of the plugin, which cannot be reused while the weak reference exists.
-    table: Mutex<HashMap<usize, (Weak<Plugin>, Arc<T>)>>,
+    table: Mutex<HashMap<usize, Called<T>>>,
 }
+
+/// A plugin that has been called, and its value.
+type Called<T> = (Weak<Plugin>, Arc<T>);
 
 impl<T> Default for ByPlugin<T> {
     fn default() -> Self {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::auth::{ISSUER, KEY, RESOURCE, bearer, jwks, jwt, names, plugins, resource, resource_with};
-use crate::support::{HttpServer, LIST_CHANGED, Response, Tiny};
+use crate::support::{HttpServer, HttpSession, LIST_CHANGED, Response, Tiny};
 
 /// Rates that no test reaches.
 const NO_RATES: &str =
@@ -134,7 +134,7 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
     let tokens = low_and_high();
     let sessions =
         tokens.each_ref().map(|token| server.session_with("2025-11-25", &[("Authorization", token.as_str())]));
-    let mut streams = sessions.each_ref().map(|session| session.stream());
+    let mut streams = sessions.each_ref().map(HttpSession::stream);
     let mut subscriptions = tokens.each_ref().map(|token| subscribe(&server, token));
     // A comment comes when a stream has been quiet: it is open and waits.
     for stream in streams.iter_mut().chain(&mut subscriptions) {

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     /// A key for P-256, of nobody.
-    fn key(change: Value) -> Value {
+    fn key(change: &Value) -> Value {
         let mut key = json!({
             "kty": "EC", "crv": "P-256",
             "x": "RsF0OzK7l--zTzCQAIir67v4G0hj63wIHd6Eq3SajuE", "y": "CJE6iy5M_oYMCwKBzMjdPR8a3V5dwk5_gpwxkSapGC4",
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_key_verifies_what_it_is_for() {
-        let found = |change: Value, algorithm| keys(&[key(change)]).1.find(None, algorithm).map(drop);
+        let found = |change: &Value, algorithm| keys(&[key(change)]).1.find(None, algorithm).map(drop);
         let other_use = Err(Denied::Invalid("its signing key is not for signatures (use, key_ops)"));
         let other_algorithm = Err(Denied::Invalid("its signing key is for another algorithm"));
         let es256 = Algorithm::ES256;
@@ -194,7 +194,7 @@ mod tests {
             json!({"key_ops": ["verify"]}),
             json!({"key_ops": ["sign", "verify"], "use": "sig", "alg": "ES256"}),
         ] {
-            assert_eq!(found(fine.clone(), es256), Ok(()), "{fine}");
+            assert_eq!(found(&fine, es256), Ok(()), "{fine}");
         }
         for wrong in [
             json!({"use": "enc"}),
@@ -204,15 +204,15 @@ mod tests {
             json!({"key_ops": ["deriveKey"]}),
             json!({"use": "enc", "key_ops": ["verify"]}),
         ] {
-            assert_eq!(found(wrong.clone(), es256), other_use, "{wrong}");
+            assert_eq!(found(&wrong, es256), other_use, "{wrong}");
         }
         for wrong in ["ES384", "RS256", "ECDH-ES", "ES256K", "none"] {
-            assert_eq!(found(json!({"alg": wrong}), es256), other_algorithm, "{wrong}");
+            assert_eq!(found(&json!({"alg": wrong}), es256), other_algorithm, "{wrong}");
         }
         for wrong in [Algorithm::ES384, Algorithm::RS256, Algorithm::EdDSA, Algorithm::HS256] {
-            assert_eq!(found(json!({}), wrong), other_algorithm, "{wrong:?}");
+            assert_eq!(found(&json!({}), wrong), other_algorithm, "{wrong:?}");
         }
-        assert_eq!(found(json!({"crv": "P-384"}), es256), other_algorithm);
+        assert_eq!(found(&json!({"crv": "P-384"}), es256), other_algorithm);
         let secret = json!({"kty": "oct", "k": "c2VjcmV0"});
         assert_eq!(keys(&[secret]).1.find(None, Algorithm::HS256).map(drop), other_algorithm);
     }
@@ -220,27 +220,27 @@ mod tests {
     #[test]
     fn a_key_is_found_by_its_id_among_those_that_fit() {
         let find = |all: &[Value], id| keys(all).1.find(id, Algorithm::ES256);
-        let id = |id: &str| key(json!({"kid": id}));
+        let id = |id: &str| key(&json!({"kid": id}));
         assert_eq!(find(&[id("a"), id("b")], Some("b")).unwrap().common.key_id.as_deref(), Some("b"));
         assert_eq!(find(&[id("a")], Some("b")), Err(Denied::Invalid("its signing key is unknown")));
         let ambiguous = Err(Denied::Invalid("it does not say which key signed it (kid)"));
         assert_eq!(find(&[id("a"), id("b")], None), ambiguous);
         // A key to encrypt with can have the same id.
-        assert!(find(&[key(json!({"kid": "a", "use": "enc"})), id("a")], Some("a")).is_ok());
-        assert!(find(&[key(json!({"use": "enc"})), id("a")], None).is_ok());
+        assert!(find(&[key(&json!({"kid": "a", "use": "enc"})), id("a")], Some("a")).is_ok());
+        assert!(find(&[key(&json!({"use": "enc"})), id("a")], None).is_ok());
     }
 
     #[test]
     fn a_removed_key_is_not_trusted_after_the_next_look() {
-        let (file, keys) = keys(&[key(json!({"kid": "a"}))]);
+        let (file, keys) = keys(&[key(&json!({"kid": "a"}))]);
         let trusted = keys.find(Some("a"), Algorithm::ES256).unwrap();
         keys.read_again();
         assert!(keys.contain(&trusted), "it is the same key");
-        write(&file, &[key(json!({"kid": "b"}))]);
+        write(&file, &[key(&json!({"kid": "b"}))]);
         keys.read_again();
         assert!(!keys.contain(&trusted) && keys.find(Some("a"), Algorithm::ES256).is_err());
         // The same name for another key is no help.
-        write(&file, &[key(json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}))]);
+        write(&file, &[key(&json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}))]);
         keys.read_again();
         assert!(!keys.contain(&trusted));
         write(&file, &[]);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn keys_that_cannot_be_read_are_trusted_for_a_moment_only() {
-        let (file, keys) = keys(&[key(json!({}))]);
+        let (file, keys) = keys(&[key(&json!({}))]);
         let trusted = keys.find(None, Algorithm::ES256).unwrap();
         std::fs::write(file.path(), "{\"keys\": [").unwrap();
         keys.read_again();
@@ -259,7 +259,7 @@ mod tests {
         keys.read_again();
         assert!(!keys.contain(&trusted));
         assert_eq!(keys.find(None, Algorithm::ES256), Err(Denied::Invalid("the keys of its issuer cannot be read")));
-        write(&file, &[key(json!({}))]);
+        write(&file, &[key(&json!({}))]);
         keys.read_again();
         assert!(keys.contain(&trusted), "and back");
         // Nobody looks: as when the file system hangs.

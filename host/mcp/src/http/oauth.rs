@@ -44,7 +44,7 @@ const REMEMBERED: usize = 1024;
 /// How long a verified token is remembered at most.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 
-/// Longest subject in bytes (OpenID Connect Core 1.0, section 2).
+/// Longest subject in bytes (OIDC Core 1.0, section 2).
 const SUBJECT: usize = 255;
 
 /// Bytes of a token's hash that name it: enough to tell it from any other.
