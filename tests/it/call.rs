@@ -73,6 +73,29 @@ fn png_size(base64: &str) -> (u32, u32) {
 }
 
 #[test]
+fn an_id_can_be_used_again_after_it_was_cancelled() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let mut server = Server::start(&folder);
+    let call = |name: &str, token: u64| {
+        let params = json!({"name": name, "_meta": {"progressToken": token}});
+        json!({"jsonrpc": "2.0", "id": "again", "method": "tools/call", "params": params}).to_string()
+    };
+    for round in 1..20 {
+        server.send(call("loop_forever", round));
+        // Only when the one before it is gone does it get its turn.
+        assert_eq!(server.notification("notifications/progress")["progressToken"], round);
+        server.send(call("count", round));
+        let refused = server.wait_for("the error", |message| message["id"] == "again");
+        assert_eq!(refused["error"]["message"], "a request with this id is already in progress");
+        server.notify("notifications/cancelled", json!({"requestId": "again"}));
+    }
+    server.send(call("version", 0));
+    let answer = server.wait_for("the answer", |message| message["id"] == "again");
+    assert!(text(&answer["result"]).starts_with("build-marker"), "its own answer, and the first: {answer}");
+}
+
+#[test]
 fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::start(&folder);

@@ -1,10 +1,12 @@
 //! MCP over HTTP.
 
-mod auth;
+pub(crate) mod auth;
 mod crowd;
 mod guard;
 mod headers;
+mod rights;
 mod sessions;
 mod slow;
 mod sse;
 mod stateless;
+mod tokens;

@@ -96,6 +96,58 @@ fn a_plugin_that_crashes_repeatedly_is_disabled() {
     server.until("the new version", |server| server.call("count", json!({})).get("isError").is_none());
 }
 
+/// Two callers over HTTP: their `Authorization` headers.
+fn two_callers() -> ([String; 2], String) {
+    let tokens = ["ada", "bob"].map(|name| crate::http::auth::token(name, ""));
+    let config = tokens.each_ref().map(|(_, lines)| lines.as_str()).concat();
+    (tokens.map(|(token, _)| format!("Bearer {token}")), config)
+}
+
+fn call_as(server: &HttpServer, caller: &str, tool: &str) -> serde_json::Value {
+    server.modern("tools/call", json!({"name": tool}), &[("Authorization", caller)]).answer()["result"].clone()
+}
+
+#[test]
+fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
+    let ([ada, bob], tokens) = two_callers();
+    let config = format!("{tokens}[breaker]\ncrashes = 3\nrest = \"1h\"");
+    let server = HttpServer::configured(&Folder::with("bad.wasm", hostile()), &config).ready();
+    for _ in 0..3 {
+        assert_eq!(failure(&call_as(&server, &ada, "panic")).0, "trap");
+    }
+    assert_eq!(failure(&call_as(&server, &ada, "count")).0, "disabled");
+    let line = server.log.wait_for("disabled for this caller");
+    assert!(line.contains("token:ada") && line.contains("after 3 crashes in a row"), "{line}");
+    // What one client sends is no reason for another to go without.
+    assert!(call_as(&server, &bob, "count").get("isError").is_none());
+    for _ in 0..2 {
+        assert_eq!(failure(&call_as(&server, &bob, "panic")).0, "trap", "the crashes of the other do not count");
+    }
+    assert!(call_as(&server, &bob, "count").get("isError").is_none());
+    assert_eq!(failure(&call_as(&server, &ada, "count")).0, "disabled", "nor do the successes");
+}
+
+#[test]
+fn each_caller_has_its_own_rate_of_a_tool_unless_all_share_it() {
+    let ([ada, bob], tokens) = two_callers();
+    let folder = Folder::with("own.wasm", Tiny::new(&["own"]).build());
+    folder.put("own.toml", "[rate_limit]\ncalls = 2\nper = \"1h\"");
+    folder.put("shared.wasm", Tiny::new(&["shared"]).build());
+    folder.put("shared.toml", "[rate_limit]\ncalls = 2\nper = \"1h\"\nshared = true");
+    folder.put("default.wasm", Tiny::new(&["default"]).build());
+    let config = format!("{tokens}[rate_limit]\ncalls = 1\nper = \"1h\"\nshared = true");
+    let server = HttpServer::configured(&folder, &config).ready();
+    let kind = |caller: &str, tool: &str| {
+        let result = call_as(&server, caller, tool);
+        if result.get("isError").is_some() { failure(&result).0 } else { "fine".to_owned() }
+    };
+    for caller in [&ada, &bob] {
+        assert_eq!([(); 3].map(|()| kind(caller, "own")), ["fine", "fine", "rate"]);
+    }
+    assert_eq!([&ada, &bob, &ada, &bob].map(|caller| kind(caller, "shared")), ["fine", "fine", "rate", "rate"]);
+    assert_eq!([&ada, &bob].map(|caller| kind(caller, "default")), ["fine", "rate"]);
+}
+
 #[test]
 fn single_tools_may_have_limits_of_their_own() {
     let folder = Folder::with("hostile.wasm", hostile());

@@ -114,7 +114,7 @@ impl Grants {
         assert!(config.sandbox().is_ok());
         // When a plugin crashes, this is added to the clock.
         assert!(Instant::now().checked_add(config.breaker.rest).is_some(), "{:?}", config.breaker);
-        let rates = [config.client_rate_limit, plugin.terms.rate_limit];
+        let rates = [config.client_rate_limit, plugin.terms.rate_limit.map(|rate| rate.limit)];
         let longest = rates.into_iter().flatten().map(|rate| rate.per).max();
         let candidate = Candidate { plugin: Some(Arc::new(plugin)), ..Candidate::default() };
         let snapshot = assemble(&BTreeMap::from([("acme".to_owned(), candidate)]), true);

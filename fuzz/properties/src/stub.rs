@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use toolbay_mcp::{Call, Client, Host, Options, Page, Place};
+use toolbay_mcp::{Call, Client, Host, Options, Page, Place, Rights, View};
 use toolbay_model::{
     Annotations, Answer, Body, CallError, Content, Failure, LogLevel, Observer, Output, Progress, Reason, Rejection,
     Tool, Usage,
@@ -56,10 +56,6 @@ impl Host for Stub {
         &self.options
     }
 
-    fn listing(&self) -> u64 {
-        1
-    }
-
     fn changed(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(std::future::pending())
     }
@@ -72,19 +68,23 @@ impl Host for Stub {
         Box::pin(std::future::ready(()))
     }
 
-    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
+    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let tools = self.tools.range::<str, _>((start, Bound::Unbounded)).filter(|(name, _)| visible(name));
+        let tools = self.tools.range::<str, _>((start, Bound::Unbounded)).filter(|(name, _)| rights.allow(name));
         let mut tools = tools.map(|(_, tool)| Arc::clone(tool));
         let page = tools.by_ref().take(limit).collect();
-        Page { tools: page, more: tools.next().is_some(), listing: 1 }
+        Page { tools: page, more: tools.next().is_some(), view: self.view(rights) }
+    }
+
+    fn view(&self, _rights: &Rights) -> View {
+        View { listing: 1, digest: 1 }
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         self.tools.get(name).map(Arc::clone)
     }
 
-    fn client(&self) -> Arc<dyn Client> {
+    fn client(&self, _name: &str) -> Arc<dyn Client> {
         Arc::new(Everybody { names: self.tools.keys().cloned().collect() })
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use toolbay_model::{Annotations, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
 use toolbay_schema::{Patterns, Schema};
 
+use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
 
@@ -19,7 +20,9 @@ const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
 pub struct Definition {
     /// The tool as clients see it, but with its name within the plugin.
     pub tool: Tool,
-    /// The schema that the arguments must match.
+    /// Differs from that of every other definition that clients see differently.
+    pub(crate) fingerprint: Fingerprint,
+    /// What the arguments must fit.
     pub input: Arc<Schema>,
     /// The schema that the structured content must match.
     pub output: Option<Arc<Schema>>,
@@ -83,13 +86,14 @@ impl Definition {
             meta,
             headers,
         };
-        Ok(Self { tool, input: Arc::new(input), output: output.map(Arc::new), needs })
+        let fingerprint = Fingerprint::of(&tool);
+        Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs })
     }
 
     /// The same definition under another name.
     #[must_use]
     pub fn renamed(&self, name: String) -> Self {
-        Self { tool: Tool { name, ..self.tool.clone() }, ..self.clone() }
+        self.with(Tool { name, ..self.tool.clone() })
     }
 
     /// The same definition with the operator's changes.
@@ -113,7 +117,11 @@ impl Definition {
             annotations,
             ..tool.clone()
         };
-        Self { tool, ..self.clone() }
+        self.with(tool)
+    }
+
+    fn with(&self, tool: Tool) -> Self {
+        Self { fingerprint: Fingerprint::of(&tool), tool, ..self.clone() }
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{Access, LimitsPatch, Mount, Permissions, RateLimit, is_name};
+use toolbay_model::{Access, LimitsPatch, Mount, Permissions, ToolRateLimit, is_name};
 use toolbay_sandbox::Secrets;
 use toolbay_settings::toml_file;
 
@@ -32,7 +32,7 @@ pub struct Grant {
     /// The limits that the grant sets. The server clamps them to its ceilings.
     pub limits: LimitsPatch,
     /// Rate limit of each tool. `None` uses the server's.
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<ToolRateLimit>,
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
     /// Values to redact in everything that the plugin says, by their names.

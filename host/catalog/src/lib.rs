@@ -10,6 +10,7 @@ mod assemble;
 mod catalog;
 mod component;
 mod definition;
+mod fingerprint;
 mod folder;
 mod grant;
 mod header;

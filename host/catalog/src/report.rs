@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::{Amount, Limits, Permissions, RateLimit, serialize_amounts};
+use toolbay_model::{Amount, Limits, Permissions, ToolRateLimit, serialize_amounts};
 
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
@@ -36,7 +36,7 @@ pub struct Granted {
     pub tools: BTreeMap<String, Different>,
     /// The rate limit of each tool; `None` means no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<ToolRateLimit>,
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
     /// Names of the secrets to redact; never their values.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use toolbay_model::{Limits, RateLimit};
+use toolbay_model::{Limits, ToolRateLimit};
 use toolbay_sandbox::{Environment, Secrets};
 
 use crate::component::Component;
@@ -22,7 +22,7 @@ pub struct Rules {
     /// The limits of listing a plugin's tools.
     pub describe: Limits,
     /// The rate limit of each tool where a grant sets none; `None` means no limit.
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<ToolRateLimit>,
     /// The largest size of a component file.
     pub component: ByteSize,
     /// The highest number of tools of a plugin.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use toolbay_model::Tool;
 
+use crate::fingerprint::digest;
 use crate::offer::Offer;
 use crate::report::PluginReport;
 
@@ -36,6 +37,12 @@ impl Snapshot {
         (page, tools.next().is_some())
     }
 
+    /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.
+    pub fn digest(&self, visible: impl Fn(&str) -> bool) -> u64 {
+        let tools = self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint));
+        digest(tools.filter(|(name, _)| visible(name)))
+    }
+
     /// Whether `tools/list` returns the same for both.
     pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
         let same = |(a, b): (&Arc<Offer>, &Arc<Offer>)| Arc::ptr_eq(&a.tool, &b.tool) || a.tool == b.tool;
@@ -46,6 +53,7 @@ impl Snapshot {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::grant::Shown;
     use crate::offer::tests::offer;
 
     /// A snapshot with tools of these names.
@@ -55,7 +63,23 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn pages_are_ordered_by_name_so_that_a_reload_between_them_skips_no_tool() {
+    fn the_digest_is_of_what_is_visible() {
+        let (before, after) = (snapshot(&["a", "b"]), snapshot(&["a", "b", "c"]));
+        assert_ne!(before.digest(|_| true), after.digest(|_| true));
+        assert_eq!(before.digest(|name| name < "c"), after.digest(|name| name < "c"));
+        assert_eq!(before.digest(|_| true), snapshot(&["a", "b"]).digest(|_| true), "loaded again");
+        // The same names, and another description.
+        let mut changed = snapshot(&["a"]);
+        let shown = Shown { description: Some("Does it.".into()), ..Shown::default() };
+        let offer = Arc::clone(&changed.tools["a"]);
+        let definition = Arc::new(offer.definition.shown_as(&shown));
+        let offer = Offer { tool: Arc::new(definition.tool.clone()), definition, plugin: Arc::clone(&offer.plugin) };
+        changed.tools.insert("a".into(), Arc::new(offer));
+        assert_ne!(changed.digest(|_| true), snapshot(&["a"]).digest(|_| true));
+    }
+
+    #[test]
+    fn pages_go_by_name_so_that_a_reload_between_them_skips_nothing() {
         let names = |tools: Vec<Arc<Tool>>| tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
         let before = snapshot(&["b", "d", "f"]);
         let (page, more) = before.page(None, 2, |_| true);

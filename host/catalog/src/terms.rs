@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolbay_model::RateLimit;
+use toolbay_model::ToolRateLimit;
 use toolbay_sandbox::Environment;
 
 use crate::grant::Shown;
@@ -19,7 +19,7 @@ pub struct Terms {
     /// The prefix of its tools' names.
     pub prefix: Option<String>,
     /// The rate limit of each tool; `None` means no limit.
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<ToolRateLimit>,
 }
 
 /// The terms of one tool.

@@ -1,25 +1,11 @@
-//! The identity of a caller, and the tools that it may list and call.
+//! The tools that a caller may list and call.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::Client;
-
-/// The identity behind a request: its name, its rights and its share of the server's capacity.
-#[derive(Clone)]
-pub struct Caller {
-    /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada` or `ip:192.0.2.7`. Never a secret.
-    pub name: String,
-    /// The tools that the caller may list and call.
-    pub rights: Rights,
-    /// Its queue, concurrency and rate limit.
-    pub client: Arc<dyn Client>,
-}
-
 /// The tools that a caller may list and call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rights {
     /// Every tool.
     #[default]
@@ -29,24 +15,19 @@ pub enum Rights {
 }
 
 /// A tool name such as `convert_time`, or a prefix of names followed by `*`, such as `acme.*`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
     beginning: String,
     exact: bool,
 }
 
-impl Caller {
-    /// The caller of a stdio session, which may use every tool.
-    pub fn local(client: Arc<dyn Client>) -> Self {
-        Self { name: "stdio".to_owned(), rights: Rights::All, client }
-    }
-
-    /// Whether the caller may list and call the tool `tool`.
-    pub fn may_use(&self, tool: &str) -> bool {
-        match &self.rights {
-            Rights::All => true,
-            Rights::Only(patterns) => patterns.iter().any(|pattern| pattern.fits(tool)),
+impl Rights {
+    /// Whether the tool `tool` may be listed and called.
+    pub fn allow(&self, tool: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(patterns) => patterns.iter().any(|pattern| pattern.fits(tool)),
         }
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
+use crate::caller::Caller;
 use crate::jsonrpc::{Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request};
 use crate::method::Method;
-use crate::methods::call_tool::Calling;
+use crate::methods::call_tool::{Called, Calling};
 use crate::methods::{
     Answered, call_tool, cancelled, discover, initialize, initialized, list_tools, listen, ping, set_level,
 };
@@ -18,30 +19,36 @@ use crate::session::Session;
 /// Largest number of messages in a batch.
 const BATCH: usize = 100;
 
-/// Handles the content of one line or body; responses go to `reply`. Returns when the next message may be read: calls
-/// continue in the background.
-pub(crate) async fn receive(session: &Arc<Session>, incoming: Result<Incoming<'_>, Error>, reply: &Outbox) {
+/// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
+/// message may be read: calls continue in the background.
+pub(crate) async fn receive(
+    session: &Arc<Session>,
+    caller: &Caller,
+    incoming: Result<Incoming<'_>, Error>,
+    reply: &Outbox,
+) {
     match incoming {
-        Ok(Incoming::Single(message)) => single(session, message, reply).await,
-        Ok(Incoming::Batch(messages)) => batch(session, messages, reply).await,
+        Ok(Incoming::Single(message)) => single(session, caller, message, reply).await,
+        Ok(Incoming::Batch(messages)) => batch(session, caller, messages, reply).await,
         Err(error) => session.refuse(error, reply).await,
     }
 }
 
-async fn single(session: &Arc<Session>, message: Message<'_>, reply: &Outbox) {
+async fn single(session: &Arc<Session>, caller: &Caller, message: Message<'_>, reply: &Outbox) {
     match message {
         Message::Request(asked) => {
             let rules = session.rules(asked.params);
-            request(session, asked, rules, reply).await;
+            request(session, caller, asked, rules, reply).await;
         }
         Message::Notification { method, params } => notification(session, &method, params, reply),
         Message::Response => tracing::debug!("ignored a response to a request that was never sent"),
     }
 }
 
-/// Handles a request under these rules.
+/// Handles a request of `caller` under these rules.
 pub(crate) async fn request(
     session: &Arc<Session>,
+    caller: &Caller,
     request: Request<'_>,
     rules: Result<Option<Rules>, Error>,
     reply: &Outbox,
@@ -51,26 +58,26 @@ pub(crate) async fn request(
         Err(error) => return session.refuse(error.of(&request.id), reply).await,
     };
     match (method, rules) {
-        (Method::CallTool, Some(rules)) => match call_tool::begin(session, &request, rules) {
+        (Method::CallTool, Some(rules)) => match call_tool::begin(session, caller, &request, rules) {
             Ok(calling) => start(session, calling, reply),
             Err(error) => session.refuse(error, reply).await,
         },
         (Method::Listen, Some(rules)) => {
-            if let Err(error) = listen::open(session, &request, &rules, reply) {
+            if let Err(error) = listen::open(session, caller, &request, &rules, reply) {
                 session.refuse(error.of(&request.id), reply).await;
             }
         }
         (Method::ListTools, Some(rules)) if !session.host.is_complete() => {
             // Waits for plugins that are still loading at startup, without delaying other requests.
-            let (session, reply, id) = (Arc::clone(session), reply.clone(), request.id);
+            let (session, caller, reply, id) = (Arc::clone(session), caller.clone(), reply.clone(), request.id);
             let params = request.params.map(ToOwned::to_owned);
             let listing = Arc::clone(&session);
             session.spawn(async move {
                 let request = Request { id, method: Method::ListTools.name().into(), params: params.as_deref() };
-                reply.send(answer(&listing, &request, Method::ListTools, Some(rules)).await).await;
+                reply.send(answer(&listing, &caller, &request, Method::ListTools, Some(rules)).await).await;
             });
         }
-        (method, rules) => reply.send(answer(session, &request, method, rules).await).await,
+        (method, rules) => reply.send(answer(session, caller, &request, method, rules).await).await,
     }
 }
 
@@ -87,14 +94,20 @@ fn method(request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error>
 }
 
 /// The response to a request that is answered at once.
-async fn answer(session: &Session, request: &Request<'_>, method: Method, rules: Option<Rules>) -> Outgoing {
+async fn answer(
+    session: &Session,
+    caller: &Caller,
+    request: &Request<'_>,
+    method: Method,
+    rules: Option<Rules>,
+) -> Outgoing {
     let revision = rules.as_ref().map(|rules| rules.revision);
     let answered: Answered = match (method, rules) {
-        (Method::Initialize, _) => initialize::answer(session, request.params),
+        (Method::Initialize, _) => initialize::answer(session, caller, request.params),
         (Method::Ping, _) => ping::answer(),
         (Method::SetLevel, _) => set_level::answer(session, request.params),
         (Method::Discover, _) => discover::answer(session),
-        (Method::ListTools, Some(rules)) => list_tools::answer(session, request.params, rules.revision).await,
+        (Method::ListTools, Some(rules)) => list_tools::answer(session, caller, request.params, rules.revision).await,
         // Handled by `request`.
         (Method::ListTools | Method::CallTool | Method::Listen, _) => Err(unattached()),
     };
@@ -105,7 +118,7 @@ async fn answer(session: &Session, request: &Request<'_>, method: Method, rules:
 }
 
 /// Handles a batch: all responses form one array; notifications have none.
-async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>, reply: &Outbox) {
+async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Message<'_>, Error>>, reply: &Outbox) {
     let revision = session.negotiated.borrow().revision;
     if !revision.is_some_and(|revision| revision.features().batches) {
         let with_batches = Revision::ALL.into_iter().filter(|revision| revision.features().batches);
@@ -121,7 +134,7 @@ async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>
     let mut calls = Vec::new();
     for message in messages {
         match message {
-            Ok(Message::Request(request)) => match in_batch(session, &request).await {
+            Ok(Message::Request(request)) => match in_batch(session, caller, &request).await {
                 Ok(InBatch::Answer(answer)) => answers.push(answer),
                 Ok(InBatch::Call(call)) => calls.push(call),
                 Err(error) => answers.push(session.refusal(&error.of(&request.id))),
@@ -133,12 +146,14 @@ async fn batch(session: &Arc<Session>, messages: Vec<Result<Message<'_>, Error>>
     }
     let (calling, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
-        let called = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
-        let (called, places): (Vec<_>, Vec<_>) = called.into_iter().unzip();
-        answers.extend(called.into_iter().flatten());
-        if !answers.is_empty() {
+        let ended = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
+        let bytes: usize = ended.iter().map(Called::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
+        let capacity = reply.reserve(bytes).await;
+        let (ended, places): (Vec<_>, Vec<_>) = ended.into_iter().map(|call| call.settle(&calling)).unzip();
+        answers.extend(ended.into_iter().flatten());
+        if let Some(capacity) = capacity.filter(|_| !answers.is_empty()) {
             let texts: Vec<Vec<u8>> = answers.into_iter().map(|answer| answer.text).collect();
-            reply.send(Outgoing::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat())).await;
+            capacity.send(Outgoing::answer([b"[".as_slice(), &texts.join(&b','), b"]"].concat()));
         }
         drop(places);
     });
@@ -150,25 +165,21 @@ enum InBatch {
     Call(Box<Calling>),
 }
 
-async fn in_batch(session: &Arc<Session>, request: &Request<'_>) -> Result<InBatch, Error> {
+async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>) -> Result<InBatch, Error> {
     let rules = session.rules(request.params)?;
     match (method(request, rules.as_ref())?, rules) {
         (Method::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
         (Method::CallTool, Some(rules)) => {
-            call_tool::begin(session, request, rules).map(|call| InBatch::Call(Box::new(call)))
+            call_tool::begin(session, caller, request, rules).map(|call| InBatch::Call(Box::new(call)))
         }
-        (method, rules) => Ok(InBatch::Answer(answer(session, request, method, rules).await)),
+        (method, rules) => Ok(InBatch::Answer(answer(session, caller, request, method, rules).await)),
     }
 }
 
 fn start(session: &Arc<Session>, calling: Calling, reply: &Outbox) {
     let (calls, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
-        // The place in the client's queue is held until the response is queued.
-        let (answer, _place) = calling.run(&calls, &reply).await;
-        if let Some(answer) = answer {
-            reply.send(answer).await;
-        }
+        calling.run(&calls, &reply).await.send(&calls, &reply).await;
     });
 }
 

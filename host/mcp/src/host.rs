@@ -8,15 +8,15 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolbay_model::{Answer, Observer, Rejection, Tool, Trace};
 
+use crate::access::Rights;
+
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {
     /// The options of the protocol.
     fn options(&self) -> &Options;
 
-    /// Number of the tool list; increases when the result of `tools/list` changes.
-    fn listing(&self) -> u64;
-
-    /// Waits until [`Host::listing`] is greater than `listing`, and returns it; `None` if it cannot change any more.
+    /// Waits until the number of the tool list ([`View::listing`]) is greater than `listing`, and returns it; `None` if
+    /// the list cannot change any more.
     fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 
     /// Whether every plugin that existed at startup has been loaded or refused.
@@ -25,14 +25,17 @@ pub trait Host: Send + Sync + 'static {
     /// Waits until [`Host::is_complete`], for at most the time that the host's configuration allows.
     fn complete(&self) -> BoxFuture<'_, ()>;
 
-    /// At most `limit` tools in the order of their names: those after `after` that are `visible`.
-    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page;
+    /// At most `limit` tools in the order of their names: those after `after` that `rights` allow.
+    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page;
+
+    /// The tool list as a caller with these rights sees it now.
+    fn view(&self, rights: &Rights) -> View;
 
     /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
-    /// A new client's share of the host: its own rate limit and its own queue.
-    fn client(&self) -> Arc<dyn Client>;
+    /// A new client's share of the host: its own rate limits and its own queue. `name` is the caller's, for the log.
+    fn client(&self, name: &str) -> Arc<dyn Client>;
 
     /// Spawns a future that makes calls on the runtime on which the host runs them.
     fn spawn(&self, work: BoxFuture<'static, ()>);
@@ -60,8 +63,17 @@ pub struct Page {
     pub tools: Vec<Arc<Tool>>,
     /// Whether there are further tools after these.
     pub more: bool,
-    /// [`Host::listing`] at the time of the page.
+    /// The list that the page is part of.
+    pub view: View,
+}
+
+/// The tool list as a caller sees it at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// Number of the list; increases when the result of `tools/list` changes for anybody.
     pub listing: u64,
+    /// A digest of the tools that the caller can see: if two are equal, so are the results of `tools/list`.
+    pub digest: u64,
 }
 
 /// One client's share of the host.

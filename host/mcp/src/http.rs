@@ -5,11 +5,14 @@
 //! which ends with it. `reply` turns the messages of a session into a response.
 
 mod app;
+mod arguments;
 mod auth;
+mod decimal;
 mod denied;
 mod endpoint;
 mod guard;
 mod headers;
+mod keys;
 mod listener;
 mod oauth;
 mod options;
@@ -17,6 +20,7 @@ mod reply;
 mod sessions;
 mod sse;
 mod streams;
+mod trust;
 
 use std::io;
 use std::sync::Arc;
@@ -40,7 +44,7 @@ use self::app::App;
 use self::auth::Gate;
 use self::guard::Guard;
 use self::listener::PeerAddress;
-pub use self::options::{OAuth, Options, Token};
+pub use self::options::{AuthorizationServer, OAuth, Options, Token};
 use self::reply::JSON;
 use self::sessions::Sessions;
 use self::streams::Streams;
@@ -74,6 +78,12 @@ pub async fn serve(
     });
     let expiring = Arc::clone(&app);
     tokio::spawn(async move { expiring.sessions.expire(expiring.life.closing.clone()).await });
+    let reading = Arc::clone(&app);
+    tokio::spawn(async move {
+        if let Some(oauth) = reading.gate.oauth() {
+            oauth.read_keys(reading.life.ended.clone()).await;
+        }
+    });
     tracing::info!("listening on http://{address}{PATH}");
     let result = listener::serve(listener, router(&app), &app.options, &life, host.options().grace).await;
     life.ended.cancel();
@@ -125,7 +135,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     }
 }
 
-/// Authenticates the caller and attaches it to the request.
+/// Authenticates the caller and attaches it to the request, with what the trust in it rests on.
 async fn admit(
     State(app): State<Arc<App>>,
     Extension(PeerAddress(peer)): Extension<PeerAddress>,
@@ -133,8 +143,9 @@ async fn admit(
     next: Next,
 ) -> Response {
     match app.gate.caller(request.headers(), peer, &*app.host) {
-        Ok(caller) => {
+        Ok((caller, trust)) => {
             request.extensions_mut().insert(caller);
+            request.extensions_mut().insert(trust);
             next.run(request).await
         }
         Err(denied) => {

@@ -10,10 +10,13 @@
 //! row in `revision`.
 
 mod access;
+mod caller;
 mod changes;
 mod cursor;
 mod dispatch;
 mod host;
+mod in_flight;
+mod known;
 mod method;
 mod methods;
 mod observer;
@@ -33,7 +36,8 @@ pub mod jsonrpc;
 pub mod stdio;
 pub mod streams;
 
-pub use self::access::{Caller, Pattern, Rights};
-pub use self::host::{Call, Client, Host, Options, Page, Place};
+pub use self::access::{Pattern, Rights};
+pub use self::caller::Caller;
+pub use self::host::{Call, Client, Host, Options, Page, Place, View};
 pub use self::revision::Revision;
 pub use self::written::{definition_json, result_json};

@@ -75,28 +75,44 @@ pub(crate) fn channel() -> (Outbox, Messages) {
     (Outbox { messages: sender, room: Arc::new(Semaphore::new(BYTES as usize)) }, Messages { messages: receiver })
 }
 
-impl Outgoing {
-    /// The room that it takes.
-    fn bytes(&self) -> u32 {
-        u32::try_from(self.text.len()).unwrap_or(BYTES).min(BYTES)
+/// Capacity for one message, which is queued at once.
+pub(crate) struct Capacity<'a> {
+    place: mpsc::Permit<'a, Queued>,
+    room: OwnedSemaphorePermit,
+}
+
+impl Capacity<'_> {
+    /// Queues the message.
+    pub(crate) fn send(self, message: Outgoing) {
+        self.place.send((message, self.room));
     }
+}
+
+/// The room that a message of this many bytes takes.
+fn room(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(BYTES).min(BYTES)
 }
 
 impl Outbox {
     /// Sends a message, waiting for capacity. If the peer has disconnected, the message is dropped.
     pub(crate) async fn send(&self, message: Outgoing) {
-        let room = tokio::select! {
-            room = Arc::clone(&self.room).acquire_many_owned(message.bytes()) => room,
-            () = self.messages.closed() => return,
-        };
-        if let Ok(room) = room {
-            drop(self.messages.send((message, room)).await);
+        if let Some(capacity) = self.reserve(message.text.len()).await {
+            capacity.send(message);
         }
+    }
+
+    /// Waits for capacity for one message of up to this many bytes; `None` if the peer has disconnected.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Capacity<'_>> {
+        let room = tokio::select! {
+            room = Arc::clone(&self.room).acquire_many_owned(room(bytes)) => room.ok()?,
+            () = self.messages.closed() => return None,
+        };
+        Some(Capacity { place: self.messages.reserve().await.ok()?, room })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
     pub(crate) fn offer(&self, message: Outgoing) {
-        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(message.bytes()) {
+        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(room(message.text.len())) {
             drop(self.messages.try_send((message, room)));
         }
     }

@@ -1,9 +1,7 @@
 //! A session with one client, independent of the transport: negotiated settings, requests in progress, and shutdown.
 
-use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -13,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolbay_model::LogLevel;
 
-use crate::access::Caller;
+use crate::caller::Caller;
 use crate::host::Host;
+use crate::in_flight::InFlight;
 use crate::jsonrpc::{self, Error, Id};
+use crate::known::Known;
 use crate::outbox::{Outbox, Outgoing};
 use crate::revision::Revision;
 use crate::rules::Rules;
@@ -35,14 +35,14 @@ pub(crate) fn last_words(grace: Duration) -> Duration {
 /// A session with one client.
 pub(crate) struct Session {
     pub(crate) host: Arc<dyn Host>,
-    /// The caller; its rights are updated with every message.
-    caller: Mutex<Arc<Caller>>,
+    /// Who began the session. Requests have callers of their own, whose rights may differ.
+    pub(crate) opener: Arc<Caller>,
     pub(crate) channel: Channel,
     pub(crate) negotiated: watch::Sender<Negotiated>,
-    /// The requests that are running or waiting, by id.
-    in_flight: Mutex<HashMap<Id, CancellationToken>>,
-    /// Number of the last tool list that the client knows, so that it is not notified of it.
-    pub(crate) known_listing: AtomicU64,
+    /// The requests that are running or waiting.
+    pub(crate) in_flight: InFlight,
+    /// What the client knows of the tool list, so that it is not notified of it.
+    pub(crate) known: Known,
     tasks: TaskTracker,
     pub(crate) life: Life,
 }
@@ -87,35 +87,28 @@ pub(crate) struct Negotiated {
     pub(crate) capabilities: Map<String, Value>,
     /// Whether the client has sent `notifications/initialized`.
     pub(crate) initialized: bool,
-    /// Whether the client has listed tools at least once.
-    pub(crate) listed: bool,
     /// Lowest level of log messages to send.
     pub(crate) log: LogLevel,
 }
 
 impl Session {
-    /// A session of `caller`.
-    pub(crate) fn new(host: Arc<dyn Host>, caller: Arc<Caller>, channel: Channel, life: Life) -> Arc<Self> {
+    /// A session that `opener` begins.
+    pub(crate) fn new(host: Arc<dyn Host>, opener: Arc<Caller>, channel: Channel, life: Life) -> Arc<Self> {
         Arc::new(Self {
             host,
-            caller: Mutex::new(caller),
+            opener,
             channel,
             negotiated: watch::Sender::default(),
-            in_flight: Mutex::default(),
-            known_listing: AtomicU64::new(0),
+            in_flight: InFlight::default(),
+            known: Known::default(),
             tasks: TaskTracker::new(),
             life,
         })
     }
 
-    /// The caller.
-    pub(crate) fn caller(&self) -> Arc<Caller> {
-        Arc::clone(&self.caller.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Replaces the caller, whose rights may have changed.
-    pub(crate) fn set_caller(&self, caller: Arc<Caller>) {
-        *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = caller;
+    /// Whether the session belongs to `caller`: to the same identity, whatever its rights are.
+    pub(crate) fn is_of(&self, caller: &Caller) -> bool {
+        self.opener.name == caller.name
     }
 
     /// Ends the session: waits for running requests for at most `grace`, fails those that are left, waits until their
@@ -177,26 +170,6 @@ impl Session {
         self.tasks.len() < TASKS
     }
 
-    /// Registers a request; false if one with this id is already in progress.
-    pub(crate) fn begin(&self, id: &Id, request: CancellationToken) -> bool {
-        let mut in_flight = self.in_flight();
-        if in_flight.contains_key(id) {
-            return false;
-        }
-        in_flight.insert(id.clone(), request);
-        true
-    }
-
-    /// Removes a request that has ended.
-    pub(crate) fn finish(&self, id: &Id) -> Option<CancellationToken> {
-        self.in_flight().remove(id)
-    }
-
-    /// Whether any request is in progress.
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.in_flight().is_empty()
-    }
-
     /// Encodes a result.
     pub(crate) fn result(id: &Id, mut result: Map<String, Value>, revision: Option<Revision>) -> Outgoing {
         if let Some(revision) = revision {
@@ -219,10 +192,5 @@ impl Session {
     pub(crate) fn encode_error(&self, error: &Error) -> Vec<u8> {
         let features = self.negotiated.borrow().revision.map(Revision::features);
         jsonrpc::error(error, !features.is_some_and(|features| features.errors_without_id))
-    }
-
-    // Held for a few instructions and never across an await.
-    fn in_flight(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_util::codec::{Decoder, FramedRead};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Caller;
+use crate::caller::Caller;
 use crate::dispatch;
 use crate::host::Host;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST};
@@ -27,8 +27,8 @@ const GATHER: usize = 256 << 10;
 /// Reading failed. A client that stops reading is not an error.
 pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: CancellationToken) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
-    let caller = Arc::new(Caller::local(host.client()));
-    let session = Session::new(Arc::clone(&host), caller, Channel::Shared, Life::default());
+    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
+    let session = Session::new(Arc::clone(&host), Arc::clone(&caller), Channel::Shared, Life::default());
     let writing = tokio::spawn(write(messages, writer));
     let options = host.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
@@ -43,7 +43,9 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
         match line {
             None => break Ok(()),
             Some(Err(error)) => break Err(error),
-            Some(Ok(Line::Message(message))) => dispatch::receive(&session, jsonrpc::decode(&message), &outbox).await,
+            Some(Ok(Line::Message(message))) => {
+                dispatch::receive(&session, &caller, jsonrpc::decode(&message), &outbox).await;
+            }
             Some(Ok(Line::TooLong)) => {
                 let what = format!(
                     "the message is larger than {} (to allow more, raise server.request)",

@@ -8,7 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolbay_model::{Annotations, Answer, Icon, Observer, Output, Progress, Rejection, Tool};
 
-use crate::host::{Call, Client, Host, Options, Page, Place};
+use crate::access::Rights;
+use crate::host::{Call, Client, Host, Options, Page, Place, View};
 
 /// The host.
 pub(crate) struct Stub {
@@ -48,10 +49,6 @@ impl Host for Stub {
         &self.options
     }
 
-    fn listing(&self) -> u64 {
-        1
-    }
-
     fn changed(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(std::future::pending())
     }
@@ -64,19 +61,24 @@ impl Host for Stub {
         Box::pin(std::future::ready(()))
     }
 
-    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
-        let names = ["a", "b", "c"].into_iter().filter(|name| after.is_none_or(|after| *name > after) && visible(name));
+    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page {
+        let names = ["a", "b", "c"].into_iter();
+        let names = names.filter(|name| after.is_none_or(|after| *name > after) && rights.allow(name));
         let mut tools: Vec<_> = names.map(tool).collect();
         let more = tools.len() > limit;
         tools.truncate(limit);
-        Page { tools, more, listing: 1 }
+        Page { tools, more, view: self.view(rights) }
+    }
+
+    fn view(&self, _rights: &Rights) -> View {
+        View { listing: 1, digest: 1 }
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         ["a", "b", "c"].contains(&name).then(|| tool(name))
     }
 
-    fn client(&self) -> Arc<dyn Client> {
+    fn client(&self, _name: &str) -> Arc<dyn Client> {
         Arc::new(Everybody)
     }
 

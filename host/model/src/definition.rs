@@ -33,7 +33,7 @@ pub struct ToolDefinition {
 }
 
 /// Hints about a tool's effects (MCP `ToolAnnotations`). `None` means unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Annotations {
     /// The tool does not modify its environment.
     #[serde(rename = "readOnlyHint", skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Annotations {
 }
 
 /// An icon of a tool (MCP `Icon`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     /// An `https:` or `data:` URI.
@@ -67,7 +67,7 @@ pub struct Icon {
 }
 
 /// The background for which an icon is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Theme {
     /// A light background.

@@ -1,7 +1,7 @@
 //! Arguments that clients repeat in HTTP headers.
 
 /// An argument that the header `Mcp-Param-…` repeats (MCP 2026-07-28, `x-mcp-header`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParamHeader {
     /// The part of the header's name after `Mcp-Param-`.
     pub name: String,
@@ -12,7 +12,7 @@ pub struct ParamHeader {
 }
 
 /// The types of arguments that a header can repeat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderKind {
     /// A string.
     String,

@@ -36,7 +36,7 @@ pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, seriali
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet};
 pub use self::permissions::{Access, Mount, Permissions};
-pub use self::rate_limit::RateLimit;
+pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{Bound, Reason, Rejection};
 pub use self::tool::Tool;
 pub use self::trace::Trace;

@@ -1,4 +1,4 @@
-//! Rate limits: a number of calls per period.
+//! Rate limits: a number of calls per period, for each caller or for all together.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::limits::milliseconds;
 use crate::setting::{positive, time};
 
-/// A rate limit (`[rate_limit]`): `calls = 60`, `per = "1m"`.
+/// A rate limit (`[client_rate_limit]`): `calls = 60`, `per = "1m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "Written")]
 pub struct RateLimit {
@@ -20,7 +20,18 @@ pub struct RateLimit {
     pub per: Duration,
 }
 
-/// The longest period: one year. Time is counted in 64-bit nanoseconds, with room for several periods.
+/// The rate limit of a tool (`[rate_limit]`): that of each caller, or with `shared = true` one for all callers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "WrittenTool")]
+pub struct ToolRateLimit {
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: RateLimit,
+    /// Whether all callers share it. Default: false.
+    pub shared: bool,
+}
+
+/// The longest period: a year. Time is counted in nanoseconds of 64 bits, with room for several periods.
 const LONGEST: Duration = Duration::from_hours(8766);
 
 /// The table in the file.
@@ -31,6 +42,18 @@ struct Written {
     calls: u32,
     #[serde(deserialize_with = "period")]
     per: Duration,
+}
+
+/// The same with what a tool's limit has besides.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTool {
+    #[serde(deserialize_with = "positive")]
+    calls: u32,
+    #[serde(deserialize_with = "period")]
+    per: Duration,
+    #[serde(default)]
+    shared: bool,
 }
 
 fn in_milliseconds<S: Serializer>(per: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -51,6 +74,14 @@ impl TryFrom<Written> for RateLimit {
     }
 }
 
+impl TryFrom<WrittenTool> for ToolRateLimit {
+    type Error = &'static str;
+
+    fn try_from(WrittenTool { calls, per, shared }: WrittenTool) -> Result<Self, Self::Error> {
+        Ok(Self { limit: Written { calls, per }.try_into()?, shared })
+    }
+}
+
 impl RateLimit {
     /// A limit of `calls` per minute; `None` if `calls` is 0.
     pub fn per_minute(calls: u32) -> Option<Self> {
@@ -60,6 +91,19 @@ impl RateLimit {
     /// The period divided by the number of calls.
     pub fn share(&self) -> Duration {
         self.per / self.calls.get()
+    }
+}
+
+impl From<RateLimit> for ToolRateLimit {
+    /// A limit of each caller.
+    fn from(limit: RateLimit) -> Self {
+        Self { limit, shared: false }
+    }
+}
+
+impl fmt::Display for ToolRateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.limit, if self.shared { ", shared by all callers" } else { "" })
     }
 }
 
@@ -86,5 +130,22 @@ mod tests {
         assert!(read(1, "600years").is_err());
         assert_eq!(read(1, "30days").unwrap().to_string(), "1 call per 30 days");
         assert_eq!(read(3, "1h").unwrap().to_string(), "3 calls per 1h");
+    }
+
+    #[test]
+    fn a_tool_has_one_for_each_caller_or_one_for_all() {
+        let read = |text: &str| serde_json::from_str::<ToolRateLimit>(text);
+        let own = read(r#"{"calls": 3, "per": "1h"}"#).unwrap();
+        assert_eq!((own.shared, own.to_string().as_str()), (false, "3 calls per 1h"));
+        let shared = read(r#"{"calls": 3, "per": "1h", "shared": true}"#).unwrap();
+        assert_eq!(shared.to_string(), "3 calls per 1h, shared by all callers");
+        assert_eq!(
+            serde_json::to_value(shared).unwrap(),
+            serde_json::json!({"calls": 3, "per_ms": 3_600_000, "shared": true})
+        );
+        assert!(read(r#"{"calls": 0, "per": "1h", "shared": true}"#).is_err());
+        assert!(read(r#"{"calls": 3, "per": "1h", "share": true}"#).is_err());
+        // A client's limit is its own by its nature.
+        assert!(serde_json::from_str::<RateLimit>(r#"{"calls": 3, "per": "1h", "shared": true}"#).is_err());
     }
 }

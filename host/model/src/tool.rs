@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{Annotations, Icon, ParamHeader};
 
 /// A tool as clients see it: checked, named, and ready to be listed in any revision of MCP.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Tool {
     /// The name that clients call: the prefix of the grant, if there is one, and the plugin's own name for the tool.
     pub name: String,

@@ -9,8 +9,10 @@ use tokio::time::timeout;
 use toolbay_model::{Bound, RateLimit, Reason, Rejection};
 
 use crate::activity::Activity;
+use crate::by_plugin::ByPlugin;
 use crate::config::ServerConfig;
 use crate::rate_counter::RateCounter;
+use crate::record::Record;
 
 /// Bytes of one permit for memory.
 const KIB: usize = 1 << 10;
@@ -31,9 +33,13 @@ pub(crate) struct Admission {
     wait: Duration,
 }
 
-/// One client's share: running calls, waiting calls, and rate. A stdio session is one client.
+/// One client's share: running calls, waiting calls, rates and crashes. A stdio session is one client.
 #[derive(Debug)]
 pub(crate) struct ClientPermits {
+    /// Name of the caller, for the log.
+    pub(crate) name: String,
+    /// What the caller did with each plugin that it has called. Freed with the share.
+    pub(crate) records: ByPlugin<Record>,
     rate: Option<RateCounter>,
     /// Running at once.
     calls: Arc<Semaphore>,
@@ -62,9 +68,11 @@ impl Admission {
         }
     }
 
-    /// The share of a new client.
-    pub(crate) fn client(&self) -> ClientPermits {
+    /// The share of a new client; `name` is the caller's.
+    pub(crate) fn client(&self, name: &str) -> ClientPermits {
         ClientPermits {
+            name: name.to_owned(),
+            records: ByPlugin::default(),
             rate: self.client_rate.and_then(RateCounter::new),
             calls: Arc::new(Semaphore::new(self.client_calls)),
             places: Arc::new(Semaphore::new(self.client_calls.saturating_add(self.queue))),
@@ -85,23 +93,24 @@ impl Admission {
     }
 
     /// Waits until a call of the tool `name` (without the prefix) may run. `activity` belongs to its plugin, of which
-    /// `concurrency` calls may run at once; the call may hold `memory`.
+    /// `concurrency` calls may run at once, and `record` to the plugin and the client; the call may hold `memory`.
     ///
     /// # Errors
     ///
-    /// The plugin is disabled, a rate limit is exceeded, or no slot became free within `server.queue_wait`.
+    /// The plugin is disabled for the client, a rate limit is exceeded, or no slot became free within `server.queue_wait`.
     pub(crate) async fn admit(
         &self,
         client: &ClientPermits,
         activity: &Activity,
+        record: &Record,
         name: &str,
         concurrency: usize,
         memory: ByteSize,
     ) -> Result<Permit, Rejection> {
-        activity.breaker.check().map_err(|retry_after| Rejection { reason: Reason::Disabled, retry_after })?;
-        if let Some(rate) = activity.rates.get(name) {
-            let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rate.limit()), retry_after };
-            rate.take().map_err(rejected)?;
+        record.breaker.check().map_err(|retry_after| Rejection { reason: Reason::Disabled, retry_after })?;
+        if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
+            let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after };
+            rates.take(name).map_err(rejected)?;
         }
         // In this order, so that a call that waits for a busy plugin does not hold a slot of the server.
         let mut full = (Bound::Client, self.client_calls);
@@ -138,7 +147,6 @@ pub(crate) mod tests {
     use toolbay_sandbox::Environment;
 
     use super::*;
-    use crate::activity::Activities;
 
     fn admission(calls: usize, client_calls: usize, queue: usize) -> Admission {
         let queue_wait = Duration::from_millis(1);
@@ -146,17 +154,19 @@ pub(crate) mod tests {
         Admission::new(&server, usize::MAX, None)
     }
 
-    fn activity(concurrency: usize) -> Arc<Activity> {
+    fn plugin(concurrency: usize) -> Plugin {
         let limits = Limits { concurrency, ..Limits::DEFAULT };
         let terms = Terms { environment: Environment { limits, ..Environment::default() }, ..Terms::default() };
         let component = Arc::new(Component::without_code(Vec::new()));
-        Activities::default().of(&Arc::new(Plugin::new("p".to_owned(), component, terms)))
+        Plugin::new("p".to_owned(), component, terms)
     }
 
     /// Any permit.
     pub(crate) async fn permit() -> Permit {
         let admission = admission(1, 1, 1);
-        admission.admit(&admission.client(), &activity(1), "t", 1, ByteSize::mib(1)).await.unwrap()
+        let (client, plugin) = (admission.client("a"), plugin(1));
+        let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
+        admission.admit(&client, &activity, &record, "t", 1, ByteSize::mib(1)).await.unwrap()
     }
 
     #[tokio::test]
@@ -164,13 +174,15 @@ pub(crate) mod tests {
         let cases = [(1, 9, 9, Bound::Server), (9, 1, 9, Bound::Client), (9, 9, 1, Bound::Plugin)];
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);
-            let (client, activity) = (admission.client(), activity(concurrency));
-            let first = admission.admit(&client, &activity, "t", concurrency, ByteSize::mib(1)).await.unwrap();
-            let busy = admission.admit(&client, &activity, "t", concurrency, ByteSize::mib(1)).await.unwrap_err();
+            let (client, plugin) = (admission.client("a"), plugin(concurrency));
+            let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
+            let first = admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
+            let busy =
+                admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap_err();
             assert_eq!(busy.retry_after, Duration::from_millis(100));
             assert!(matches!(busy.reason, Reason::Busy { bound, most: 1 } if bound == full), "{busy:?}");
             drop(first);
-            admission.admit(&client, &activity, "t", concurrency, ByteSize::mib(1)).await.unwrap();
+            admission.admit(&client, &activity, &record, "t", concurrency, ByteSize::mib(1)).await.unwrap();
         }
     }
 
@@ -178,9 +190,10 @@ pub(crate) mod tests {
     async fn the_memory_of_all_calls_is_bounded() {
         let (memory, queue_wait) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
         let admission =
-            Admission::new(&ServerConfig { memory, queue_wait, ..ServerConfig::default() }, usize::MAX, None);
-        let (client, activity) = (admission.client(), activity(9));
-        let admit = |memory| admission.admit(&client, &activity, "t", 9, memory);
+            Admission::new(&ServerConfig { queue_wait, memory, ..ServerConfig::default() }, usize::MAX, None);
+        let (client, plugin) = (admission.client("a"), plugin(9));
+        let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
+        let admit = |memory| admission.admit(&client, &activity, &record, "t", 9, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
         assert_eq!(busy.reason, Reason::Busy { bound: Bound::Memory, most: 10 << 20 });
@@ -192,10 +205,10 @@ pub(crate) mod tests {
     #[test]
     fn the_queue_is_bounded() {
         let admission = admission(1, 1, 1);
-        let client = admission.client();
+        let client = admission.client("a");
         let places = [admission.queue(&client).unwrap(), admission.queue(&client).unwrap()];
         assert_eq!(admission.queue(&client).unwrap_err().reason, Reason::Busy { bound: Bound::Queue, most: 1 });
-        assert!(admission.queue(&admission.client()).is_ok(), "another client has its own");
+        assert!(admission.queue(&admission.client("a")).is_ok(), "another client has its own");
         drop(places);
         assert!(admission.queue(&client).is_ok());
     }

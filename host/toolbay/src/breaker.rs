@@ -1,4 +1,4 @@
-//! The circuit breaker: a plugin that crashes repeatedly is disabled for a while.
+//! The circuit breaker: a plugin that crashes repeatedly for a caller is disabled for that caller for a while.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use toolbay_model::setting::{any, positive};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerRules {
-    /// Consecutive crashes after which the plugin is disabled; 0 never disables it. Default: 10.
+    /// Consecutive crashes in calls of one caller after which the plugin is disabled for that caller; 0 never disables it.
+    /// Default: 10.
     #[serde(deserialize_with = "any")]
     pub crashes: u32,
     /// How long it is disabled, above 0. Default: 30 s.
@@ -24,7 +25,7 @@ impl Default for BreakerRules {
     }
 }
 
-/// Circuit breaker of one loaded plugin. A reloaded plugin starts with a new one.
+/// Circuit breaker of one caller and one loaded plugin. A reloaded plugin starts with a new one.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     streak: Mutex<Streak>,
@@ -50,7 +51,7 @@ impl Breaker {
         })
     }
 
-    /// Records how a call ended. Returns true if the plugin is disabled from now on: after `rules.crashes` consecutive
+    /// Records how a call of the caller ended. Returns true if the plugin is disabled for it from now on: after `rules.crashes` consecutive
     /// crashes, or after the first crash since it was enabled again.
     pub(crate) fn note(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with(|state| {

@@ -18,14 +18,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toolbay_catalog::Rules;
 use toolbay_model::setting::positive;
-use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit};
+use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
 use toolbay_settings::toml_file;
 
 pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
 pub use self::error::ConfigError;
-pub use self::http::{Http, OAuth, Token};
+pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::server::ServerConfig;
 use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
@@ -40,7 +40,7 @@ const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 /// Default rate limit over HTTP, in calls per minute and caller.
 const CLIENT_CALLS: u32 = 600;
 
-/// Default rate limit over HTTP, in calls per minute and tool.
+/// Default rate limit over HTTP, in calls per minute, tool and caller.
 const TOOL_CALLS: u32 = 120;
 
 /// The server's configuration, merged from `toolbay.toml`, `TOOLBAY_*` variables and flags. All values are valid.
@@ -65,9 +65,9 @@ pub struct Config {
     pub ceilings: LimitsPatch,
     /// Rate limit per caller. `None`: 600 calls per minute over HTTP, no limit over stdio.
     pub client_rate_limit: Option<RateLimit>,
-    /// Rate limit per tool, unless the plugin's grant sets one. `None`: 120 calls per minute over HTTP, no limit over
-    /// stdio.
-    pub rate_limit: Option<RateLimit>,
+    /// Rate limit per tool, of each caller or of all together, unless the plugin's grant sets one. `None`: 120 calls per
+    /// minute and caller over HTTP, no limit over stdio.
+    pub rate_limit: Option<ToolRateLimit>,
     /// When a plugin that crashes repeatedly is disabled, and for how long.
     pub breaker: BreakerRules,
     /// Limits of listing a plugin's tools at load.
@@ -173,7 +173,7 @@ impl Config {
             // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
             // operator's own.
             config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
-            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS));
+            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
         }
         config.http.resolve(folder);
         config.check()?;
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!((stdio.client_rate_limit, stdio.rate_limit), (None, None));
         let http = "[http]\nlisten = \"127.0.0.1:0\"\n";
         let config = load(http, &[], Flags::default()).unwrap();
-        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120)));
+        assert_eq!((config.client_rate_limit, config.rate_limit), (per_minute(600), per_minute(120).map(Into::into)));
         let own = format!("{http}[client_rate_limit]\ncalls = 7\nper = \"1m\"");
         assert_eq!(load(&own, &[], Flags::default()).unwrap().client_rate_limit, per_minute(7));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolbay_mcp::{Client, Host, Options, Page};
+use toolbay_mcp::{Client, Host, Options, Page, Rights, View};
 use toolbay_model::Tool;
 
 use crate::service::Service;
@@ -12,10 +12,6 @@ use crate::share::Share;
 impl Host for Service {
     fn options(&self) -> &Options {
         Service::options(self)
-    }
-
-    fn listing(&self) -> u64 {
-        self.catalog().snapshot().listing
     }
 
     fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
@@ -33,18 +29,22 @@ impl Host for Service {
         Box::pin(Service::complete(self))
     }
 
-    fn page(&self, after: Option<&str>, limit: usize, visible: &dyn Fn(&str) -> bool) -> Page {
+    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page {
         let snapshot = self.catalog().snapshot();
-        let (tools, more) = snapshot.page(after, limit, visible);
-        Page { tools, more, listing: snapshot.listing }
+        let (tools, more) = snapshot.page(after, limit, |name| rights.allow(name));
+        Page { tools, more, view: self.views().of(&snapshot, rights) }
+    }
+
+    fn view(&self, rights: &Rights) -> View {
+        self.views().of(&self.catalog().snapshot(), rights)
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         self.catalog().snapshot().tools.get(name).map(|offer| Arc::clone(&offer.tool))
     }
 
-    fn client(&self) -> Arc<dyn Client> {
-        Arc::new(Share::new(self.clone()))
+    fn client(&self, name: &str) -> Arc<dyn Client> {
+        Arc::new(Share::new(self.clone(), name))
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

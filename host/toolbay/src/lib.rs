@@ -23,6 +23,7 @@
 mod activity;
 mod admission;
 mod breaker;
+mod by_plugin;
 mod cli;
 mod config;
 mod host;
@@ -30,13 +31,15 @@ mod machine;
 mod offload;
 mod rate_counter;
 mod recent_usage;
+mod record;
 mod server;
 mod service;
 mod share;
 mod tally;
 mod telemetry;
+mod views;
 
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
-pub use self::config::{CompileConfig, Config, ConfigError, Describe, Flags, Http, OAuth, ServerConfig, Token};
+pub use self::config::{CompileConfig, Config, ConfigError, Describe, Flags, Http, Jwks, OAuth, ServerConfig, Token};
 pub use self::server::{Server, ServerBuilder};

@@ -1,9 +1,10 @@
-//! Counts calls against a rate limit.
+//! Count calls against a rate limit.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 use toolbay_model::RateLimit;
 
 /// Counts calls against a [`RateLimit`] (token bucket).
@@ -35,6 +36,48 @@ impl RateCounter {
     }
 }
 
+/// Number of tools from which counters that are full again are dropped.
+const MANY: usize = 64;
+
+/// Counts the calls of each tool of a plugin against the same [`RateLimit`]. A tool has a counter only while it is not
+/// full, so that tools that are not called take no memory.
+#[derive(Debug)]
+pub(crate) struct ToolRates {
+    limit: RateLimit,
+    /// By the tool's name without the prefix.
+    buckets: DefaultKeyedRateLimiter<String>,
+    /// Number of counters at which the full ones are dropped.
+    crowded: AtomicUsize,
+}
+
+impl ToolRates {
+    /// No calls yet; `None` if the limit is invalid.
+    pub(crate) fn new(limit: RateLimit) -> Option<Self> {
+        let quota = Quota::with_period(limit.share())?.allow_burst(limit.calls);
+        Some(Self { limit, buckets: RateLimiter::keyed(quota), crowded: AtomicUsize::new(MANY) })
+    }
+
+    /// The limit.
+    pub(crate) fn limit(&self) -> RateLimit {
+        self.limit
+    }
+
+    /// Takes one call of a tool.
+    ///
+    /// # Errors
+    ///
+    /// As [`RateCounter::take`].
+    pub(crate) fn take(&self, tool: &str) -> Result<(), Duration> {
+        if self.buckets.len() >= self.crowded.load(Ordering::Relaxed) {
+            self.buckets.retain_recent();
+            self.buckets.shrink_to_fit();
+            self.crowded.store((2 * self.buckets.len()).max(MANY), Ordering::Relaxed);
+        }
+        let taken = self.buckets.check_key(&tool.to_owned());
+        taken.map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +92,22 @@ mod tests {
         let wait = rate.take().unwrap_err();
         assert!(wait > Duration::from_mins(19) && wait <= Duration::from_mins(20), "{wait:?}");
         assert_eq!(rate.limit().to_string(), "3 calls per 1h");
+    }
+
+    #[test]
+    fn each_tool_has_as_many() {
+        let rates = ToolRates::new(toml::from_str("calls = 1\nper = \"1h\"").unwrap()).unwrap();
+        rates.take("a").unwrap();
+        rates.take("b").unwrap();
+        assert!(rates.take("a").is_err() && rates.take("b").is_err());
+    }
+
+    #[test]
+    fn tools_whose_rate_is_full_again_are_forgotten() {
+        let rates = ToolRates::new(toml::from_str("calls = 1\nper = \"1ns\"").unwrap()).unwrap();
+        for tool in 0..10 * MANY {
+            rates.take(&tool.to_string()).unwrap();
+        }
+        assert!(rates.buckets.len() <= MANY, "{}", rates.buckets.len());
     }
 }

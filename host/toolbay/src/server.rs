@@ -9,12 +9,15 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, channel};
 use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Host as _, http, stdio};
+use toolbay_mcp::{Call, Client, Host as _, http, stdio};
 use toolbay_model::{Answer, CallError, Failure, Observer};
 use toolbay_sandbox::Sandbox;
 
 use crate::config::Config;
 use crate::service::Service;
+
+/// The name of the caller whose calls [`Server::call`] makes, for the log.
+const EMBEDDER: &str = "embedder";
 
 /// Settings with which to start a [`Server`].
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub struct ServerBuilder {
 /// continue.
 pub struct Server {
     service: Service,
+    /// The share of the embedder, whose calls [`Server::call`] makes.
+    client: Arc<dyn Client>,
     config: Config,
     _loading: DropGuard,
 }
@@ -60,8 +65,7 @@ impl ServerBuilder {
         let (publisher, catalog) = channel();
         let stop = CancellationToken::new();
         tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
-        let service = Service::new(catalog, sandbox, &config);
-        Ok(Server { service, config, _loading: stop.drop_guard() })
+        Ok(Server::new(config, sandbox, catalog, stop))
     }
 }
 
@@ -81,8 +85,14 @@ impl Server {
     /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing. `sandbox` must
     /// be the one that prepared the plugins in the catalog.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
+        Self::new(config, sandbox, catalog, CancellationToken::new())
+    }
+
+    /// `loading` is cancelled when the server is dropped.
+    fn new(config: Config, sandbox: Sandbox, catalog: Catalog, loading: CancellationToken) -> Self {
         let service = Service::new(catalog, sandbox, &config);
-        Self { service, config, _loading: CancellationToken::new().drop_guard() }
+        let client = service.client(EMBEDDER);
+        Self { service, client, config, _loading: loading.drop_guard() }
     }
 
     /// The current snapshot.
@@ -100,9 +110,10 @@ impl Server {
         self.service.catalog().wait_for(condition).await
     }
 
-    /// Calls a tool, with the same limits as when it is served.
+    /// Calls a tool, with the same limits as when it is served. All calls that are made like this count as those of one
+    /// client.
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
-        let client = self.service.client();
+        let client = Arc::clone(&self.client);
         let call = Call { tool, permitted: true, arguments, capabilities: Map::new(), trace: None };
         let running = self.service.sandbox().spawn(async move {
             match client.queue(&call.tool) {

@@ -17,12 +17,15 @@ use toolbay_sandbox::{Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
 use tracing::Instrument as _;
 
-use crate::activity::Activities;
+use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
 use crate::breaker::BreakerRules;
+use crate::by_plugin::ByPlugin;
 use crate::config::Config;
 use crate::offload::{Offload, OffloadShare, TooLate};
+use crate::record::Record;
 use crate::tally::Tally;
+use crate::views::Views;
 
 /// How long a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL: Duration = Duration::from_secs(10);
@@ -45,7 +48,8 @@ struct Inner {
     sandbox: Sandbox,
     admission: Admission,
     offload: Offload,
-    activities: Activities,
+    activities: ByPlugin<Activity>,
+    views: Views,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     options: Options,
@@ -61,7 +65,8 @@ impl Service {
             admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
             sandbox,
             offload: Offload::new(),
-            activities: Activities::default(),
+            activities: ByPlugin::default(),
+            views: Views::default(),
             tally: Arc::default(),
             breaker: config.breaker,
             options: config.protocol(),
@@ -73,6 +78,11 @@ impl Service {
     /// The catalog of tools.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.inner.catalog
+    }
+
+    /// The tool list as callers see it.
+    pub(crate) fn views(&self) -> &Views {
+        &self.inner.views
     }
 
     /// The sandbox in which calls run.
@@ -121,13 +131,14 @@ impl Service {
             return failed(Failure::MissingCapabilities(missing));
         }
         let (plugin, name) = (&offer.plugin, &offer.definition.tool.name);
-        let (activity, environment) = (self.inner.activities.of(plugin), plugin.environment(name));
+        let (activity, environment) = (self.activity(plugin), plugin.environment(name));
+        let record = client.records.of(plugin, || Record::of(plugin));
         let concurrency = plugin.terms.environment.limits.concurrency;
-        let permit =
-            match self.inner.admission.admit(client, &activity, name, concurrency, environment.limits.memory).await {
-                Ok(permit) => permit,
-                Err(rejection) => return failed(Failure::Rejected(rejection)),
-            };
+        let (admission, memory) = (&self.inner.admission, environment.limits.memory);
+        let permit = match admission.admit(client, &activity, &record, name, concurrency, memory).await {
+            Ok(permit) => permit,
+            Err(rejection) => return failed(Failure::Rejected(rejection)),
+        };
         // From here on, whatever is computed for the call is within its time, and holds its permit.
         let deadline = Instant::now() + environment.limits.timeout;
         let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
@@ -162,16 +173,25 @@ impl Service {
         };
         drop(work);
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
-        if activity.breaker.note(crashed, self.inner.breaker) {
+        if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
-            let rest = duration(rest);
-            tracing::warn!(plugin = plugin.id, "disabled for {rest} after {crashes} crashes in a row (breaker)");
+            let (rest, caller) = (duration(rest), &client.name);
+            tracing::warn!(
+                plugin = plugin.id,
+                caller,
+                "disabled for this caller for {rest} after {crashes} crashes in a row (breaker)"
+            );
         }
         let result = result.map_err(|error| own_limit(error, plugin, name));
         let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
         let finished = Finished { result, usage, stdout, stderr, log_dropped };
         span.in_scope(|| self.log_end(&offer, &finished));
         Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
+    }
+
+    /// What the calls of all callers do with this version of a plugin.
+    fn activity(&self, plugin: &Arc<Plugin>) -> Arc<Activity> {
+        self.inner.activities.of(plugin, || Activity::of(plugin))
     }
 
     /// Logs how a call ended.
@@ -215,7 +235,7 @@ impl Service {
         let plugins: BTreeMap<&str, &Arc<Plugin>> =
             snapshot.tools.values().map(|offer| (offer.plugin.id.as_str(), &offer.plugin)).collect();
         for (plugin, suggestion) in
-            plugins.iter().filter_map(|(id, plugin)| Some((id, self.inner.activities.of(plugin).usage.suggest()?)))
+            plugins.iter().filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
         {
             tracing::info!(plugin, "suggested limits: {suggestion}");
         }

@@ -30,8 +30,9 @@ struct Queued {
 }
 
 impl Share {
-    pub(crate) fn new(service: Service) -> Self {
-        let permits = Arc::new(service.admission().client());
+    /// The share of the caller with this name.
+    pub(crate) fn new(service: Service, name: &str) -> Self {
+        let permits = Arc::new(service.admission().client(name));
         let threads = service.offload().share();
         Self { service, permits, threads }
     }

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, HttpServer, Response, Tiny, Toolbay, initialize};
 
-/// Keys for P-256 that belong to nobody.
-const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
-const OTHER_KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl48bGH0mZF+9PRLuxqX6/RXExPxLb//uuhlnGJSth6ahRANCAAQDsb8Xm1ZpdZ2hy1FJEiAgK3jbPWIlmh0bzcPIt6+FmEaihZMj/WJpeRgAEdsjo1Cs74HR19euhEJmTiD/9PMr";
+/// Keys for P-256, of nobody.
+pub(super) const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
+pub(super) const OTHER_KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl48bGH0mZF+9PRLuxqX6/RXExPxLb//uuhlnGJSth6ahRANCAAQDsb8Xm1ZpdZ2hy1FJEiAgK3jbPWIlmh0bzcPIt6+FmEaihZMj/WJpeRgAEdsjo1Cs74HR19euhEJmTiD/9PMr";
 
-const RESOURCE: &str = "https://tools.example.com/mcp";
-const ISSUER: &str = "https://auth.example.com";
+pub(super) const RESOURCE: &str = "https://tools.example.com/mcp";
+pub(super) const ISSUER: &str = "https://auth.example.com";
 
-fn plugins() -> Folder {
+pub(super) fn plugins() -> Folder {
     Folder::with("a.wasm", Tiny::new(&["time.now", "time.zone", "secret"]).build())
 }
 
-/// Generates a token with the command: the token, and the lines of configuration.
-fn token(name: &str, tools: &str) -> (String, String) {
+/// Makes a token with the command that people use: the token, and the lines of the configuration.
+pub(crate) fn token(name: &str, tools: &str) -> (String, String) {
     let outcome = Toolbay::new(&Folder::new()).args(["token", name]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     let token = outcome.stderr.split_whitespace().find(|word| word.starts_with("toolbay_")).unwrap();
@@ -28,19 +28,19 @@ fn token(name: &str, tools: &str) -> (String, String) {
     (token.to_owned(), format!("{}{tools}\n", outcome.raw))
 }
 
-fn bearer(token: &str) -> String {
+pub(super) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-/// Rejected without revealing anything.
-fn refused(response: Response) -> (u16, String) {
+/// Refused without a word about what there is.
+pub(super) fn refused(response: Response) -> (u16, String) {
     let (status, challenge) = (response.status, response.header("www-authenticate").unwrap_or_default().to_owned());
     let said = response.text();
     assert!(!said.contains("time.") && !said.contains("secret"), "{said}");
     (status, challenge)
 }
 
-fn names(listed: &Value) -> Vec<&str> {
+pub(super) fn names(listed: &Value) -> Vec<&str> {
     listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
@@ -118,11 +118,11 @@ fn an_address_that_is_not_loopback_requires_tokens() {
     drop(HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"])));
 }
 
-fn key(text: &str) -> EncodingKey {
+pub(super) fn key(text: &str) -> EncodingKey {
     EncodingKey::from_ec_der(&BASE64.decode(text).unwrap())
 }
 
-fn jwks(keys: &[(&str, &str)]) -> String {
+pub(super) fn jwks(keys: &[(&str, &str)]) -> String {
     let keys = keys.iter().map(|(id, text)| {
         let mut jwk = Jwk::from_encoding_key(&key(text), Algorithm::ES256).unwrap();
         jwk.common.key_id = Some((*id).to_owned());
@@ -131,8 +131,13 @@ fn jwks(keys: &[(&str, &str)]) -> String {
     serde_json::to_string(&JwkSet { keys: keys.collect() }).unwrap()
 }
 
-/// A token signed with `secret`, with valid claims that `change` overrides.
-fn jwt(id: &str, secret: &str, change: Value) -> String {
+/// A token signed with `secret`; `change` is laid over claims that hold.
+pub(super) fn jwt(id: &str, secret: &str, change: Value) -> String {
+    signed(&Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) }, secret, change)
+}
+
+/// The same with another header.
+pub(super) fn signed(header: &Header, secret: &str, change: Value) -> String {
     let mut claims = json!({
         "iss": ISSUER, "aud": [RESOURCE, "https://other.example"], "sub": "somebody",
         "exp": get_current_timestamp() + 600, "scope": "mcp time",
@@ -141,18 +146,21 @@ fn jwt(id: &str, secret: &str, change: Value) -> String {
         claims[name] = value.clone();
     }
     claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-    let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) };
-    encode(&header, &claims, &key(secret)).unwrap()
+    encode(header, &claims, &key(secret)).unwrap()
 }
 
-fn resource() -> HttpServer {
-    let folder = plugins();
+pub(super) fn resource() -> HttpServer {
+    resource_with(&plugins(), "")
+}
+
+/// The same with more configuration.
+pub(super) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
     std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
-        "log = \"trace\"\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
+        "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
          jwks = \"keys.json\"\nscopes = [\"mcp\"]\n[http.oauth.tools]\ntime = [\"time.*\"]\nadmin = [\"*\"]"
     );
-    HttpServer::configured(&folder, &config).ready()
+    HttpServer::configured(folder, &config).ready()
 }
 
 #[test]

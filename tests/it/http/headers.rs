@@ -103,7 +103,44 @@ fn arguments_in_headers_must_be_those_of_the_body() {
     for (arguments, headers) in wrong {
         assert_eq!(call(arguments.clone(), headers), (400, json!(-32020)), "{arguments} {headers:?}");
     }
-    // Sessions do not use these headers.
+    // As they are written, and not as floating-point numbers.
+    let exact = |body: &str, header: &str| {
+        let arguments = json!({"name": "mirrored", "arguments": {"at": {"n": "NUMBER"}}});
+        let message = modern(json!(1), "tools/call", arguments).to_string().replace("\"NUMBER\"", body);
+        let headers = [
+            ("MCP-Protocol-Version", MODERN),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "mirrored"),
+            ("Mcp-Param-N", header),
+        ];
+        code(server.post(&headers, message.as_bytes())).1 != json!(-32020)
+    };
+    for (body, header) in [
+        ("9007199254740993", "9007199254740993"),
+        ("18446744073709551617", "18446744073709551617"),
+        ("1000", "1e3"),
+        ("1e3", "1000"),
+        ("1.0", "1"),
+        ("-0", "0"),
+        ("0", "-0.0"),
+    ] {
+        assert!(exact(body, header), "{body} {header}");
+    }
+    for (body, header) in [
+        ("9007199254740993", "9007199254740992"),
+        ("9007199254740993", "9007199254740993.1"),
+        ("18446744073709551617", "18446744073709551616"),
+        ("18446744073709551615", "18446744073709551616"),
+        ("1", "01"),
+        ("1", "+1"),
+        ("1", "0x1"),
+        ("1", "1."),
+        ("1000", "1e4"),
+        ("1", "\"1\""),
+    ] {
+        assert!(!exact(body, header), "{body} {header}");
+    }
+    // Sessions know nothing of it.
     let called =
         server.session("2025-11-25").result("tools/call", json!({"name": "mirrored", "arguments": {"region": "eu"}}));
     assert!(called.get("isError").is_none(), "{called}");

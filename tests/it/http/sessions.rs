@@ -125,6 +125,39 @@ fn progress_uses_the_stream_of_its_call_and_ends_when_it_is_cancelled() {
 }
 
 #[test]
+fn an_id_that_is_used_again_belongs_to_the_new_request() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let server = HttpServer::start(&folder).ready();
+    let session = server.session("2025-11-25");
+    let spin = |token: u64| {
+        let call = json!({"name": "loop_forever", "_meta": {"progressToken": token}});
+        let mut response = session.post(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}));
+        assert_eq!(response.next().unwrap()["params"]["progressToken"], token);
+        response
+    };
+    let cancel = || {
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "a"}});
+        assert_eq!(session.post(&cancel).status, 202);
+    };
+    let mut first = spin(1);
+    for round in 2..20 {
+        cancel();
+        let mut second = spin(round);
+        // The end of the first one is not that of the second.
+        assert_eq!(first.next(), None, "no answer");
+        let again = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "count"}});
+        let refused = session.post(&again);
+        assert_eq!(refused.status, 400);
+        assert_eq!(refused.json()["error"]["message"], "a request with this id is already in progress");
+        std::mem::swap(&mut first, &mut second);
+    }
+    cancel();
+    assert_eq!(first.next(), None);
+    assert_eq!(text(&session.result("tools/call", json!({"name": "count"}))), "1");
+}
+
+#[test]
 fn hanging_up_does_not_cancel_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.gate() + "[limits]\nconcurrency = 1");

@@ -14,13 +14,16 @@ use tokio::time::Instant;
 use super::denied::{Denied, hash};
 use super::oauth::{Verified, Verifier};
 use super::options::Options;
-use crate::access::{Caller, Rights};
+use super::trust::Trust;
+use crate::access::Rights;
+use crate::caller::Caller;
 use crate::host::{Client, Host};
 
 /// How long an idle caller keeps its share, and with it the state of its rate limit.
 const FORGET_AFTER: Duration = Duration::from_mins(10);
 
-/// Number of shares above which those of idle callers are dropped.
+/// Number of shares above which those of idle callers are dropped. Callers with a session or a request count, but their
+/// number has limits of its own.
 const SHARES: usize = 1024;
 
 /// Authenticates callers.
@@ -37,6 +40,13 @@ struct Share {
     used: Instant,
 }
 
+impl Share {
+    /// Whether no session and no request of the caller uses it.
+    fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.client) == 1
+    }
+}
+
 impl Gate {
     /// A gate with these options.
     ///
@@ -46,7 +56,8 @@ impl Gate {
     pub(super) fn new(options: &Options, host: &dyn Host) -> Result<Self, String> {
         let tokens = options.tokens.iter().map(|token| {
             let name = format!("token:{}", token.name);
-            (token.sha256, Arc::new(Caller { name, rights: token.rights.clone(), client: host.client() }))
+            let client = host.client(&name);
+            (token.sha256, Arc::new(Caller { name, rights: token.rights.clone(), client }))
         });
         Ok(Self {
             tokens: tokens.collect(),
@@ -56,27 +67,31 @@ impl Gate {
         })
     }
 
-    /// The caller of a request.
+    /// The caller of a request, and what the trust in it rests on.
     ///
     /// # Errors
     ///
     /// The request has no token, or one that is invalid or lacks a required scope.
-    pub(super) fn caller(&self, headers: &HeaderMap, peer: IpAddr, host: &dyn Host) -> Result<Arc<Caller>, Denied> {
+    pub(super) fn caller(
+        &self,
+        headers: &HeaderMap,
+        peer: IpAddr,
+        host: &dyn Host,
+    ) -> Result<(Arc<Caller>, Trust), Denied> {
         if self.open {
             let name = format!("ip:{peer}");
             let client = self.share(&name, host);
-            return Ok(Arc::new(Caller { name, rights: Rights::All, client }));
+            return Ok((Arc::new(Caller { name, rights: Rights::All, client }), Trust::Standing));
         }
         let token = bearer(headers)?;
         if let Some(caller) = self.tokens.get(&hash(token)) {
-            return Ok(Arc::clone(caller));
+            return Ok((Arc::clone(caller), Trust::Standing));
         }
         let oauth = self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?;
-        let Verified { subject, scopes, .. } = oauth.verify(token)?;
-        let name = format!("oauth:{subject}");
+        let Verified { name, scopes, trust } = oauth.verify(token)?;
         let client = self.share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
-        Ok(Arc::new(Caller { name, rights, client }))
+        Ok((Arc::new(Caller { name, rights, client }), Trust::Token(trust)))
     }
 
     /// The share of the caller with this name, created on first use.
@@ -88,11 +103,15 @@ impl Gate {
             return Arc::clone(&share.client);
         }
         if shares.len() >= SHARES {
-            shares.retain(|_, share| {
-                Arc::strong_count(&share.client) > 1 || now.duration_since(share.used) < FORGET_AFTER
-            });
+            shares.retain(|_, share| !share.is_idle() || now.duration_since(share.used) < FORGET_AFTER);
         }
-        let client = host.client();
+        // There are many callers: the one that came longest ago begins anew when it comes back.
+        if shares.len() >= SHARES {
+            let idle = shares.iter().filter(|(_, share)| share.is_idle());
+            let oldest = idle.min_by_key(|(_, share)| share.used).map(|(name, _)| name.clone());
+            oldest.and_then(|name| shares.remove(&name));
+        }
+        let client = host.client(name);
         shares.insert(name.to_owned(), Share { client: Arc::clone(&client), used: now });
         client
     }

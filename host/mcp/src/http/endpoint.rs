@@ -12,7 +12,8 @@ use super::app::{App, body};
 use super::headers;
 use super::reply::{events, refusal, reply, single};
 use super::sessions::HttpSession;
-use crate::access::Caller;
+use super::trust::Trust;
+use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, PARSE_ERROR, Request};
 use crate::method::Method;
@@ -33,6 +34,7 @@ const RETRY: HeaderValue = HeaderValue::from_static("5");
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
+    Extension(trust): Extension<Trust>,
     request: HttpRequest,
 ) -> Response {
     let (parts, payload) = request.into_parts();
@@ -50,21 +52,27 @@ pub(super) async fn post(
         Err(response) => return response,
     };
     match jsonrpc::decode(&payload) {
-        Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, &headers, request).await,
+        Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &headers, request).await,
         Ok(Incoming::Single(_)) if is_stateless(&headers) => StatusCode::ACCEPTED.into_response(),
         Ok(incoming) => in_session(&app, caller, &headers, incoming).await,
         Err(error) => refusal(StatusCode::BAD_REQUEST, &error),
     }
 }
 
-async fn answer(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, request: Request<'_>) -> Response {
+async fn answer(
+    app: &Arc<App>,
+    caller: Arc<Caller>,
+    trust: Trust,
+    headers: &HeaderMap,
+    request: Request<'_>,
+) -> Response {
     let stated = Rules::stated(request.params);
     match stated {
         Ok(None) if request.method == Method::Initialize.name() => initialize(app, caller, request).await,
         Ok(None) if !is_stateless(headers) => {
             in_session(app, caller, headers, Incoming::Single(Message::Request(request))).await
         }
-        stated => stateless(app, caller, headers, request, stated).await,
+        stated => stateless(app, caller, trust, headers, request, stated).await,
     }
 }
 
@@ -83,6 +91,7 @@ fn is_stateless(headers: &HeaderMap) -> bool {
 async fn stateless(
     app: &Arc<App>,
     caller: Arc<Caller>,
+    trust: Trust,
     headers: &HeaderMap,
     request: Request<'_>,
     stated: Result<Option<Rules>, Error>,
@@ -104,9 +113,16 @@ async fn stateless(
     let life = Life { ended: app.life.ended.child_token(), ..app.life.clone() };
     let guard = life.ended.clone().drop_guard();
     let not_found = rules.revision.features().http_not_found;
-    let session = Session::new(Arc::clone(&app.host), caller, Channel::PerRequest, life);
+    if request.method == Method::Listen.name() {
+        let ended = life.ended.clone();
+        tokio::spawn(async move {
+            ended.run_until_cancelled(trust.lapse()).await;
+            ended.cancel();
+        });
+    }
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), Channel::PerRequest, life);
     let (outbox, messages) = outbox::channel();
-    dispatch::request(&session, request, Ok(Some(rules)), &outbox).await;
+    dispatch::request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
     drop(outbox);
     let status = move |code| match code {
         METHOD_NOT_FOUND if not_found => StatusCode::NOT_FOUND,
@@ -124,9 +140,9 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -
         response.headers_mut().insert(RETRY_AFTER, RETRY);
         return response;
     }
-    let session = Session::new(Arc::clone(&app.host), caller, Channel::PerRequest, app.life.child());
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), Channel::PerRequest, app.life.child());
     let (outbox, mut messages) = outbox::channel();
-    dispatch::request(&session, request, Ok(None), &outbox).await;
+    dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
     drop(outbox);
     let Some(answer) = messages.recv().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let mut response = single(answer, legacy_status);
@@ -149,16 +165,15 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
         Ok(entry) => entry,
         Err(response) => return *response,
     };
-    entry.session.set_caller(caller);
     let asks = incoming.asks();
     let (outbox, messages) = outbox::channel();
     match incoming {
         Incoming::Single(Message::Request(request)) => {
             let rules = entry.session.rules(request.params);
             let rules = rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers), ..rules }));
-            dispatch::request(&entry.session, request, rules, &outbox).await;
+            dispatch::request(&entry.session, &caller, request, rules, &outbox).await;
         }
-        incoming => dispatch::receive(&entry.session, Ok(incoming), &outbox).await,
+        incoming => dispatch::receive(&entry.session, &caller, Ok(incoming), &outbox).await,
     }
     drop(outbox);
     if asks {
@@ -203,13 +218,14 @@ fn session(
         refused(StatusCode::BAD_REQUEST, "the Mcp-Session-Id header is missing: send the value returned by initialize")
     })?;
     let gone = || refused(StatusCode::NOT_FOUND, "unknown session; send initialize again");
-    app.sessions.get(id, &caller.name).ok_or_else(gone)
+    app.sessions.get(id, caller).ok_or_else(gone)
 }
 
 /// Opens the stream of a session for messages that belong to no request.
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
+    Extension(trust): Extension<Trust>,
     headers: HeaderMap,
 ) -> Response {
     if is_stateless(&headers) {
@@ -222,7 +238,7 @@ pub(super) async fn get(
     match session(&app, &caller, &headers, None) {
         Ok(entry) => {
             let (outbox, messages) = outbox::channel();
-            tokio::spawn(entry.stream(outbox));
+            tokio::spawn(entry.stream(caller.rights.clone(), trust, outbox));
             events(None, messages, app.options.keep_alive, None)
         }
         Err(response) => *response,
@@ -240,7 +256,7 @@ pub(super) async fn delete(
     }
     match session(&app, &caller, &headers, None) {
         Ok(_) => {
-            app.sessions.remove(session_id(&headers).unwrap_or_default(), &caller.name);
+            app.sessions.remove(session_id(&headers).unwrap_or_default(), &caller);
             StatusCode::NO_CONTENT.into_response()
         }
         Err(response) => *response,

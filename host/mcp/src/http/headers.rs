@@ -1,6 +1,5 @@
 //! Validates the headers of a request, also against its body.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -13,7 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{HeaderKind, ParamHeader, Trace};
 
-use crate::access::Caller;
+use super::arguments;
+use super::decimal::Decimal;
+use crate::caller::Caller;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INTERNAL_ERROR, Request};
 use crate::method::Method;
@@ -94,8 +95,8 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     if tool.headers.is_empty() {
         return Ok(());
     }
-    let arguments = named.arguments.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or(Value::Null);
-    tool.headers.iter().try_for_each(|header| parameter(headers, header, &arguments))
+    let arguments = arguments::repeated(named.arguments, &tool.headers);
+    tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| parameter(headers, header, argument))
 }
 
 /// As [`check`], elsewhere if the body is long: it is read twice more.
@@ -138,9 +139,9 @@ fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: boo
 }
 
 /// Checks one `Mcp-Param-…` against the argument that it mirrors.
-fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Result<(), Error> {
+fn parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawValue>) -> Result<(), Error> {
     let name = format!("{PARAM}{}", header.name.to_ascii_lowercase());
-    let argument = header.path.iter().try_fold(arguments, |value, key| value.get(key)).filter(|value| !value.is_null());
+    let argument = argument.map(RawValue::get).filter(|text| *text != "null");
     let value = one(headers, &name)?;
     let (value, argument) = match (value, argument) {
         (None, None) => return Ok(()),
@@ -152,19 +153,20 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, arguments: &Value) -> Re
         }
         (Some(value), Some(argument)) => (decoded(&name, value)?, argument),
     };
-    let same = match (argument, header.kind) {
-        (Value::String(text), _) => *text == value,
-        (Value::Bool(yes), _) => value == yes.to_string(),
+    // Compared as it is written: as a floating-point number, a long integer would be another one.
+    let same = match header.kind {
+        _ if argument.starts_with('"') => serde_json::from_str::<String>(argument).is_ok_and(|text| text == value),
+        _ if matches!(argument, "true" | "false") => value == argument,
         // 42.0 and 42 are one number, in a header and in JSON.
-        (Value::Number(number), HeaderKind::Integer) => {
-            value == number.to_string()
-                || value.parse::<f64>().is_ok_and(|value| number.as_f64().is_some_and(|n| n.total_cmp(&value).is_eq()))
-        }
+        HeaderKind::Integer if !argument.starts_with(['{', '[']) => match Decimal::parse(argument) {
+            Some(number) => Decimal::parse(&value) == Some(number),
+            None => value == argument,
+        },
         // Arguments that do not match the schema are reported as such.
         _ => return Ok(()),
     };
-    let said = || argument.as_str().map_or_else(|| Cow::from(argument.to_string()), Cow::from);
-    if same { Ok(()) } else { Err(differs(&name, &value, &said())) }
+    let text = || serde_json::from_str::<String>(argument).unwrap_or_else(|_| argument.to_owned());
+    if same { Ok(()) } else { Err(differs(&name, &value, &text())) }
 }
 
 /// The value of a header that may occur at most once.

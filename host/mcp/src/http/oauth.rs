@@ -1,20 +1,23 @@
 //! Tokens of an authorization server: JWTs, checked against its keys (RFC 9728, RFC 9068).
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use jsonwebtoken::dangerous::insecure_decode_claims;
 use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::jwk::{Jwk, JwkSet};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, get_current_timestamp};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header, get_current_timestamp};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use serde_json::{Map, Number, Value, json};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::denied::{Denied, hash};
-use super::options::OAuth;
+use super::keys::{Keys, READ};
+use super::options::{AuthorizationServer, OAuth};
+use super::trust::Token;
 
 /// The accepted signature algorithms: all use public keys, none a shared secret.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -29,45 +32,57 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// Shortest interval of reading the key file again, so that tokens with invented keys do not cause a load.
-const REREAD: Duration = Duration::from_secs(10);
+/// The accepted types of tokens: access tokens (RFC 9068), and JWTs that do not say more.
+const TYPES: [&str; 2] = ["at+jwt", "jwt"];
 
-/// Number of verified tokens to remember, so that each signature is verified once.
+/// How far the clocks of the issuer and of this machine may differ.
+const LEEWAY: Duration = Duration::from_mins(1);
+
+/// Number of verified tokens to remember, so that a signature is not verified with every request.
 const REMEMBERED: usize = 1024;
+
+/// How long a verified token is remembered at most.
+const REMEMBERED_FOR: Duration = Duration::from_mins(1);
+
+/// Longest subject in bytes (OIDC Core 1.0, section 2).
+const SUBJECT: usize = 255;
+
+/// Bytes of a token's hash that name it: enough to tell it from any other.
+const NAMED_BY: usize = 16;
 
 /// Verifies tokens.
 pub(super) struct Verifier {
     options: OAuth,
-    keys: Mutex<Keys>,
-    known: Mutex<HashMap<[u8; 32], Verified>>,
-}
-
-struct Keys {
-    set: Arc<JwkSet>,
-    read: Instant,
+    /// The keys of each issuer, which are trusted for its tokens alone.
+    issuers: HashMap<String, Arc<Keys>>,
+    known: Mutex<HashMap<[u8; 32], (Verified, Instant)>>,
 }
 
 /// The content of a verified token.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Verified {
-    /// The owner.
-    pub subject: String,
+    /// The owner, as a caller is named. Tokens of different owners never have the same.
+    pub name: String,
     /// The scopes.
     pub scopes: BTreeSet<String>,
-    expires: u64,
+    /// Why it is trusted, and until when.
+    pub trust: Token,
 }
 
 #[derive(Deserialize)]
 struct Claims {
-    /// Required; the validation checks that it is present.
-    exp: Option<u64>,
-    iss: Option<String>,
+    exp: Option<Number>,
     sub: Option<String>,
-    client_id: Option<String>,
     /// Separated by spaces.
     scope: Option<String>,
     /// Used by some servers instead of `scope`.
     scp: Option<Value>,
+}
+
+/// The claim that is needed to find the key.
+#[derive(Deserialize)]
+struct Issued {
+    iss: Option<String>,
 }
 
 impl Verifier {
@@ -75,11 +90,24 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is not a JWK set or has no keys.
+    /// A file cannot be read, is not a JWK set or has no keys.
     pub(super) fn new(options: OAuth) -> Result<Self, String> {
-        let set = Arc::new(read_keys(&options.jwks)?);
-        let keys = Mutex::new(Keys { set, read: Instant::now() });
-        Ok(Self { options, keys, known: Mutex::default() })
+        let open =
+            |server: &AuthorizationServer| Ok((server.issuer.clone(), Arc::new(Keys::open(server.jwks.clone())?)));
+        let issuers = options.authorization_servers.iter().map(open).collect::<Result<_, String>>()?;
+        Ok(Self { options, issuers, known: Mutex::default() })
+    }
+
+    /// Reads the keys again and again, until `stop` is cancelled.
+    pub(super) async fn read_keys(&self, stop: CancellationToken) {
+        while stop.run_until_cancelled(tokio::time::sleep(READ)).await.is_some() {
+            let issuers: Vec<Arc<Keys>> = self.issuers.values().map(Arc::clone).collect();
+            // A file system may hang.
+            let reading = tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.read_again()));
+            if let Err(error) = reading.await {
+                tracing::error!(%error, "reading the keys of tokens failed unexpectedly");
+            }
+        }
     }
 
     /// Verifies a token.
@@ -89,8 +117,9 @@ impl Verifier {
     /// The token is invalid or lacks a required scope.
     pub(super) fn verify(&self, token: &str) -> Result<Verified, Denied> {
         let key = hash(token);
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let verified = if let Some(known) = known.filter(|known| known.expires > get_current_timestamp()) {
+        let known = self.known().get(&key).cloned();
+        let is_good = |known: &(Verified, Instant)| known.1.elapsed() < REMEMBERED_FOR && known.0.trust.holds();
+        let verified = if let Some((known, _)) = known.filter(is_good) {
             known
         } else {
             let verified = self.check(token)?;
@@ -101,61 +130,67 @@ impl Verifier {
     }
 
     fn check(&self, token: &str) -> Result<Verified, Denied> {
-        let header = decode_header(token).map_err(|_| Denied::Invalid("it is not a JWT"))?;
-        if !ALGORITHMS.contains(&header.alg) {
-            return Err(Denied::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
-        }
-        let jwk = self.key(header.kid.as_deref()).ok_or(Denied::Invalid("its signing key is unknown"))?;
-        let fits = |algorithm| Algorithm::try_from(algorithm).is_ok_and(|algorithm| algorithm == header.alg);
-        if jwk.common.key_algorithm.is_some_and(|algorithm| !fits(algorithm)) {
-            return Err(Denied::Invalid("its signing key is for another algorithm"));
-        }
-        let decoding = DecodingKey::from_jwk(&jwk).map_err(|_| Denied::Invalid("its signing key cannot be used"))?;
+        let header = header(token)?;
+        // Not trusted yet: it only says whose keys to try.
+        let Issued { iss } = insecure_decode_claims(token).map_err(|error| denied(error.kind()))?;
+        let issuer = iss.ok_or(Denied::Invalid(MISSING))?;
+        let keys = self.issuers.get(&issuer).ok_or(Denied::Invalid("its issuer is not trusted"))?;
+        let key = keys.find(header.kid.as_deref(), header.alg)?;
+        let decoding = DecodingKey::from_jwk(&key).map_err(|_| Denied::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.set_audience(&[&self.options.audience]);
-        validation.set_issuer(&self.options.authorization_servers);
+        validation.set_issuer(&[&issuer]);
         validation.validate_nbf = true;
+        validation.leeway = LEEWAY.as_secs();
         let claims = decode::<Claims>(token, &decoding, &validation).map_err(|error| denied(error.kind()))?.claims;
+        let expires = self.expiry(&claims.exp.ok_or(Denied::Invalid(MISSING))?)?;
+        // The validation accepts the last second as well.
+        let until = expires.saturating_add(LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
         for text in claims.scope.iter().map(String::as_str).chain(texts(claims.scp.as_ref())) {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
-        let subject = claims.sub.or(claims.client_id).unwrap_or_else(|| "unnamed".to_owned());
-        // Two issuers may use the same name for different people.
-        let subject = format!("{subject} of {}", claims.iss.unwrap_or_default());
-        Ok(Verified { subject, scopes, expires: claims.exp.unwrap_or_default() })
+        let name = name(claims.sub.as_deref(), &issuer, token)?;
+        Ok(Verified { name, scopes, trust: Token { issuer: Arc::clone(keys), key, until } })
     }
 
-    /// The key with this id; without an id, the only key.
-    fn key(&self, id: Option<&str>) -> Option<Jwk> {
-        let find = |set: &JwkSet| match id {
-            Some(id) => set.find(id).cloned(),
-            None => set.keys.first().filter(|_| set.keys.len() == 1).cloned(),
-        };
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = find(&keys.set);
-        if found.is_some() || keys.read.elapsed() < REREAD {
-            return found;
+    /// When a token expires, in seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// It is valid for longer than a token may be: nobody could revoke it.
+    fn expiry(&self, exp: &Number) -> Result<u64, Denied> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the fraction of a second, and what the validation has rejected"
+        )]
+        let seconds = exp.as_u64().or(exp.as_f64().map(|seconds| seconds as u64)).unwrap_or(u64::MAX);
+        let latest = get_current_timestamp() + self.options.lifetime.as_secs() + LEEWAY.as_secs();
+        if seconds > latest {
+            return Err(Denied::Invalid("it is valid for longer than http.oauth.lifetime allows"));
         }
-        // Keys rotate: the token may be signed with a new one.
-        keys.read = Instant::now();
-        match read_keys(&self.options.jwks) {
-            Ok(set) => keys.set = Arc::new(set),
-            Err(why) => tracing::warn!("{why}; keeping the previous keys"),
-        }
-        find(&keys.set)
+        Ok(seconds)
     }
 
     fn remember(&self, key: [u8; 32], verified: Verified) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         if known.len() >= REMEMBERED {
-            let now = get_current_timestamp();
-            known.retain(|_, verified| verified.expires > now);
+            known.retain(|_, (_, since)| since.elapsed() < REMEMBERED_FOR);
         }
-        if known.len() < REMEMBERED {
-            known.insert(key, verified);
+        // Somebody has many tokens: forgetting one costs its owner no more than another check.
+        if known.len() >= REMEMBERED
+            && let Some(any) = known.keys().next().copied()
+        {
+            known.remove(&any);
         }
+        known.insert(key, (verified, Instant::now()));
+    }
+
+    // Held for a few instructions and never across an await.
+    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], (Verified, Instant)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The options.
@@ -174,11 +209,12 @@ impl Verifier {
 
     /// The metadata of the resource.
     pub(super) fn metadata(&self) -> Value {
+        let issuers: Vec<&String> = self.options.authorization_servers.iter().map(|server| &server.issuer).collect();
         let scopes: BTreeSet<&String> = self.options.scopes.iter().chain(self.options.tools.keys()).collect();
         json!({
             "resource": self.options.resource,
             "resource_name": "Toolbay",
-            "authorization_servers": self.options.authorization_servers,
+            "authorization_servers": issuers,
             "scopes_supported": scopes,
             "bearer_methods_supported": ["header"],
         })
@@ -188,11 +224,39 @@ impl Verifier {
 /// The well-known path of the metadata; the path of the resource follows it.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-fn read_keys(path: &Path) -> Result<JwkSet, String> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
-    let set: JwkSet = serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
-    if set.keys.is_empty() { Err(format!("{name} has no keys")) } else { Ok(set) }
+/// The header of a token that can be an access token.
+fn header(token: &str) -> Result<Header, Denied> {
+    let not_a_jwt = Denied::Invalid("it is not a JWT");
+    let header = decode_header(token).map_err(|_| not_a_jwt)?;
+    let part = token.split('.').next().and_then(|part| BASE64.decode(part).ok()).unwrap_or_default();
+    let members: Map<String, Value> = serde_json::from_slice(&part).map_err(|_| not_a_jwt)?;
+    // None is supported, and an empty list is an error too (RFC 7515, section 4.1.11).
+    if members.contains_key("crit") {
+        return Err(Denied::Invalid("its header has critical extensions (crit), and none is supported"));
+    }
+    let kind = header.typ.as_deref().unwrap_or("jwt").to_ascii_lowercase();
+    if !TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
+        return Err(Denied::Invalid("it is not an access token (typ)"));
+    }
+    if !ALGORITHMS.contains(&header.alg) {
+        return Err(Denied::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
+    }
+    Ok(header)
+}
+
+/// The name of the owner of a verified token. A token without a subject has no owner but itself.
+fn name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, Denied> {
+    match subject.filter(|subject| !subject.is_empty()) {
+        Some(subject) if subject.len() > SUBJECT => Err(Denied::Invalid("its subject (sub) is too long")),
+        // Two issuers may use the same name for different people.
+        Some(subject) => Ok(format!("oauth:{subject} of {issuer}")),
+        None => {
+            // Its owner can write a signature in several ways, but not what was signed.
+            let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
+            let digest: String = hex::encode(hash(signed)).chars().take(2 * NAMED_BY).collect();
+            Ok(format!("oauth-token:{digest} of {issuer}"))
+        }
+    }
 }
 
 fn texts(value: Option<&Value>) -> Vec<&str> {
@@ -203,6 +267,8 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
+const MISSING: &str = "a required claim (exp, aud or iss) is missing";
+
 fn denied(error: &ErrorKind) -> Denied {
     Denied::Invalid(match error {
         ErrorKind::ExpiredSignature => "it has expired",
@@ -210,7 +276,7 @@ fn denied(error: &ErrorKind) -> Denied {
         ErrorKind::InvalidAudience => "it is for another audience",
         ErrorKind::InvalidIssuer => "its issuer is not trusted",
         ErrorKind::InvalidSignature => "its signature is invalid",
-        ErrorKind::MissingRequiredClaim(_) => "a required claim (exp, aud or iss) is missing",
+        ErrorKind::MissingRequiredClaim(_) => MISSING,
         _ => "it is invalid",
     })
 }

@@ -48,16 +48,25 @@ pub struct Token {
 pub struct OAuth {
     /// The URL of `/mcp` as clients use it.
     pub resource: String,
-    /// The accepted issuers (`iss`).
-    pub authorization_servers: Vec<String>,
-    /// Path of a file with a JWK set: the keys that sign tokens. Read again when a token names an unknown key.
-    pub jwks: PathBuf,
+    /// The accepted issuers of tokens. Each has keys of its own.
+    pub authorization_servers: Vec<AuthorizationServer>,
     /// Required audience (`aud`) of tokens.
     pub audience: String,
+    /// The longest time until a token expires. One that is valid for longer is rejected.
+    pub lifetime: Duration,
     /// Scopes that every token must have.
     pub scopes: BTreeSet<String>,
     /// The tools that each scope allows. Empty: every valid token allows all tools.
     pub tools: BTreeMap<String, Vec<Pattern>>,
+}
+
+/// An issuer of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorizationServer {
+    /// Its name in tokens (`iss`), which is also its URL.
+    pub issuer: String,
+    /// Path of a file with a JWK set: the keys that sign its tokens, and no other issuer's. Read again every 5 seconds.
+    pub jwks: PathBuf,
 }
 
 impl Default for Options {
@@ -105,9 +114,9 @@ mod tests {
             |names: &[&str]| names.iter().map(|name| Pattern::try_from((*name).to_owned()).unwrap()).collect();
         let mut oauth = OAuth {
             resource: "https://a.example/mcp".into(),
-            authorization_servers: vec!["https://b.example".into()],
-            jwks: "k".into(),
+            authorization_servers: Vec::new(),
             audience: "https://a.example/mcp".into(),
+            lifetime: Duration::from_hours(24),
             scopes: BTreeSet::new(),
             tools: BTreeMap::new(),
         };

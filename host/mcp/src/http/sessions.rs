@@ -8,6 +8,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::trust::Trust;
+use crate::access::Rights;
+use crate::caller::Caller;
 use crate::changes;
 use crate::outbox::Outbox;
 use crate::session::Session;
@@ -63,17 +66,17 @@ impl Sessions {
         table.len() < self.most || table.values().any(|entry| !entry.is_in_use())
     }
 
-    /// The session with this id, if it belongs to the caller with this name.
-    pub(super) fn get(&self, id: &str, caller: &str) -> Option<Arc<HttpSession>> {
-        let entry = self.table().get(id).filter(|entry| entry.session.caller().name == caller).cloned()?;
+    /// The session with this id, if it belongs to `caller`.
+    pub(super) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
+        let entry = self.table().get(id).filter(|entry| entry.session.is_of(caller)).cloned()?;
         entry.touch();
         Some(entry)
     }
 
-    /// Ends the session with this id, if it belongs to the caller with this name.
-    pub(super) fn remove(&self, id: &str, caller: &str) -> bool {
+    /// Ends the session with this id, if it belongs to `caller`.
+    pub(super) fn remove(&self, id: &str, caller: &Caller) -> bool {
         let mut table = self.table();
-        if table.get(id).is_none_or(|entry| entry.session.caller().name != caller) {
+        if table.get(id).is_none_or(|entry| !entry.session.is_of(caller)) {
             return false;
         }
         let removed = table.remove(id);
@@ -106,9 +109,10 @@ impl Sessions {
 }
 
 impl HttpSession {
-    /// Notifies the client of changes through `outbox` while it reads. If it has several streams open, only the newest
-    /// is used.
-    pub(super) async fn stream(self: Arc<Self>, outbox: Outbox) {
+    /// Notifies the client of changes that `rights` show, through `outbox`, while it reads and `trust` lasts: the rights
+    /// and the trust of the request that opened the stream. If the client has several streams open, only the newest is
+    /// used.
+    pub(super) async fn stream(self: Arc<Self>, rights: Rights, trust: Trust, outbox: Outbox) {
         let mut mine = 0;
         self.streams.send_modify(|streams| {
             mine = streams.last().map_or(0, |newest| newest + 1);
@@ -123,7 +127,7 @@ impl HttpSession {
             }
             while streams.wait_for(|streams| streams.last() == Some(&mine)).await.is_ok() {
                 tokio::select! {
-                    () = changes::tell(&self.session, &outbox) => return,
+                    () = changes::tell(&self.session, &rights, &outbox) => return,
                     _ = streams.wait_for(|streams| streams.last() != Some(&mine)) => {}
                 }
             }
@@ -131,6 +135,7 @@ impl HttpSession {
         tokio::select! {
             () = telling => {}
             () = outbox.closed() => {}
+            () = trust.lapse() => {}
             () = self.session.life.closing.cancelled() => {}
             () = self.session.life.ended.cancelled() => {}
         }
@@ -141,7 +146,7 @@ impl HttpSession {
     }
 
     fn is_in_use(&self) -> bool {
-        !self.streams.borrow().is_empty() || self.session.is_busy()
+        !self.streams.borrow().is_empty() || !self.session.in_flight.is_empty()
     }
 
     fn touch(&self) {

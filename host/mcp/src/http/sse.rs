@@ -12,8 +12,9 @@ use serde::Deserialize;
 
 use super::app::{App, body};
 use super::streams::Open;
+use super::trust::Trust;
 use super::{reply, sessions};
-use crate::access::Caller;
+use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc;
 use crate::outbox;
@@ -46,7 +47,11 @@ pub(super) struct Address {
 }
 
 /// Opens a stream. The limit on connections also limits streams.
-pub(super) async fn open(State(app): State<Arc<App>>, Extension(caller): Extension<Arc<Caller>>) -> Response {
+pub(super) async fn open(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Extension(trust): Extension<Trust>,
+) -> Response {
     let Ok(id) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let session = Session::new(Arc::clone(&app.host), caller, Channel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
@@ -59,7 +64,13 @@ pub(super) async fn open(State(app): State<Arc<App>>, Extension(caller): Extensi
         Some((reply::event(&message), (messages, end)))
     });
     let events = stream::once(async { endpoint }).chain(messages).map(Ok::<_, Infallible>);
-    let events = events.take_until(stopped.cancelled_owned());
+    let over = async move {
+        tokio::select! {
+            () = stopped.cancelled() => {}
+            () = trust.lapse() => {}
+        }
+    };
+    let events = events.take_until(Box::pin(over));
     let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(app.options.keep_alive));
     ([reply::NO_BUFFERING], sse).into_response()
 }
@@ -72,14 +83,13 @@ pub(super) async fn post(
     request: Request,
 ) -> Response {
     let open = app.streams.open().get(&address.session).cloned();
-    let Some(open) = open.filter(|open| open.session.caller().name == caller.name) else {
+    let Some(open) = open.filter(|open| open.session.is_of(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
     let payload = match body(&app, request.into_body()).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };
-    open.session.set_caller(caller);
-    dispatch::receive(&open.session, jsonrpc::decode(&payload), &open.outbox).await;
+    dispatch::receive(&open.session, &caller, jsonrpc::decode(&payload), &open.outbox).await;
     (StatusCode::ACCEPTED, "Accepted").into_response()
 }

@@ -18,9 +18,8 @@ pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
     match read::<Params>(params) {
         Ok(cancelled) => {
             // An unknown id belongs to a request that has ended: ignored.
-            if let Some(request) = session.finish(&cancelled.request_id) {
+            if session.in_flight.cancel(&cancelled.request_id) {
                 tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "request cancelled by the client");
-                request.cancel();
             }
         }
         Err(error) => tracing::debug!(error = error.message, "ignored a malformed notifications/cancelled"),

@@ -1,12 +1,11 @@
 //! `initialize`: starts a session.
 
-use std::sync::atomic::Ordering;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Answered;
+use crate::caller::Caller;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::{Negotiated, Session};
@@ -22,16 +21,16 @@ struct Params {
     client_info: Option<Value>,
 }
 
-pub(crate) fn answer(session: &Session, params: Option<&RawValue>) -> Answered {
+pub(crate) fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Answered {
     let params: Params = read(params)?;
     let asked = Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
     session.negotiated.send_replace(Negotiated { revision: Some(revision), capabilities, ..Negotiated::default() });
-    session.known_listing.store(session.host.listing(), Ordering::SeqCst);
+    session.known.begin(&caller.rights, session.host.view(&caller.rights));
     let client = params.client_info.unwrap_or_default();
     let name = client.get("name").and_then(Value::as_str).unwrap_or("unnamed");
-    tracing::info!(client = name, caller = session.caller().name, requested = params.protocol_version, %revision, "client connected");
+    tracing::info!(client = name, caller = caller.name, requested = params.protocol_version, %revision, "client connected");
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
     result.insert("capabilities".into(), shape::capabilities());

@@ -1,13 +1,12 @@
 //! `tools/list`: a page of the tools that the caller may use.
 
-use std::sync::atomic::Ordering;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Answered;
 use crate::access::Rights;
+use crate::caller::Caller;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -21,13 +20,17 @@ struct Params {
     cursor: Option<String>,
 }
 
-pub(crate) async fn answer(session: &Session, params: Option<&RawValue>, revision: Revision) -> Answered {
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    revision: Revision,
+) -> Answered {
     let params: Params = read(params)?;
     let after = params.cursor.as_deref().map(cursor::decode).transpose()?;
     session.host.complete().await;
-    let caller = session.caller();
     let page_size = session.host.options().page_size;
-    let page = session.host.page(after.as_deref(), page_size, &|name| caller.may_use(name));
+    let page = session.host.page(after.as_deref(), page_size, &caller.rights);
     let next = if page.more { page.tools.last().map(|tool| cursor::encode(&tool.name)) } else { None };
     let tools: Vec<Value> = page.tools.iter().map(|tool| shape::tool(tool, revision)).collect();
     let mut result = Map::new();
@@ -39,14 +42,7 @@ pub(crate) async fn answer(session: &Session, params: Option<&RawValue>, revisio
         result.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
     }
     if revision.features().sessions {
-        session.negotiated.send_if_modified(|negotiated| {
-            if !negotiated.listed && after.is_none() && next.is_none() {
-                // This response already contains the changes since `initialize`.
-                session.known_listing.fetch_max(page.listing, Ordering::SeqCst);
-            }
-            negotiated.listed = true;
-            false
-        });
+        session.known.listed(&caller.rights, page.view, after.is_none() && next.is_none());
     }
     if let Some(next) = next {
         result.insert("nextCursor".into(), next.into());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::caller::Caller;
 use crate::changes::LIST_CHANGED;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
 use crate::outbox::{Outbox, Outgoing};
@@ -28,47 +29,53 @@ struct Filter {
     tools: bool,
 }
 
-/// Opens a subscription. Changes from now on are reported, even if the acknowledgement is delayed.
+/// Opens a subscription. Changes from now on that `caller` can see are reported, even if the acknowledgement is delayed.
 ///
 /// # Errors
 ///
 /// The request is malformed, its id is in use, or the client has too many requests open.
-pub(crate) fn open(session: &Arc<Session>, request: &Request<'_>, rules: &Rules, reply: &Outbox) -> Result<(), Error> {
+pub(crate) fn open(
+    session: &Arc<Session>,
+    caller: &Caller,
+    request: &Request<'_>,
+    rules: &Rules,
+    reply: &Outbox,
+) -> Result<(), Error> {
     let Params { notifications: filter } = read(request.params)?;
     if !session.has_room() {
         return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
-    let known = session.host.listing();
-    let cancelled = session.life.ended.child_token();
-    if !session.begin(&request.id, cancelled.clone()) {
-        return Err(Error::new(INVALID_REQUEST, "a request with this id is already in progress"));
-    }
-    let (told, reply, id, revision) = (Arc::clone(session), reply.clone(), request.id.clone(), rules.revision);
+    let known = session.host.view(&caller.rights);
+    let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
+    let request =
+        registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
+    let (told, rights, reply, revision) = (Arc::clone(session), caller.rights.clone(), reply.clone(), rules.revision);
     session.spawn(async move {
-        let session = told;
+        let (session, id) = (told, &request.id);
         let granted = if filter.tools { json!({"toolsListChanged": true}) } else { json!({}) };
         let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: id}});
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
         let news = json!({"_meta": {SUBSCRIPTION_ID: id}});
         let changes = async {
-            let mut told = Some(known).filter(|_| filter.tools);
-            while let Some(listing) = told {
-                told = session.host.changed(listing).await;
-                if told.is_some() {
+            let mut told = known;
+            while filter.tools && session.host.changed(told.listing).await.is_some() {
+                let now = session.host.view(&rights);
+                if now.digest != told.digest {
                     reply.send(notification(LIST_CHANGED, &news)).await;
                 }
+                told = now;
             }
             std::future::pending::<()>().await;
         };
         let ends_here = tokio::select! {
             biased;
-            () = cancelled.cancelled() => false,
+            () = request.cancelled.cancelled() => false,
             () = session.life.closing.cancelled() => true,
             () = reply.closed() => false,
             () = changes => false,
         };
-        if session.finish(&id).is_some() && ends_here {
-            conclude(&session, &id, revision, &reply).await;
+        if session.in_flight.finish(&request) && ends_here {
+            conclude(&session, id, revision, &reply).await;
         }
     });
     Ok(())

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use toolbay_model::{Answer, Body, Content, Failure, Media, Output, ResourceLink, Tool, Violation};
 
 use super::{Features, Revision};
-use crate::access::Caller;
+use crate::caller::Caller;
 use crate::host::Host as _;
 use crate::session::{Channel, Life, Session};
 use crate::stub::{self, Stub};
@@ -25,8 +25,8 @@ async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
 /// The same. If `with_session` is false, the client does not start a session.
 async fn ask_with(revision: Revision, method: &str, mut params: Value, with_session: bool) -> Vec<Value> {
     let host = Stub::new();
-    let caller = Arc::new(Caller::local(host.client()));
-    let session = Session::new(host, caller, Channel::Shared, Life::default());
+    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
+    let session = Session::new(host, Arc::clone(&caller), Channel::Shared, Life::default());
     let (outbox, mut messages) = outbox::channel();
     let mut send = Vec::new();
     if revision.features().sessions {
@@ -41,7 +41,7 @@ async fn ask_with(revision: Revision, method: &str, mut params: Value, with_sess
     }
     send.push(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
     for message in send {
-        dispatch::receive(&session, jsonrpc::decode(message.to_string().as_bytes()), &outbox).await;
+        dispatch::receive(&session, &caller, jsonrpc::decode(message.to_string().as_bytes()), &outbox).await;
     }
     drop(outbox);
     session.end(std::time::Duration::from_secs(5), std::future::pending()).await;
@@ -105,18 +105,20 @@ fn lists_any_output_schema(revision: Revision) -> bool {
 
 async fn takes_batches(revision: Revision) -> bool {
     let host = Stub::new();
-    let session = Session::new(host.clone(), Arc::new(Caller::local(host.client())), Channel::Shared, Life::default());
+    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
+    let session = Session::new(host.clone(), Arc::clone(&caller), Channel::Shared, Life::default());
     session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
     let (outbox, mut messages) = outbox::channel();
     let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
-    dispatch::receive(&session, jsonrpc::decode(batch), &outbox).await;
+    dispatch::receive(&session, &caller, jsonrpc::decode(batch), &outbox).await;
     messages.recv().await.unwrap().text.starts_with(b"[")
 }
 
 fn error_has_no_id(revision: Revision) -> bool {
     let host = Stub::new();
-    let session = Session::new(host.clone(), Arc::new(Caller::local(host.client())), Channel::Shared, Life::default());
-    // Before it can read a message, only a session knows its revision.
+    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
+    let session = Session::new(host, caller, Channel::Shared, Life::default());
+    // Only a session knows its revision before it can read a message.
     session.negotiated.send_modify(|negotiated| {
         negotiated.revision = Some(revision).filter(|revision| revision.features().sessions);
     });

@@ -9,13 +9,16 @@ use std::time::Duration;
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use toolbay_mcp::{Pattern, Rights, http};
-use toolbay_model::setting::{Setting as _, positive};
+use toolbay_model::setting::{Setting as _, positive, time};
 use url::Url;
 
 use super::bounds::many;
 
 /// Shortest [`Http::keep_alive`]: more frequent comments would be a load of their own.
 const BRISK: Duration = Duration::from_millis(100);
+
+/// Longest [`OAuth::lifetime`]: a year.
+const LONGEST: Duration = Duration::from_hours(8766);
 
 /// Settings of MCP over HTTP (`[http]`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -81,17 +84,30 @@ pub struct OAuth {
     /// The accepted issuers (`iss`). At least one.
     #[serde(deserialize_with = "issuers")]
     pub authorization_servers: Vec<String>,
-    /// Path of a file with a JWK set: the keys that sign tokens. A relative path is relative to the configuration file.
-    /// Read again when a token names an unknown key.
-    pub jwks: PathBuf,
+    /// The keys that sign tokens: for each issuer the path of a file with a JWK set. A relative path is relative to the
+    /// configuration file. Read again every 5 seconds.
+    pub jwks: Jwks,
     /// Required audience (`aud`) of tokens. `None` means `resource`.
     pub audience: Option<String>,
+    /// The longest time until a token expires, at most one year. One that is valid for longer is rejected. Default: 1 day.
+    #[serde(default = "day", deserialize_with = "lifetime")]
+    pub lifetime: Duration,
     /// Scopes that every token must have.
     #[serde(default)]
     pub scopes: BTreeSet<String>,
     /// The tools that each scope allows. Empty: every valid token allows all tools.
     #[serde(default)]
     pub tools: BTreeMap<String, Vec<Pattern>>,
+}
+
+/// The files with the keys of issuers. A key is trusted for the tokens of its issuer alone.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected the path of a file, or a table with one for each issuer")]
+pub enum Jwks {
+    /// The keys of the only issuer.
+    File(PathBuf),
+    /// The keys of each issuer.
+    ByIssuer(BTreeMap<String, PathBuf>),
 }
 
 impl Default for Http {
@@ -122,8 +138,10 @@ impl Http {
 
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(oauth) = &mut self.oauth {
-            oauth.jwks = folder.join(&oauth.jwks);
+        match self.oauth.as_mut().map(|oauth| &mut oauth.jwks) {
+            Some(Jwks::File(path)) => *path = folder.join(&path),
+            Some(Jwks::ByIssuer(paths)) => paths.values_mut().for_each(|path| *path = folder.join(&path)),
+            None => {}
         }
     }
 
@@ -139,6 +157,9 @@ impl Http {
             return Err(
                 "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the other".to_owned()
             );
+        }
+        if let Some(oauth) = &self.oauth {
+            oauth.servers()?;
         }
         match self.listen {
             Some(address) if !address.ip().is_loopback() && !self.anonymous && !self.needs_token() => Err(format!(
@@ -173,12 +194,53 @@ impl Token {
 }
 
 impl OAuth {
+    /// The issuers with their keys.
+    ///
+    /// # Errors
+    ///
+    /// An issuer has no keys of its own, or there are keys of nobody.
+    fn servers(&self) -> Result<Vec<http::AuthorizationServer>, String> {
+        let issuers = &self.authorization_servers;
+        let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
+        if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
+            return Err(format!("http.oauth.authorization_servers: {issuer:?} is named twice"));
+        }
+        for issuer in issuers {
+            let jwks = match &self.jwks {
+                Jwks::File(path) if issuers.len() == 1 => path,
+                Jwks::File(_) => {
+                    return Err(format!(
+                        "http.oauth.jwks: each issuer needs keys of its own, because a key is trusted for one issuer: \
+                         write jwks = {{ {issuer:?} = \"keys.json\", … }}"
+                    ));
+                }
+                Jwks::ByIssuer(paths) => {
+                    paths.get(issuer).ok_or_else(|| format!("http.oauth.jwks: the keys of {issuer:?} are missing"))?
+                }
+            };
+            servers.push(http::AuthorizationServer { issuer: issuer.clone(), jwks: jwks.clone() });
+        }
+        let Jwks::ByIssuer(paths) = &self.jwks else { return Ok(servers) };
+        if let Some(unknown) = paths.keys().find(|issuer| !names.contains(issuer)) {
+            return Err(format!("http.oauth.jwks: {unknown:?} is not one of http.oauth.authorization_servers"));
+        }
+        let mut files = BTreeSet::new();
+        match paths.values().find(|path| !files.insert(*path)) {
+            Some(path) => Err(format!(
+                "http.oauth.jwks: two issuers have the same file {}; each needs keys of its own",
+                path.display()
+            )),
+            None => Ok(servers),
+        }
+    }
+
     fn options(&self) -> http::OAuth {
         http::OAuth {
             resource: self.resource.clone(),
-            authorization_servers: self.authorization_servers.clone(),
-            jwks: self.jwks.clone(),
+            // Checked when the configuration was read.
+            authorization_servers: self.servers().unwrap_or_default(),
             audience: self.audience.clone().unwrap_or_else(|| self.resource.clone()),
+            lifetime: self.lifetime,
             scopes: self.scopes.clone(),
             tools: self.tools.clone(),
         }
@@ -211,6 +273,15 @@ fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D:
         }
         time => Ok(time),
     }
+}
+
+/// The default of [`OAuth::lifetime`].
+const fn day() -> Duration {
+    Duration::from_hours(24)
+}
+
+fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    time(deserializer, LONGEST)
 }
 
 /// Parses a list of host names.
@@ -303,6 +374,12 @@ mod tests {
         let hash = "0".repeat(64);
         let token = |name: &str, hash: &str| format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n");
         let oauth = "[oauth]\nresource = \"tools\"\nauthorization_servers = []\njwks = \"keys.json\"";
+        let two = |jwks: &str| {
+            format!(
+                "[oauth]\nresource = \"https://a.example/mcp\"\n\
+                 authorization_servers = [\"https://b.example\", \"https://c.example\"]\n{jwks}"
+            )
+        };
         let cases = [
             said("sessions = 0"),
             said("connections = \"many\""),
@@ -326,10 +403,22 @@ mod tests {
             said(&[token("ci", &hash), token("ci", &hash)].concat()),
             said(&oauth.replace("[]", "[\"https://b.example\"]")),
             said(&oauth.replace("\"tools\"", "\"https://a.example/mcp\"")),
+            said(&two("jwks = \"keys.json\"")),
+            said(&two("jwks = 7")),
+            said(&two("jwks = { \"https://b.example\" = \"b.json\" }")),
+            said(&two("jwks = { \"https://b.example\" = \"k.json\", \"https://c.example\" = \"k.json\" }")),
+            said(&two(
+                "jwks = { \"https://b.example\" = \"b\", \"https://c.example\" = \"c\", \"https://d.example\" = \"d\" }",
+            )),
+            said(&two("jwks = \"keys.json\"").replace("c.example", "b.example")),
+            said(&two("jwks = \"keys.json\"\nlifetime = \"2years\"")),
+            said(&two("jwks = \"keys.json\"\nlifetime = \"0s\"")),
             said(&format!("anonymous = true\n{}", token("ci", &hash))),
             said("listen = \"0.0.0.0:1\""),
         ];
         insta::assert_snapshot!(cases.join("\n"));
+        let own = two("jwks = { \"https://b.example\" = \"b.json\", \"https://c.example\" = \"c.json\" }");
+        toml::from_str::<Http>(&own).unwrap().check().unwrap();
         toml::from_str::<Http>("listen = \"0.0.0.0:1\"\nanonymous = true\nhosts = \"a, b\"").unwrap().check().unwrap();
     }
 }

@@ -1,0 +1,149 @@
+//! Numbers as they are written, compared exactly: no digit is lost, however many there are.
+
+/// The value of a number that is written as in JSON. Equal values are equal, however they are written: `1000`, `1e3` and
+/// `1000.0`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Decimal<'a> {
+    negative: bool,
+    /// Without zeros at the beginning or the end; empty for zero.
+    digits: Digits<'a>,
+    /// The power of ten of the last digit; 0 for zero.
+    exponent: i64,
+}
+
+/// The digits before and after the point.
+#[derive(Debug)]
+struct Digits<'a>(&'a str, &'a str);
+
+impl Digits<'_> {
+    fn bytes(&self) -> impl Iterator<Item = u8> + '_ {
+        self.0.bytes().chain(self.1.bytes())
+    }
+}
+
+impl PartialEq for Digits<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes().eq(other.bytes())
+    }
+}
+
+impl Eq for Digits<'_> {}
+
+impl<'a> Decimal<'a> {
+    /// Parses a number as JSON writes it (RFC 8259, section 6): no `+` and no zeros at the beginning. `None` if it is none,
+    /// or if its exponent has more than 64 bits.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, self::exponent(exponent)?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) if are_digits(fraction) => (whole, fraction),
+            Some(_) => return None,
+            None => (mantissa, ""),
+        };
+        if !are_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
+            return None;
+        }
+        let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+        let mut digits = Digits(whole.trim_start_matches('0'), fraction);
+        if digits.0.is_empty() {
+            digits.1 = digits.1.trim_start_matches('0');
+        }
+        let before = digits.0.len() + digits.1.len();
+        digits.1 = digits.1.trim_end_matches('0');
+        if digits.1.is_empty() {
+            digits.0 = digits.0.trim_end_matches('0');
+        }
+        let after = digits.0.len() + digits.1.len();
+        if after == 0 {
+            // -0 is 0.
+            return Some(Self { negative: false, digits, exponent: 0 });
+        }
+        let exponent = exponent.checked_add(i64::try_from(before - after).ok()?)?;
+        Some(Self { negative, digits, exponent })
+    }
+}
+
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn exponent(text: &str) -> Option<i64> {
+    are_digits(text.strip_prefix(['+', '-']).unwrap_or(text)).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_compared_and_not_how_they_are_written() {
+        let same = [
+            ["42", "42.0"],
+            ["42", "42.000"],
+            ["1000", "1e3"],
+            ["1000", "1E+3"],
+            ["1000", "10000e-1"],
+            ["-1200", "-1.2e3"],
+            ["0", "-0"],
+            ["0", "0.000e-7"],
+            ["0.001", "1e-3"],
+            ["0.0010", "10e-4"],
+            ["18446744073709551617", "18446744073709551617.0"],
+            ["1e400", "10e399"],
+            ["1e9223372036854775806", "10e9223372036854775805"],
+        ];
+        for [one, other] in same {
+            assert_eq!(Decimal::parse(one).unwrap(), Decimal::parse(other).unwrap(), "{one} {other}");
+        }
+        let different = [
+            ["42", "43"],
+            ["42", "-42"],
+            ["42", "420"],
+            ["42", "4.2"],
+            // As floating-point numbers these are the same.
+            ["9007199254740993", "9007199254740992"],
+            ["18446744073709551617", "18446744073709551616"],
+            ["1e400", "1e401"],
+            ["0.1", "0.10000000000000000000000001"],
+        ];
+        for [one, other] in different {
+            assert_ne!(Decimal::parse(one).unwrap(), Decimal::parse(other).unwrap(), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_json_does_not_write_is_no_number() {
+        let wrong = [
+            "",
+            "-",
+            "+1",
+            "01",
+            "-01",
+            "00",
+            ".5",
+            "5.",
+            "1e",
+            "1e+",
+            "1.e3",
+            "e3",
+            " 1",
+            "1 ",
+            "1_000",
+            "0x10",
+            "NaN",
+            "inf",
+            "--1",
+            "1e1.0",
+            "1,0",
+            "\u{0661}",
+            "1e99999999999999999999",
+            "1e+-3",
+        ];
+        for text in wrong {
+            assert_eq!(Decimal::parse(text), None, "{text:?}");
+        }
+    }
+}

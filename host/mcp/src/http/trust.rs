@@ -1,0 +1,48 @@
+//! What the trust in a caller rests on, for requests that outlive the moment in which they were checked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonwebtoken::get_current_timestamp;
+use jsonwebtoken::jwk::Jwk;
+
+use super::keys::{Keys, READ};
+
+/// What the trust in a caller rests on.
+#[derive(Clone)]
+pub(super) enum Trust {
+    /// On the configuration, for as long as the server runs.
+    Standing,
+    /// On a token.
+    Token(Token),
+}
+
+/// What the trust in a token rests on.
+#[derive(Clone)]
+pub(super) struct Token {
+    /// The keys of its issuer.
+    pub issuer: Arc<Keys>,
+    /// The one that verified it.
+    pub key: Arc<Jwk>,
+    /// From when it is rejected, in seconds since 1970.
+    pub until: u64,
+}
+
+impl Token {
+    /// Whether the token has not expired and its key has not been removed.
+    pub(super) fn holds(&self) -> bool {
+        self.until > get_current_timestamp() && self.issuer.contain(&self.key)
+    }
+}
+
+impl Trust {
+    /// Waits until the token expires or its key is removed.
+    pub(super) async fn lapse(&self) {
+        let Self::Token(token) = self else { return std::future::pending().await };
+        while token.holds() {
+            // In small steps, because the clock can be set.
+            let left = Duration::from_secs(token.until.saturating_sub(get_current_timestamp()));
+            tokio::time::sleep(left.clamp(Duration::from_millis(100), READ)).await;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The requests of a session that are running or waiting, by id.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::jsonrpc::Id;
+
+/// The requests that are running or waiting.
+#[derive(Default)]
+pub(crate) struct InFlight {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    /// Each request by its id: its number and how to cancel it.
+    requests: HashMap<Id, (u64, CancellationToken)>,
+    /// Requests registered so far.
+    count: u64,
+}
+
+/// A request that was registered. Its number tells it from an earlier request with the same id: a client can use an id
+/// again as soon as it has cancelled the request.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) id: Id,
+    number: u64,
+    /// Cancelled when the client cancels the request.
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl InFlight {
+    /// Registers a request; `None` if one with this id is already in progress.
+    pub(crate) fn begin(&self, id: &Id, cancelled: CancellationToken) -> Option<Registered> {
+        let mut table = self.table();
+        if table.requests.contains_key(id) {
+            return None;
+        }
+        table.count += 1;
+        let number = table.count;
+        table.requests.insert(id.clone(), (number, cancelled.clone()));
+        Some(Registered { id: id.clone(), number, cancelled })
+    }
+
+    /// Removes a request that has ended; false if the client has cancelled it.
+    pub(crate) fn finish(&self, request: &Registered) -> bool {
+        let mut table = self.table();
+        let is_own = table.requests.get(&request.id).is_some_and(|(number, _)| *number == request.number);
+        if is_own {
+            table.requests.remove(&request.id);
+        }
+        is_own
+    }
+
+    /// Cancels the request with this id and frees the id; false if there is none.
+    pub(crate) fn cancel(&self, id: &Id) -> bool {
+        let request = self.table().requests.remove(id);
+        request.is_some_and(|(_, cancelled)| {
+            cancelled.cancel();
+            true
+        })
+    }
+
+    /// Whether no request is in progress.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table().requests.is_empty()
+    }
+
+    // Held for a few instructions and never across an await.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_was_cancelled_belongs_to_the_next_request() {
+        let in_flight = InFlight::default();
+        let id = Id::Text("a".into());
+        let begin = || in_flight.begin(&id, CancellationToken::new());
+        let first = begin().unwrap();
+        assert!(begin().is_none(), "it is in progress");
+        assert!(in_flight.cancel(&id) && first.cancelled.is_cancelled());
+        let second = begin().unwrap();
+        // The first one ends only now.
+        assert!(!in_flight.finish(&first));
+        assert!(begin().is_none(), "the second one is still in progress");
+        assert!(in_flight.cancel(&id) && second.cancelled.is_cancelled());
+        assert!(!in_flight.cancel(&id) && in_flight.is_empty());
+    }
+}

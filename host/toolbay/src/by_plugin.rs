@@ -1,0 +1,63 @@
+//! A value for each loaded version of a plugin that has been called.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use toolbay_catalog::Plugin;
+
+/// A value for each loaded version of a plugin that has been called. A reloaded plugin begins with a new one, so that
+/// calls of the old version do not affect those of the new.
+#[derive(Debug)]
+pub(crate) struct ByPlugin<T> {
+    /// By the address of the plugin, which cannot be reused while the weak reference exists.
+    table: Mutex<HashMap<usize, Called<T>>>,
+}
+
+/// A plugin that has been called, and its value.
+type Called<T> = (Weak<Plugin>, Arc<T>);
+
+impl<T> Default for ByPlugin<T> {
+    fn default() -> Self {
+        Self { table: Mutex::default() }
+    }
+}
+
+impl<T> ByPlugin<T> {
+    /// The value for this version of a plugin; `new` makes it for the first call.
+    pub(crate) fn of(&self, plugin: &Arc<Plugin>, new: impl FnOnce() -> T) -> Arc<T> {
+        let address = Arc::as_ptr(plugin).addr();
+        // Held for a few instructions and never across an await; no reload holds it.
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, value)) = table.get(&address) {
+            return Arc::clone(value);
+        }
+        table.retain(|_, (plugin, _)| plugin.strong_count() > 0);
+        let value = Arc::new(new());
+        table.insert(address, (Arc::downgrade(plugin), Arc::clone(&value)));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_catalog::{Component, Terms};
+
+    use super::*;
+
+    fn plugin() -> Arc<Plugin> {
+        Arc::new(Plugin::new("p".to_owned(), Arc::new(Component::without_code(Vec::new())), Terms::default()))
+    }
+
+    #[test]
+    fn each_version_has_its_own_and_keeps_it() {
+        let (values, old) = (ByPlugin::default(), plugin());
+        let first = values.of(&old, || 1);
+        assert!(Arc::ptr_eq(&first, &values.of(&old, || 2)));
+        let new = plugin();
+        assert_eq!(*values.of(&new, || 3), 3, "a reload begins anew");
+        assert_eq!(*values.of(&old, || 4), 1, "calls of the old version still share theirs");
+        drop(old);
+        values.of(&plugin(), || 5);
+        assert!(values.table.lock().unwrap().len() <= 2, "nothing is kept for a version that is gone");
+    }
+}

@@ -1,0 +1,23 @@
+//! What one caller did with a plugin: how often it called its tools, and how often they crashed. No other caller notices.
+
+use toolbay_catalog::Plugin;
+
+use crate::breaker::Breaker;
+use crate::rate_counter::ToolRates;
+
+/// What one caller did with one loaded version of a plugin.
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// The caller's rates of the plugin's tools, unless all callers share them.
+    pub(crate) rates: Option<ToolRates>,
+    /// Whether the plugin is disabled for the caller.
+    pub(crate) breaker: Breaker,
+}
+
+impl Record {
+    /// The record of a caller that has not called the plugin.
+    pub(crate) fn of(plugin: &Plugin) -> Self {
+        let own = plugin.terms.rate_limit.filter(|rate| !rate.shared);
+        Self { rates: own.and_then(|rate| ToolRates::new(rate.limit)), breaker: Breaker::default() }
+    }
+}
