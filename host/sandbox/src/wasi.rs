@@ -13,8 +13,6 @@ use wasmtime::component::Linker;
 
 use crate::state::State;
 
-pub(crate) use self::http::{BODY, FIELDS};
-
 /// The version of the interfaces that `wasmtime-wasi` links. A replacement must have the same name; a test with a guest
 /// for each fails otherwise.
 macro_rules! versioned {
