@@ -122,7 +122,7 @@ cases! {
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"pattern":"^(?=a)(a+)+\\1$"}}}}"#,
                 &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(10_000)));
         }
-        => fails("invalid-output", "The tool returned invalid output: /x/0: …!\" does not match …");
+        => fails("invalid-output", "The tool returned invalid output: (root): does not match the schema (finding the exact location takes too long).");
 
     a_pattern_that_must_not_fit: Call, "has a pattern under `not` that backtracks without end, and returns 20,000 strings for it",
         |folder| {
