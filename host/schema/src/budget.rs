@@ -24,7 +24,7 @@ pub(super) const STEP: &str = "dev.toolbay/step";
 /// What one check may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Steps, of 5 to 50 ns each: one for each look at a value, 16 for each reference, and what patterns,
+    /// Steps, of 5 to 100 ns each: one for each look at a value, 16 for each reference, and what patterns,
     /// comparisons and long texts take.
     pub steps: u64,
     /// Wall clock, should the machine be slow.
