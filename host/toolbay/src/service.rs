@@ -147,7 +147,7 @@ impl Service {
             tracing::warn!(
                 plugin = plugin.id,
                 caller,
-                "disabled for this caller for {rest} after {crashes} crashes in a row (breaker)"
+                "disabled for {rest} after {crashes} crashes in a row in the calls of this caller (breaker)"
             );
         }
         let result = finished.result.and_then(|output| check_output(&offer, output));
