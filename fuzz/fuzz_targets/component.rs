@@ -9,11 +9,11 @@ use libfuzzer_sys::fuzz_target;
 use toolbay_fuzz::plugin;
 use toolbay_fuzz_properties::Components;
 
-/// Names a file that the component is written to before it is loaded: what a test keeps of a finding.
+/// The variable with a file to which the component is written before it is loaded, so that a test can keep a finding.
 const SAVE: &str = "TOOLBAY_FUZZ_SAVE";
 
 static COMPONENTS: LazyLock<Components> = LazyLock::new(|| {
-    // Not removed at the end, because a fuzzer has none: so always the same, for each process that runs.
+    // A fuzzer has no end at which to remove it, so each process always uses the same one.
     let folder = std::env::temp_dir().join(format!("toolbay-fuzz-{}", std::process::id() % 8));
     Components::new(Path::new(&folder)).expect("a server starts")
 });

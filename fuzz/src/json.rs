@@ -1,8 +1,8 @@
-//! Changes JSON into JSON: bytes changed at random seldom make another schema.
+//! Mutates JSON into other JSON: random changes to bytes seldom result in another valid schema.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas that say something, and that nest in each other.
+/// Schemas with meaningful content, which can be nested.
 const SCHEMAS: &str = r##"[
     true, false, {}, {"type":"string"}, {"type":["object","array"]}, {"type":"integer"}, {"enum":[1,"a",null]},
     {"const":{"a":[1]}}, {"minimum":0}, {"exclusiveMaximum":1e300}, {"multipleOf":0.01}, {"maxLength":2},
@@ -25,12 +25,12 @@ const SCHEMAS: &str = r##"[
     {"contentEncoding":"base64","contentMediaType":"application/json"}, {"$comment":"a"}, {"default":{"$ref":"#"}}
 ]"##;
 
-/// Values that are checked.
+/// Values to check.
 const VALUES: &str = r##"[null, true, 0, 1, -1, 0.5, 1e300, 9007199254740993, 18446744073709551615, "", "a", "aaaaaaaaaa!",
     "2024-02-30T25:61:61Z", "a@b.c", "(", [], [1,1], [1,"a",null], ["a","a"], {}, {"a":1}, {"a":"a","b":{"a":[]}},
     {"$ref":"#"}, [[[[]]]]]"##;
 
-/// `text` is a schema in one line and a value after it; one to three changes to them.
+/// `text` is a schema on one line and a value after it. Makes one to three mutations.
 pub fn mutated(text: &[u8], seed: u32) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let (schema, value) = text.split_once('\n').unwrap_or((text, "null"));
@@ -47,7 +47,7 @@ pub fn mutated(text: &[u8], seed: u32) -> Option<String> {
     Some(format!("{schema}\n{value}"))
 }
 
-/// Changes one place.
+/// Mutates one place.
 fn change(root: &mut Value, dice: &mut Dice, fragments: &str) {
     let places = places(root);
     let elsewhere = root.pointer(dice.one_of::<String>(&places)).cloned().unwrap_or_default();
@@ -72,7 +72,7 @@ fn change(root: &mut Value, dice: &mut Dice, fragments: &str) {
     }
 }
 
-/// Adds to an object the members of another, to an array an element.
+/// Adds the members of another object to an object, or an element to an array.
 fn join(node: &mut Value, other: Value) {
     match (node, other) {
         (Value::Object(members), Value::Object(others)) => members.extend(others),
@@ -97,7 +97,7 @@ fn fragment(dice: &mut Dice, fragments: &str) -> Value {
     fragments.swap_remove(dice.below(fragments.len()))
 }
 
-/// A pointer to every place in a value.
+/// The pointers to all places in a value.
 fn places(root: &Value) -> Vec<String> {
     let mut places = Vec::new();
     let mut open = vec![(String::new(), root)];
@@ -117,7 +117,7 @@ fn places(root: &Value) -> Vec<String> {
     places
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! What makes inputs: components out of bytes, and JSON out of JSON.
+//! Generates inputs: components from bytes, and JSON from JSON.
 
 pub mod json;
 pub mod plugin;

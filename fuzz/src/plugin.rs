@@ -1,4 +1,4 @@
-//! Components out of bytes: any at all, and plugins whose code, data and types are arbitrary.
+//! Generates components from bytes: arbitrary ones, and plugins whose code, data and types are arbitrary.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -7,10 +7,10 @@ use arbitrary::{Result, Unstructured};
 use toolbay_testkit::{Tiny, Tool};
 use wasm_smith::{Component, Config, MemoryOffsetChoices, Module};
 
-/// Component text that imports and lowers what [`FUNCTIONS`] names.
+/// Component text that imports and lowers the functions in [`FUNCTIONS`].
 const HOST: &str = include_str!("../wat/host.wat");
 
-/// What a generated core module may import, with the core type of each.
+/// The functions that a generated core module can import, with the core type of each.
 const FUNCTIONS: [(&str, &str); 19] = [
     ("log", "(param i32 i32 i32)"),
     ("progress", "(param f64 i32 f64 i32 i32 i32)"),
@@ -33,7 +33,7 @@ const FUNCTIONS: [(&str, &str); 19] = [
     ("stdout", "(result i32)"),
 ];
 
-/// Schemas that arbitrary text would not come to be.
+/// Schemas that random text would hardly contain.
 const SCHEMAS: [&str; 5] = [
     r#"{"type":"object"}"#,
     r#"{"type":"object","required":["a"]}"#,
@@ -42,7 +42,7 @@ const SCHEMAS: [&str; 5] = [
     r#"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}"#,
 ];
 
-/// A module with the imports that a generated one may have.
+/// A module with the imports that a generated module may have.
 static IMPORTS: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut text = String::from(r#"(module (import "libc" "memory" (memory 0))"#);
     for (name, ty) in FUNCTIONS {
@@ -51,11 +51,11 @@ static IMPORTS: LazyLock<Vec<u8>> = LazyLock::new(|| {
     parse(&(text + ")"))
 });
 
-/// A module with the exports that it has.
+/// A module with the exports that a generated module has.
 static EXPORTS: LazyLock<Vec<u8>> =
     LazyLock::new(|| parse(r#"(module (func (export "run") (result i32) unreachable))"#));
 
-/// The component that these bytes stand for; a component stands for itself.
+/// The component for these bytes. A component stands for itself.
 pub fn component(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.starts_with(b"\0as") {
         return Some(bytes.to_vec());
@@ -68,7 +68,7 @@ pub fn component(bytes: &[u8]) -> Option<Vec<u8>> {
     made.ok()
 }
 
-/// A plugin: it describes itself and answers as a plugin does, unless its code or its data do otherwise.
+/// A plugin. It lists its tools and returns results as a plugin does, unless its code or its data differ.
 fn plugin(input: &mut Unstructured<'_>, kind: u8) -> Result<Vec<u8>> {
     let mut plugin = Tiny::of(tools(input)?);
     if input.ratio(1, 4)? {
@@ -90,7 +90,7 @@ fn plugin(input: &mut Unstructured<'_>, kind: u8) -> Result<Vec<u8>> {
     Ok(component)
 }
 
-/// Component text with the host's functions, and with this module made of them: its `run` is `$import`.
+/// Component text with the host's functions and with this module. The module's `run` is `$import`.
 fn with_module(module: &[u8]) -> String {
     let module = wasmprinter::print_bytes(module).expect("wasm-smith makes what is valid");
     let module = module.trim_start().replacen("(module", "(core module $smith-module", 1);
@@ -117,7 +117,7 @@ fn module(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(Module::new(config, input)?.to_bytes())
 }
 
-/// Small, and of what the engine takes; now and then of what it refuses.
+/// Small, and using only features that the engine supports, with occasional exceptions.
 fn config(input: &mut Unstructured<'_>) -> Result<Config> {
     let config = Config {
         max_aliases: 20,
@@ -166,7 +166,7 @@ fn tools(input: &mut Unstructured<'_>) -> Result<Vec<Tool>> {
     (0..count).map(|number| tool(input, number)).collect()
 }
 
-/// A tool that is as it should be but for some of its members.
+/// A tool that is valid except for some of its members.
 fn tool(input: &mut Unstructured<'_>, number: usize) -> Result<Tool> {
     let mut tool = Tool::new(&format!("tool-{number}"));
     if input.ratio(1, 8)? {
@@ -198,7 +198,7 @@ fn schema(input: &mut Unstructured<'_>) -> Result<String> {
     if input.ratio(1, 4)? { text(input) } else { Ok((*input.choose(&SCHEMAS)?).to_owned()) }
 }
 
-/// At most a hundred bytes of the input: the rest is for others.
+/// At most a hundred bytes of the input, to leave the rest for others.
 fn text(input: &mut Unstructured<'_>) -> Result<String> {
     let most = input.int_in_range(0..=100)?.min(input.len());
     Ok(String::from_utf8_lossy(input.bytes(most)?).into_owned())
@@ -210,19 +210,19 @@ fn changes(input: &mut Unstructured<'_>) -> Result<Vec<(u16, u8)>> {
     (0..count).map(|_| input.arbitrary()).collect()
 }
 
-/// Changes bytes of the data in the component's first module: pointers, lengths, discriminants, texts.
+/// Mutates bytes of the data in the component's first module: pointers, lengths, discriminants, texts.
 fn change_data(component: &mut [u8], changes: &[(u16, u8)]) {
     let Some((module, end)) = section(component, 0, 1) else { return };
     let Some((data, end)) = section(&component[..end], module, 11) else { return };
     for (place, byte) in changes {
-        // From the back: what describes tools and answers is written last.
+        // From the end: what describes tools and results is written last.
         if let Some(at) = end.checked_sub(1 + usize::from(*place)).filter(|at| *at > data + 8) {
             component[at] = *byte;
         }
     }
 }
 
-/// Begin and end of the first section with this id in the binary that begins at `start`.
+/// Start and end of the first section with this id in the binary that starts at `start`.
 fn section(bytes: &[u8], start: usize, id: u8) -> Option<(usize, usize)> {
     let mut at = start + 8;
     loop {

@@ -1,4 +1,4 @@
-//! Has the program built anew when a template that it embeds changes.
+//! Rebuilds the program when a template that it embeds changes.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ fn main() {
     for language in ["rust", "javascript", "typescript", "python", "go", "c", "cpp", "zig"] {
         for part in ["sdk", "template", "plain"] {
             let folder = format!("../../plugin-sdk/{language}/{part}");
-            // A folder that is not there would count as changed each time.
+            // A missing folder would count as changed each time.
             if Path::new(&folder).is_dir() {
                 println!("cargo::rerun-if-changed={folder}");
             }

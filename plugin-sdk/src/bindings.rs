@@ -1,5 +1,5 @@
-//! What the contract in `wit/plugin.wit` looks like in Rust, and how the SDK's
-//! types become it. Only [`export!`](crate::export) uses this from outside.
+//! The Rust bindings of the contract in `wit/plugin.wit`, and the conversion of the SDK's types. From outside, only
+//! [`export!`](crate::export) uses this.
 
 #![allow(
     missing_docs,

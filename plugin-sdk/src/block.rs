@@ -1,11 +1,11 @@
-//! The kinds of content block, and what each looks like in the contract.
+//! The kinds of content blocks, and their representation in the contract.
 //!
-//! A new kind begins as a variant of [`Block`]. The compiler then asks for the
-//! rest: an arm in the `match` below, which uses every field of the variant.
+//! To add a kind, add a variant of [`Block`]. The compiler then requires an arm in the `match` below, which uses every
+//! field of the variant.
 
 use crate::bindings::toolbay::plugin::types;
 
-/// A content block, with the fields that its kind has.
+/// A content block with the fields of its kind.
 pub(crate) enum Block {
     Text(String),
     Image(Media),
@@ -14,7 +14,7 @@ pub(crate) enum Block {
     EmbeddedResource(Embedded),
 }
 
-/// A picture or a sound.
+/// An image or audio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) bytes: Vec<u8>,
@@ -29,11 +29,11 @@ pub(crate) struct Link {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) mime_type: Option<String>,
-    /// In bytes.
+    /// Size in bytes.
     pub(crate) size: Option<u64>,
 }
 
-/// A resource that comes with the answer.
+/// A resource that is included in the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Embedded {
     pub(crate) uri: String,
@@ -41,7 +41,7 @@ pub(crate) struct Embedded {
     pub(crate) mime_type: Option<String>,
 }
 
-/// What an embedded resource holds.
+/// The content of an embedded resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Text(String),
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_has_the_fields_of_its_kind_and_no_other() {
+    fn a_block_has_only_the_fields_of_its_kind() {
         let media = || Media { bytes: vec![1], mime_type: "a/b".to_owned() };
         let embedded = |body| Block::EmbeddedResource(Embedded { uri: "c:".to_owned(), body, mime_type: None });
         let link = Link {

@@ -1,9 +1,9 @@
-//! One block of a tool's answer.
+//! One content block of a tool's result.
 
 use crate::bindings::toolbay::plugin::types;
 use crate::block::{Block, Body, Embedded, Link, Media};
 
-/// One block of a tool's answer: text, a picture, a sound, or a resource.
+/// One content block of a tool's result: text, an image, audio, or a resource.
 ///
 /// ```
 /// use toolbay_plugin::Content;
@@ -20,42 +20,39 @@ impl Content {
         Block::Text(text.into()).into()
     }
 
-    /// A picture: its bytes, not base64, and their MIME type.
+    /// An image: raw bytes, not base64, and their MIME type.
     pub fn image(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Block::Image(Media::new(bytes, mime_type)).into()
     }
 
-    /// A sound: its bytes, not base64, and their MIME type.
+    /// Audio: raw bytes, not base64, and their MIME type.
     pub fn audio(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Block::Audio(Media::new(bytes, mime_type)).into()
     }
 
-    /// Something that the client can fetch.
-    /// [`ResourceLink`](crate::ResourceLink) can say more.
+    /// A link to a resource that the client can fetch. [`ResourceLink`](crate::ResourceLink) has more options.
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Block::ResourceLink(Link::new(uri, name)).into()
     }
 
-    /// A resource whose text is here. [`Resource`](crate::Resource) can say
-    /// more.
+    /// An embedded resource with this text. [`Resource`](crate::Resource) has more options.
     pub fn resource_text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Block::EmbeddedResource(Embedded::new(uri, Body::Text(text.into()))).into()
     }
 
-    /// A resource whose bytes are here. [`Resource`](crate::Resource) can say
-    /// more.
+    /// An embedded resource with these bytes. [`Resource`](crate::Resource) has more options.
     pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Block::EmbeddedResource(Embedded::new(uri, Body::Bytes(bytes.into()))).into()
     }
 
-    /// Says that the block is meant for the person. A block that says nothing
-    /// is for everyone, and so is one that names both.
+    /// Marks the block as intended for the user. A block without a mark is for everyone, and so is a block with both
+    /// marks.
     #[must_use]
     pub fn for_user(self) -> Self {
         self.audience(types::Audience::User)
     }
 
-    /// Says that the block is meant for the model.
+    /// Marks the block as intended for the model.
     #[must_use]
     pub fn for_model(self) -> Self {
         self.audience(types::Audience::Assistant)
@@ -68,15 +65,14 @@ impl Content {
         self
     }
 
-    /// Says how much the block matters, from 0.0 (optional) to 1.0 (required).
+    /// Sets how important the block is, from 0.0 (optional) to 1.0 (required).
     #[must_use]
     pub fn priority(mut self, priority: f64) -> Self {
         self.0.priority = Some(priority.clamp(0.0, 1.0));
         self
     }
 
-    /// Says when what the block shows was last changed: a date and time in ISO
-    /// 8601, such as `2026-01-12T15:00:58Z`.
+    /// Sets when the content was last modified: a date and time in ISO 8601, such as `2026-01-12T15:00:58Z`.
     #[must_use]
     pub fn last_modified(mut self, time: impl Into<String>) -> Self {
         self.0.last_modified = Some(time.into());
@@ -88,17 +84,17 @@ impl Content {
         self.0.text.as_deref()
     }
 
-    /// The bytes of a picture, a sound or a binary resource.
+    /// The bytes of an image, of audio or of a binary resource.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.0.data.as_deref()
     }
 
-    /// The MIME type, where the block has one.
+    /// The MIME type, if the block has one.
     pub fn mime_type(&self) -> Option<&str> {
         self.0.mime_type.as_deref()
     }
 
-    /// The address of a resource.
+    /// The URI of a resource.
     pub fn uri(&self) -> Option<&str> {
         self.0.uri.as_deref()
     }
@@ -127,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_audience_is_named_once() {
+    fn an_audience_is_listed_once() {
         let content = Content::text("a").for_user().for_model().for_user();
         assert_eq!(content.0.audience, [types::Audience::User, types::Audience::Assistant]);
     }
@@ -139,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_says_when_it_was_last_changed() {
+    fn a_block_can_have_a_time_of_last_modification() {
         let content = Content::text("a").last_modified("2026-01-12T15:00:58Z");
         assert_eq!(content.0.last_modified.as_deref(), Some("2026-01-12T15:00:58Z"));
     }

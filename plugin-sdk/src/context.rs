@@ -1,15 +1,14 @@
-//! What a tool may ask of the host while it runs.
+//! The host's functions for a running tool.
 
 use crate::level::Level;
 use crate::recorder::{Progress, Recorder};
 use crate::{Error, Result};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
 
-/// What a tool may ask of the host while it runs. None of it needs a
-/// permission.
+/// The host's functions for a running tool. None of them requires a permission.
 ///
-/// A tool takes `ctx: &Context` if it needs it. A test makes one with
-/// [`Context::test`] and asks it afterwards what the tool did:
+/// A tool that needs it takes `ctx: &Context`. A test creates one with [`Context::test`] and can then check what the
+/// tool did:
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -38,8 +37,8 @@ impl Context {
         Self(None)
     }
 
-    /// A context for native tests. It keeps every report of progress, and the
-    /// log lines of this thread until it is dropped or another one is made.
+    /// A context for native tests. It records all progress, and the log lines of this thread until it is dropped or
+    /// another context is created.
     pub fn test() -> Self {
         Self(Some(Recorder::new()))
     }
@@ -53,7 +52,7 @@ impl Context {
         self
     }
 
-    /// Has the client of the test lose its interest.
+    /// Simulates a client that has cancelled the call.
     #[must_use]
     pub fn with_cancelled(self) -> Self {
         if let Some(recorder) = &self.0 {
@@ -62,14 +61,13 @@ impl Context {
         self
     }
 
-    /// Tells the client how far the call is: `ctx.progress(3.0, 10.0)`, or
-    /// `ctx.progress(3.0, None)` if the end is unknown. Each value must be
-    /// greater than the last. Does nothing if the client did not ask.
+    /// Reports the progress of the call: `ctx.progress(3.0, 10.0)`, or `ctx.progress(3.0, None)` if the total is
+    /// unknown. Each value must be greater than the one before. Does nothing if the client did not request progress.
     pub fn progress(&self, done: f64, total: impl Into<Option<f64>>) {
         self.report(done, total.into(), None);
     }
 
-    /// As [`progress`](Self::progress), and says what happens at the moment.
+    /// As [`progress`](Self::progress), with a description of the current step.
     pub fn progress_message(&self, done: f64, total: impl Into<Option<f64>>, message: impl AsRef<str>) {
         self.report(done, total.into(), Some(message.as_ref()));
     }
@@ -84,8 +82,8 @@ impl Context {
         }
     }
 
-    /// Whether the client no longer wants the answer. The host stops the call
-    /// in any case: ask only if there is something to put in order.
+    /// Whether the client no longer waits for the result. The host stops the call in any case: check this only if there
+    /// is something to clean up.
     pub fn cancelled(&self) -> bool {
         match &self.0 {
             Some(recorder) => recorder.cancelled.get(),
@@ -93,8 +91,7 @@ impl Context {
         }
     }
 
-    /// The value of a key in `[config]` of the operator's grant: a string as it
-    /// is, any other value as JSON text.
+    /// The value of a key in `[config]` of the operator's grant: a string unchanged, any other value as JSON text.
     pub fn config(&self, key: &str) -> Option<String> {
         match &self.0 {
             Some(recorder) => recorder.config.get(key).cloned(),
@@ -102,8 +99,8 @@ impl Context {
         }
     }
 
-    /// The value of a key in `[config]`, as a number, a list, an enum or
-    /// whatever else can be read from JSON. Fails if it cannot.
+    /// The value of a key in `[config]` as a number, a list, an enum or any other type that can be deserialized from
+    /// JSON. Fails if the value has another type.
     ///
     /// ```
     /// # use toolbay_plugin::Context;
@@ -116,7 +113,7 @@ impl Context {
         let Some(text) = self.config(key) else {
             return Ok(None);
         };
-        // As a string first: `T` may be one, and `5` may be what it says.
+        // As a string first: `T` may be a string, and `5` may be its text.
         let string: Result<T, value::Error> = T::deserialize(text.as_str().into_deserializer());
         string
             .or_else(|_| serde_json::from_str(&text))
@@ -124,12 +121,12 @@ impl Context {
             .map_err(|error| Error::msg(format_args!("the operator's `config.{key}` cannot be used: {error}")))
     }
 
-    /// In a test: the progress that the tool reported.
+    /// In a test: the progress that the tool has reported.
     pub fn progress_reports(&self) -> Vec<Progress> {
         self.0.as_ref().map(|recorder| recorder.progress.borrow().clone()).unwrap_or_default()
     }
 
-    /// In a test: the lines that the tool logged.
+    /// In a test: the lines that the tool has logged.
     pub fn log_lines(&self) -> Vec<(Level, String)> {
         self.0.as_ref().map(|recorder| recorder.lines.borrow().clone()).unwrap_or_default()
     }
@@ -138,8 +135,8 @@ impl Context {
 #[cfg(target_family = "wasm")]
 use crate::bindings::toolbay::plugin::host;
 
-/// Outside a plugin there is no host: only a test's context exists, but for the
-/// one that a native `call_tool` would make.
+/// Outside a plugin there is no host: the only contexts are those of tests and the one that a native `call_tool` would
+/// create.
 #[cfg(not(target_family = "wasm"))]
 mod host {
     pub(super) fn progress(_: f64, _: Option<f64>, _: Option<&str>) {}
@@ -166,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn config_is_read_as_what_is_asked_for() {
+    fn config_is_deserialized_as_the_requested_type() {
         let ctx =
             Context::test().with_config("number", "5").with_config("text", "\"quoted\"").with_config("units", "metric");
         assert_eq!(ctx.config_as("number").unwrap(), Some(5));
@@ -200,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_may_be_cancelled() {
+    fn a_test_can_simulate_cancellation() {
         assert!(!Context::test().cancelled());
         assert!(Context::test().with_cancelled().cancelled());
     }

@@ -1,15 +1,14 @@
-//! Why a call did not succeed.
+//! Errors of tools.
 
 use crate::bindings::toolbay::plugin::types::Failure;
 use std::fmt::{self, Debug, Display, Formatter};
 
-/// What a tool returns: `Result<Json<Count>>` is `Result<Json<Count>, Error>`.
+/// The return type of a tool: `Result<Json<Count>>` is `Result<Json<Count>, Error>`.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call did not succeed. The model reads it and may try again, so say
-/// what was wrong and what would be right.
+/// Why a call failed. The model reads it and may try again, so say what was wrong and what would be right.
 ///
-/// Every `std::error::Error` becomes one by `?`, with its sources:
+/// `?` converts every `std::error::Error` into one, with its sources:
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -24,23 +23,23 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// );
 /// ```
 ///
-/// [`bail!`](crate::bail), [`ensure!`](crate::ensure) and
-/// [`invalid!`](crate::invalid) return one of your own.
+/// [`bail!`](crate::bail), [`ensure!`](crate::ensure) and [`invalid!`](crate::invalid) return an error with your own
+/// message.
 //
-// It is no `std::error::Error` itself, or `From` below would overlap with the
-// `From<T> for T` of the standard library.
+// It does not implement `std::error::Error`, because `From` below would then overlap with the standard library's
+// `From<T> for T`.
 #[derive(Clone)]
 pub struct Error(pub(crate) Failure);
 
 impl Error {
-    /// The work could not be done.
+    /// The tool could not do its work.
     pub fn msg(message: impl Display) -> Self {
         Self(Failure::Failed(message.to_string()))
     }
 
-    /// The arguments fit the schema but make no sense.
+    /// The arguments match the schema but make no sense.
     ///
-    /// It takes an error as well, so that `map_err` can name it:
+    /// Also accepts an error, so that it can be passed to `map_err`:
     ///
     /// ```
     /// # use toolbay_plugin::prelude::*;
@@ -53,12 +52,12 @@ impl Error {
         Self(Failure::InvalidArguments(message.to_string()))
     }
 
-    /// Whether the arguments are to blame.
+    /// Whether the arguments are invalid.
     pub fn is_invalid_arguments(&self) -> bool {
         matches!(self.0, Failure::InvalidArguments(_))
     }
 
-    /// What the model reads.
+    /// The message for the model.
     pub fn message(&self) -> &str {
         match &self.0 {
             Failure::InvalidArguments(message) | Failure::Failed(message) => message,
@@ -85,7 +84,7 @@ impl Display for Error {
     }
 }
 
-/// As [`Display`], because `unwrap` in a test prints this one.
+/// Like [`Display`], because `unwrap` in a test prints this.
 impl Debug for Error {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, formatter)
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_kinds_stay_apart() {
+    fn the_two_kinds_are_distinguished() {
         assert!(Error::invalid_arguments("a").is_invalid_arguments());
         assert!(!Error::msg("a").is_invalid_arguments());
         assert_eq!(format!("{:?}", Error::msg("a")), "a");

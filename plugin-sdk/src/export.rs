@@ -1,6 +1,6 @@
 //! The list of a plugin's tools.
 
-/// Makes a plugin of the crate: lists the tools that it offers.
+/// Makes the crate a plugin that offers the listed tools.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -25,7 +25,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// Once in a crate, at its root. Two tools with the same name do not compile:
+/// Use it once per crate, at the root. Two tools with the same name do not compile:
 ///
 /// ```compile_fail,E0080
 /// use toolbay_plugin::prelude::*;
@@ -42,8 +42,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// Outside WebAssembly it exports nothing, so `cargo test` runs on your own
-/// machine.
+/// On targets other than WebAssembly it exports nothing, so `cargo test` runs on your machine.
 #[macro_export]
 macro_rules! export {
     ($($tool:path),+ $(,)?) => {

@@ -1,9 +1,8 @@
-//! Pictures of a tool.
+//! Icons of tools.
 
 use crate::bindings::toolbay::plugin::types;
 
-/// A picture that a client may show beside a tool: see
-/// [`Definition::icon`](crate::Definition::icon).
+/// An icon that a client can show with a tool: see [`Definition::icon`](crate::Definition::icon).
 ///
 /// ```
 /// use toolbay_plugin::{Icon, Theme};
@@ -17,17 +16,17 @@ use crate::bindings::toolbay::plugin::types;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Icon(pub(crate) types::Icon);
 
-/// The background that an icon is drawn for.
+/// The background for which an icon is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
-    /// A light one.
+    /// A light background.
     Light,
-    /// A dark one.
+    /// A dark background.
     Dark,
 }
 
 impl Icon {
-    /// The picture at a `data:` or `https:` URI, of any size, for every background.
+    /// The image at a `data:` or `https:` URI, for any size and every background.
     pub fn new(src: impl Into<String>) -> Self {
         Self(types::Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None })
     }
@@ -39,14 +38,14 @@ impl Icon {
         self
     }
 
-    /// Adds a size that it is for, such as `48x48`, or `any`.
+    /// Adds a size for which it is made, such as `48x48`, or `any`.
     #[must_use]
     pub fn size(mut self, size: impl Into<String>) -> Self {
         self.0.sizes.push(size.into());
         self
     }
 
-    /// Sets the background that it is for.
+    /// Sets the background for which it is made.
     #[must_use]
     pub fn theme(mut self, theme: Theme) -> Self {
         self.0.theme = Some(match theme {

@@ -1,23 +1,22 @@
-//! How much a log line matters: to the macros that write it, and to a test that
-//! looks at it.
+//! The severity of a log message: used by the macros that log, and by tests that check what was logged.
 
-/// How much a log line matters: the levels of syslog, as in MCP.
+/// The severity of a log message: the levels of syslog, as in MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Details for somebody who looks for a mistake.
+    /// Debugging details.
     Debug,
-    /// What happens, in the ordinary course.
+    /// Normal operation.
     Info,
-    /// Ordinary, but worth knowing.
+    /// Normal but significant.
     Notice,
-    /// Something is odd; the call goes on.
+    /// A possible problem; the call continues.
     Warning,
-    /// Something failed.
+    /// An error.
     Error,
-    /// A part that others need failed.
+    /// A critical condition.
     Critical,
-    /// Somebody should act at once.
+    /// Immediate action is required.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }

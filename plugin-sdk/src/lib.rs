@@ -2,7 +2,7 @@
 //!
 //! # A plugin
 //!
-//! `cargo new --lib words`, and in its `Cargo.toml`:
+//! Run `cargo new --lib words`, and add to its `Cargo.toml`:
 //!
 //! ```toml
 //! [lib]
@@ -52,7 +52,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! Build it, and drop the file into the folder that the host serves:
+//! Build it, and copy the file into the plugin folder:
 //!
 //! ```text
 //! rustup target add wasm32-wasip2
@@ -62,24 +62,22 @@
 //!
 //! # A tool
 //!
-//! [`#[tool]`](macro@tool) takes what clients are told from the function:
+//! [`#[tool]`](macro@tool) derives the tool's definition from the function:
 //!
-//! | of the tool | comes from |
+//! | part of the definition | comes from |
 //! | --- | --- |
 //! | name | the function's name |
-//! | description | its doc comment, which must be there: the model decides by it |
+//! | description | its doc comment, which is required: the model decides by it |
 //! | schema of the arguments | the type of `args`, by [`JsonSchema`](derive@JsonSchema) |
 //! | their descriptions | the doc comments of its fields |
 //! | schema of the result | the `T` of a [`Json<T>`] that the function returns |
 //!
-//! The arguments are a struct that derives `Deserialize` and
-//! [`JsonSchema`](derive@JsonSchema), taken by value; the [`Context`] is lent.
-//! Either may be left out. What the function may return is the table at
-//! [`IntoOutput`], and `?` turns every error into one that the model can read:
-//! see [`Error`].
+//! The arguments are a struct that derives `Deserialize` and [`JsonSchema`](derive@JsonSchema), passed by value. The
+//! [`Context`] is passed by reference. Both are optional. The table at [`IntoOutput`] lists the possible return types,
+//! and `?` converts every error into one that the model can read: see [`Error`].
 //!
-//! The schema says what `serde` does. The host checks the arguments of each
-//! call against it, so whatever the schema can say, the function need not check:
+//! The schema follows the attributes of `serde`. The host checks the arguments of each call against it, so the function
+//! need not check what the schema can express:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -95,12 +93,12 @@
 //!     #[serde(default = "ten")]
 //!     #[schemars(range(min = 1, max = 100))]
 //!     limit: u32,
-//!     /// In which order.
+//!     /// The order of the results.
 //!     #[serde(default)]
 //!     order: Order,
 //! }
 //!
-//! // `Serialize`, so that the schema can say what the default is.
+//! // `Serialize`, so that the schema can contain the default.
 //! #[derive(Default, Serialize, Deserialize, JsonSchema)]
 //! #[serde(rename_all = "lowercase")]
 //! enum Order {
@@ -123,9 +121,8 @@
 //!
 //! # Tests
 //!
-//! A tool stays the function that you wrote: `cargo test` runs it on your own
-//! machine, without a host. [`Context::test`] stands in for one, and
-//! [`test::call`] goes the whole way from JSON to output.
+//! A tool remains an ordinary function: `cargo test` runs it on your machine, without a host. [`Context::test`]
+//! replaces the host, and [`test::call`] runs the whole call, from JSON to output.
 //!
 //! ```
 //! # use toolbay_plugin::prelude::*;
@@ -151,10 +148,9 @@
 //!
 //! # What a plugin can do
 //!
-//! Everything that Rust's standard library does on `wasm32-wasip2`: files, the
-//! environment, clocks, randomness. What of it works is the operator's choice:
-//! without a grant there are no files, no network and no environment. Each call
-//! runs in a new instance, so a `static` does not outlive it.
+//! Everything that Rust's standard library can do on `wasm32-wasip2`: files, environment variables, clocks, random
+//! numbers. The operator decides what is allowed: without a grant there are no files, no network and no environment
+//! variables. Each call runs in a new instance, so a `static` does not outlive the call.
 
 #[doc(hidden)]
 pub mod bindings;
@@ -190,13 +186,12 @@ pub use tool::{Definition, Tool};
 
 /// The JSON Schema of a type; `#[derive(JsonSchema)]` implements it.
 ///
-/// What the derive writes looks for a crate called `schemars`. It finds the one
-/// of the [`prelude`]; without the prelude, `use toolbay_plugin::schemars;` or
-/// add `schemars` to your dependencies.
+/// The derived code refers to a crate named `schemars`. The [`prelude`] provides it; without the prelude, write `use
+/// toolbay_plugin::schemars;` or add `schemars` to your dependencies.
 #[doc(inline)]
 pub use schemars::JsonSchema;
 
-/// Makes a tool of a function.
+/// Makes a function a tool.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -208,7 +203,7 @@ pub use schemars::JsonSchema;
 ///     id: u64,
 /// }
 ///
-/// /// Deletes a note. There is no way back.
+/// /// Deletes a note. This cannot be undone.
 /// #[tool(title = "Delete a note", destructive, idempotent, open_world = false)]
 /// fn delete_note(args: Args) -> String {
 ///     format!("Note {} is gone.", args.id)
@@ -217,22 +212,21 @@ pub use schemars::JsonSchema;
 ///
 /// Every key is optional:
 ///
-/// | key | says |
+/// | key | meaning |
 /// | --- | --- |
-/// | `name = "…"` | the name that clients call, if not the function's |
-/// | `title = "…"` | a name for people |
-/// | `icon = "…"` | a picture of the tool: a `data:` or `https:` URI |
+/// | `name = "…"` | the name that clients call, if it differs from the function's |
+/// | `title = "…"` | a display name |
+/// | `icon = "…"` | an icon of the tool: a `data:` or `https:` URI |
 /// | `read_only` | the tool changes nothing |
-/// | `destructive` | the tool may delete or overwrite, rather than only add |
-/// | `idempotent` | the same call twice has the effect of one |
-/// | `open_world` | the tool deals with things outside a closed set, such as the web |
-/// | `define = function` | whatever else a [`Definition`] can say, by a function that takes it and returns it |
+/// | `destructive` | the tool may delete or overwrite data, not only add to it |
+/// | `idempotent` | repeating a call with the same arguments has no further effect |
+/// | `open_world` | the tool interacts with external entities, such as the web |
+/// | `define = function` | everything else: a function that takes the [`Definition`] and returns it |
 ///
-/// A flag alone is true; `= false` says the contrary; without it, nothing is
-/// said, and clients assume the worst. They are hints for the client, which
-/// decides whether to ask its user first.
+/// A flag alone means true, `= false` means false. Without the flag the definition contains no hint, and clients assume
+/// the worst. The flags are hints for the client, which decides whether to ask its user first.
 ///
-/// Icons for several sizes and backgrounds, and `_meta`, are for `define`:
+/// Use `define` for `_meta` and for icons in several sizes or for several backgrounds:
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -254,11 +248,11 @@ pub use schemars::JsonSchema;
 /// # fn main() {}
 /// ```
 ///
-/// The function takes the arguments and the context, in this order, or only one
-/// of them, or neither. It is not async and not generic.
+/// The function takes the arguments and the context in this order, only one of them, or neither. It cannot be async or
+/// generic.
 pub use toolbay_plugin_macros::tool;
 
-/// What the macros need; no part of the API.
+/// Used by the macros; not part of the API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::tool::{Entry, arguments, check_names, missing};

@@ -1,8 +1,7 @@
-//! Log lines. They go to the host's log, and to the client if it asked.
+//! Log messages. They go to the host's log, and to the client if it requested them.
 //!
-//! The macros take what [`format!`] takes. In a native test the lines go to the
-//! [`Context::test`](crate::Context::test) of the thread, or to the standard
-//! error if there is none.
+//! The macros have the syntax of [`format!`]. In a native test, the lines go to the
+//! [`Context::test`](crate::Context::test) of the thread, or to standard error if there is none.
 //!
 //! ```
 //! use toolbay_plugin::log::{info, warning};
@@ -14,13 +13,12 @@
 
 pub use crate::level::Level;
 
-/// Writes a line. The macros are shorter.
+/// Logs a message. The macros are shorter.
 pub fn log(level: Level, message: &str) {
     sink::log(level, message);
 }
 
-/// Makes one macro for each level. `$d` is a dollar sign, which a macro cannot
-/// write in a macro that it makes.
+/// Defines one macro for each level. `$d` is a dollar sign, which a macro cannot write in a macro that it defines.
 macro_rules! levels {
     ($d:tt $($hidden:ident $name:ident $level:ident $what:literal),+ $(,)?) => {$(
         #[doc(hidden)]

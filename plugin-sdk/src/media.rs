@@ -1,14 +1,14 @@
-//! Pictures and sounds.
+//! Images and audio.
 
 use crate::block::{Block, Media};
 use crate::content::Content;
 
-/// A picture, as the answer of a tool.
+/// An image as the result of a tool.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
 ///
-/// /// Draws nothing, in very few bytes.
+/// /// Draws an empty image in very few bytes.
 /// #[tool(read_only)]
 /// fn dot() -> Image {
 ///     Image::new("<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")
@@ -17,12 +17,12 @@ use crate::content::Content;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image(Media);
 
-/// A sound, as the answer of a tool.
+/// Audio as the result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audio(Media);
 
 impl Image {
-    /// A picture of any type: its bytes, not base64, and their MIME type.
+    /// An image of any type: raw bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self(Media::new(bytes, mime_type))
     }
@@ -39,7 +39,7 @@ impl Image {
 }
 
 impl Audio {
-    /// A sound of any type: its bytes, not base64, and their MIME type.
+    /// Audio of any type: raw bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self(Media::new(bytes, mime_type))
     }

@@ -1,12 +1,11 @@
-//! What a successful call returns.
+//! The result of a successful call.
 
 use crate::schema::{self, Schema};
 use crate::{Audio, Content, Error, Image, JsonSchema, Resource, ResourceLink, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a successful call returns, for a tool that needs more than one of the
-/// types below [`IntoOutput`] can say.
+/// The result of a successful call, for tools that need more than one of the types at [`IntoOutput`] can express.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -28,7 +27,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// An answer that says nothing yet.
+    /// An empty result.
     pub fn new() -> Self {
         Self::default()
     }
@@ -40,27 +39,25 @@ impl Output {
         self
     }
 
-    /// Sets the structured content. A tool whose output has a schema returns
-    /// [`Json`] instead.
+    /// Sets the structured content. A tool with an output schema returns [`Json`] instead.
     pub fn structured(mut self, value: &impl Serialize) -> Result<Self> {
         self.structured = Some(serde_json::to_string(value)?);
         Ok(self)
     }
 
-    /// Adds a member to the result's `_meta`. Its key begins with a domain of
-    /// yours, such as `example.com/`.
+    /// Adds a member to the result's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
     pub fn meta(mut self, key: impl Into<String>, value: impl Serialize) -> Result<Self> {
         let value = serde_json::to_value(value)?;
         self.meta.get_or_insert_default().insert(key.into(), value);
         Ok(self)
     }
 
-    /// The blocks, in order.
+    /// The content blocks, in order.
     pub fn contents(&self) -> &[Content] {
         &self.content
     }
 
-    /// The text of all blocks that have some, a line between one and the next.
+    /// The text of all blocks that have text, joined by line feeds.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(Content::as_text).collect();
         texts.join("\n")
@@ -78,18 +75,18 @@ impl<C: Into<Content>> From<C> for Output {
     }
 }
 
-/// What a tool may return.
+/// The types that a tool can return.
 ///
 /// | the function returns | the client gets |
 /// | --- | --- |
-/// | `()` | nothing but that it succeeded |
-/// | `String`, `&str` | a block of text |
-/// | [`Json<T>`](Json) | structured content, and `T`'s schema in the tool's definition |
+/// | `()` | an empty result |
+/// | `String`, `&str` | a text block |
+/// | [`Json<T>`](Json) | structured content, with `T`'s schema in the tool's definition |
 /// | [`Image`], [`Audio`], [`Resource`], [`ResourceLink`], [`Content`] | that block |
 /// | `Vec<Content>` | those blocks |
 /// | `(A, B)`, such as `(Json<T>, Image)` | both |
-/// | `Option<A>` | `A`, or nothing |
-/// | [`Output`] | what you put into it |
+/// | `Option<A>` | `A`, or an empty result |
+/// | [`Output`] | the content that you add |
 /// | `Result<A, E>` | `A`, or a failure that the model can read |
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
@@ -98,7 +95,7 @@ impl<C: Into<Content>> From<C> for Output {
             `String` for text, `Image`, `Audio` or `Content` for a block, or a `Result` of those"
 )]
 pub trait IntoOutput: Sized {
-    /// Turns the value into what crosses to the host.
+    /// Converts the value to the form that is passed to the host.
     fn into_output(self) -> Result<Output>;
 
     /// The schema of the structured content, if there is any.
@@ -107,11 +104,10 @@ pub trait IntoOutput: Sized {
     }
 }
 
-/// Structured content: a value, and its schema in the tool's definition.
+/// Structured content: a value, with its schema in the tool's definition.
 ///
-/// `T` derives `Serialize` and [`JsonSchema`](derive@JsonSchema). Make it a
-/// struct: clients before 2026 take nothing but a JSON object. The host adds a
-/// block of text with the same JSON if the tool adds no text itself.
+/// `T` derives `Serialize` and [`JsonSchema`](derive@JsonSchema). Make it a struct: clients of revisions before 2026
+/// accept only JSON objects. If the tool adds no text itself, the host adds a text block with the same JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
@@ -155,8 +151,7 @@ macro_rules! one_block {
 
 one_block!(&str, String, Content, Image, Audio, Resource, ResourceLink);
 
-/// One after the other. Only one of the two has structured content: of two,
-/// the first counts.
+/// The content of both, in order. If both have structured content, the first one is used.
 impl<A: IntoOutput, B: IntoOutput> IntoOutput for (A, B) {
     fn into_output(self) -> Result<Output> {
         let (mut first, second) = (self.0.into_output()?, self.1.into_output()?);
@@ -173,8 +168,7 @@ impl<A: IntoOutput, B: IntoOutput> IntoOutput for (A, B) {
     }
 }
 
-/// No schema, because a tool that promises structured content must always
-/// return some.
+/// No schema, because a tool with an output schema must always return structured content.
 impl<A: IntoOutput> IntoOutput for Option<A> {
     fn into_output(self) -> Result<Output> {
         self.map_or_else(|| Ok(Output::new()), A::into_output)

@@ -1,7 +1,7 @@
-//! What most plugins need: `use toolbay_plugin::prelude::*;`.
+//! The items that most plugins need: `use toolbay_plugin::prelude::*;`.
 //!
-//! It has the crate `schemars` in it, by which `#[derive(JsonSchema)]` finds
-//! what it needs without another line in your `Cargo.toml`.
+//! It contains the crate `schemars`, which `#[derive(JsonSchema)]` requires, so that your `Cargo.toml` need not list
+//! it.
 
 pub use crate::log::{Level, alert, critical, debug, emergency, error, info, notice, warning};
 pub use crate::{

@@ -1,23 +1,22 @@
-//! What a tool did in a native test.
+//! Records what a tool does in a native test.
 
 use crate::level::Level;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-/// One report of progress, as [`Context::progress`](crate::Context::progress)
-/// took it.
+/// One report of progress, as passed to [`Context::progress`](crate::Context::progress).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// How far the call is.
+    /// The work done so far.
     pub done: f64,
-    /// How far it will be in the end, if that is known.
+    /// The total work, if it is known.
     pub total: Option<f64>,
-    /// What it does at the moment.
+    /// The current step.
     pub message: Option<String>,
 }
 
-/// Stands in for the host.
+/// Replaces the host.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) config: BTreeMap<String, String>,
@@ -29,9 +28,8 @@ pub(crate) struct Recorder {
 type Lines = RefCell<Vec<(Level, String)>>;
 
 thread_local! {
-    /// Where the log macros, which know no context, find the newest recorder of
-    /// their thread. Weak: the context owns the lines, and ends the recording
-    /// when it is dropped.
+    /// The newest recorder of each thread, for the log macros, which have no context. Weak: the context owns the lines,
+    /// and dropping it ends the recording.
     static LINES: RefCell<Weak<Lines>> = const { RefCell::new(Weak::new()) };
 }
 
@@ -43,7 +41,7 @@ impl Recorder {
     }
 }
 
-/// Keeps a line if there is a recorder to keep it.
+/// Records a line if there is a recorder.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) fn log(level: Level, message: &str) -> bool {
     let lines = LINES.with_borrow(Weak::upgrade);

@@ -1,9 +1,9 @@
-//! Things with an address: linked to, or here.
+//! Resources: links to them, and embedded ones.
 
 use crate::block::{Block, Body, Embedded, Link};
 use crate::content::Content;
 
-/// Something that the client can fetch.
+/// A link to a resource that the client can fetch.
 ///
 /// ```
 /// use toolbay_plugin::ResourceLink;
@@ -17,33 +17,33 @@ use crate::content::Content;
 pub struct ResourceLink(Link);
 
 impl ResourceLink {
-    /// A link to `uri`, by a short name such as that of the file.
+    /// A link to `uri` with a short name, such as that of the file.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self(Link::new(uri, name))
     }
 
-    /// Sets the name for people.
+    /// Sets a display name.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.0.title = Some(title.into());
         self
     }
 
-    /// Says what is there.
+    /// Sets a description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.0.description = Some(description.into());
         self
     }
 
-    /// Says what type it has.
+    /// Sets the MIME type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.0.mime_type = Some(mime_type.into());
         self
     }
 
-    /// Says how many bytes it has.
+    /// Sets the size in bytes.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.0.size = Some(bytes);
@@ -51,22 +51,22 @@ impl ResourceLink {
     }
 }
 
-/// A resource that comes with the answer.
+/// A resource whose content is part of the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource(Embedded);
 
 impl Resource {
-    /// A resource that is text.
+    /// A resource with text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self(Embedded::new(uri, Body::Text(text.into())))
     }
 
-    /// A resource that is bytes.
+    /// A resource with bytes.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self(Embedded::new(uri, Body::Bytes(bytes.into())))
     }
 
-    /// Says what type it has.
+    /// Sets the MIME type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.0.mime_type = Some(mime_type.into());

@@ -1,4 +1,4 @@
-//! JSON Schemas of arguments and structured content, as JSON Schema 2020-12.
+//! Generates JSON Schemas (2020-12) of arguments and structured content.
 
 use crate::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -6,20 +6,20 @@ use schemars::transform::RestrictFormats;
 
 pub use schemars::Schema;
 
-/// The schema of arguments that are read from JSON.
+/// The schema of arguments, which are deserialized.
 pub(crate) fn of_input<T: JsonSchema>() -> Schema {
     let mut schema = root::<T>(settings().for_deserialize());
-    // MCP wants it even where it follows, as from the variants of an enum.
+    // MCP requires it even if it is implied, for example by the variants of an enum.
     schema.ensure_object().entry("type").or_insert_with(|| "object".into());
     schema
 }
 
-/// The schema of structured content that is written as JSON.
+/// The schema of structured content, which is serialized.
 pub(crate) fn of_output<T: JsonSchema>() -> Schema {
     root::<T>(settings().for_serialize())
 }
 
-/// The schema of the arguments of a tool that takes none.
+/// The schema for a tool without arguments.
 pub(crate) fn of_nothing() -> Schema {
     schemars::json_schema!({"type": "object", "additionalProperties": false})
 }
@@ -28,18 +28,17 @@ fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.inline_subschemas = true;
-            // 2020-12 is what MCP takes it for anyway.
+            // MCP assumes 2020-12 anyway.
             settings.meta_schema = None;
         })
-        // `uint32` and the like mean something to Rust only.
+        // Formats such as `uint32` have a meaning only in Rust.
         .with_transform(RestrictFormats::default())
 }
 
 fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     let name = T::schema_name();
-    // The name of a Rust type says nothing to a model; a title of the author's
-    // does.
+    // The name of a Rust type says nothing to a model; a title that the author chose does.
     if schema.get("title").and_then(|title| title.as_str()) == Some(&*name) {
         schema.remove("title");
     }
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn subschemas_are_inline_and_nothing_is_noise() {
+    fn subschemas_are_inline_and_nothing_is_superfluous() {
         assert_eq!(
             of_input::<Strict>().to_value(),
             json!({
@@ -111,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn the_output_is_as_it_is_written() {
+    fn the_output_schema_describes_the_serialized_form() {
         let schema = of_output::<Inner>();
         assert_eq!(schema.get("required"), Some(&json!(["text"])));
     }
 
     #[test]
-    fn a_recursive_type_ends() {
+    fn a_recursive_type_has_a_finite_schema() {
         assert_eq!(of_input::<Tree>().pointer("/properties/children/items"), Some(&json!({"$ref": "#"})));
     }
 
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_of_the_author_stays() {
+    fn a_title_of_the_author_is_kept() {
         assert_eq!(of_input::<Titled>().get("title"), Some(&json!("A point")));
     }
 }

@@ -1,12 +1,12 @@
-//! Running a tool in a native test as a host would: from JSON to output.
+//! Runs a tool in a native test as a host would: from JSON to output.
 //!
-//! A tool is a function, and most tests just call it. These go the whole way,
-//! through the reading of the arguments and the writing of the result.
+//! A tool is a function, and most tests simply call it. These functions run the whole call, including the conversion of
+//! arguments and result.
 
 use crate::{Context, Definition, Output, Result, Tool};
 use serde::Serialize;
 
-/// Calls a tool, named by its function.
+/// Calls a tool. The type parameter is the name of its function.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -33,7 +33,7 @@ pub fn call<T: Tool>(arguments: impl Serialize, context: &Context) -> Result<Out
     T::call(&serde_json::to_string(&arguments)?, context)
 }
 
-/// What clients are told about a tool, named by its function.
+/// The definition of a tool. The type parameter is the name of its function.
 ///
 /// ```
 /// use toolbay_plugin::{prelude::*, test};

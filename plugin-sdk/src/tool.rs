@@ -1,4 +1,4 @@
-//! What `#[tool]` makes of a function.
+//! The code that `#[tool]` generates uses these types.
 
 use crate::bindings::toolbay::plugin::types;
 use crate::schema;
@@ -6,8 +6,8 @@ use crate::{Context, Error, Icon, IntoOutput, JsonSchema, Output, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A tool. `#[tool]` implements it for an empty type that has the name of the
-/// function, so that [`test::call`](crate::test::call) can name the function.
+/// A tool. `#[tool]` implements it for an empty type with the name of the function, so that
+/// [`test::call`](crate::test::call) can name the function.
 #[diagnostic::on_unimplemented(
     message = "this is not a tool",
     label = "there is no `#[tool]` above this function",
@@ -17,19 +17,19 @@ pub trait Tool {
     /// The name that clients call.
     const NAME: &'static str;
 
-    /// What clients are told about it.
+    /// The tool's definition.
     fn definition() -> Definition;
 
-    /// Runs it with a JSON object as text.
+    /// Calls the tool with a JSON object as text.
     fn call(arguments: &str, context: &Context) -> Result<Output>;
 }
 
-/// What clients are told about a tool.
+/// The definition of a tool: what clients learn about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition(pub(crate) types::ToolDefinition);
 
 impl Definition {
-    /// A tool that takes no arguments and returns nothing structured.
+    /// A tool without arguments and without structured content.
     pub fn new(name: &str, description: &str) -> Self {
         Self(types::ToolDefinition {
             name: name.to_owned(),
@@ -43,38 +43,35 @@ impl Definition {
         })
     }
 
-    /// Takes the schema of the arguments from their type.
+    /// Sets the input schema to that of the arguments' type.
     #[must_use]
     pub fn input<T: DeserializeOwned + JsonSchema>(mut self) -> Self {
         self.0.input_schema = schema::of_input::<T>().as_value().to_string();
         self
     }
 
-    /// Takes the schema of the structured content, if any, from the type that
-    /// the function returns.
+    /// Sets the output schema to that of the structured content, if the return type has any.
     #[must_use]
     pub fn output<T: IntoOutput>(mut self) -> Self {
         self.0.output_schema = T::output_schema().map(|schema| schema.as_value().to_string());
         self
     }
 
-    /// Sets the name for people.
+    /// Sets a display name.
     #[must_use]
     pub fn title(mut self, title: &str) -> Self {
         self.0.title = Some(title.to_owned());
         self
     }
 
-    /// Adds a picture: a `data:` or `https:` URI, or an [`Icon`] that says
-    /// more about it.
+    /// Adds an icon: a `data:` or `https:` URI, or an [`Icon`] with more details.
     #[must_use]
     pub fn icon(mut self, icon: impl Into<Icon>) -> Self {
         self.0.icons.push(icon.into().0);
         self
     }
 
-    /// Adds a member to the definition's `_meta`. Its key begins with a domain
-    /// of yours, such as `example.com/`.
+    /// Adds a member to the definition's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         let mut members = self.members();
@@ -88,28 +85,28 @@ impl Definition {
         self.0.meta.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// Says whether the tool changes nothing.
+    /// Sets whether the tool leaves its environment unchanged.
     #[must_use]
     pub fn read_only(mut self, yes: bool) -> Self {
         self.annotations().read_only = Some(yes);
         self
     }
 
-    /// Says whether the tool may delete or overwrite.
+    /// Sets whether the tool may delete or overwrite data.
     #[must_use]
     pub fn destructive(mut self, yes: bool) -> Self {
         self.annotations().destructive = Some(yes);
         self
     }
 
-    /// Says whether the same call twice has the effect of one.
+    /// Sets whether repeating a call with the same arguments has no further effect.
     #[must_use]
     pub fn idempotent(mut self, yes: bool) -> Self {
         self.annotations().idempotent = Some(yes);
         self
     }
 
-    /// Says whether the tool deals with things outside a closed set.
+    /// Sets whether the tool interacts with external entities.
     #[must_use]
     pub fn open_world(mut self, yes: bool) -> Self {
         self.annotations().open_world = Some(yes);
@@ -135,18 +132,18 @@ impl Definition {
         self.0.description.as_deref().unwrap_or_default()
     }
 
-    /// The schema of the arguments.
+    /// The input schema.
     pub fn input_schema(&self) -> Value {
         serde_json::from_str(&self.0.input_schema).unwrap_or_default()
     }
 
-    /// The schema of the structured content.
+    /// The output schema.
     pub fn output_schema(&self) -> Option<Value> {
         serde_json::from_str(self.0.output_schema.as_deref()?).ok()
     }
 }
 
-/// One tool in the list that `export!` makes.
+/// One tool in the list that `export!` creates.
 #[derive(Debug)]
 pub struct Entry {
     pub(crate) name: &'static str,
@@ -161,14 +158,14 @@ impl Entry {
     }
 }
 
-/// Reads the arguments of a call. The host has checked them against the schema,
-/// but a type may know better than its schema.
+/// Deserializes the arguments of a call. The host has checked them against the schema, but a type may be stricter than
+/// its schema.
 pub fn arguments<T: DeserializeOwned>(text: &str) -> Result<T> {
     let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let message = message(error.inner());
-        // "." is the object itself: what is missing there is in the message.
+        // "." is the object itself; the message names the missing member.
         if path == "." {
             Error::invalid_arguments(message)
         } else {
@@ -177,28 +174,26 @@ pub fn arguments<T: DeserializeOwned>(text: &str) -> Result<T> {
     })
 }
 
-/// The message without the line and column, which mean nothing to a caller that
-/// never saw the text.
+/// The message without line and column, which mean nothing to a caller that never saw the text.
 fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     message.strip_suffix(&place).unwrap_or(&message).to_owned()
 }
 
-/// What a name in `export!` stands for when it is not a tool's: it has no
-/// [`Tool`], and what the compiler says of that is written there.
+/// Stands for a name in `export!` that is not a tool. It does not implement [`Tool`], and the compiler then prints the
+/// message that is written there.
 pub mod missing {
     /// Not a tool.
     #[derive(Debug)]
     pub enum Candidate {}
 }
 
-/// Refuses a list with two tools of the same name in it.
+/// Refuses a list in which two tools have the same name.
 ///
 /// # Panics
 ///
-/// If there are. `export!` calls it at compile time, where that is an error of
-/// the compiler's.
+/// If there are two. `export!` calls it at compile time, where a panic is a compiler error.
 pub const fn check_names(tools: &[Entry]) {
     let mut rest = tools;
     while let [tool, others @ ..] = rest {
@@ -214,7 +209,7 @@ pub const fn check_names(tools: &[Entry]) {
     }
 }
 
-/// `==`, which does not run at compile time yet.
+/// `==`, which cannot be used at compile time yet.
 const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
     while let ([x, xs @ ..], [y, ys @ ..]) = (a, b) {
         if *x != *y {
@@ -246,20 +241,20 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_its_path() {
+    fn a_mistake_is_reported_with_its_path() {
         let error = arguments::<Args>(r#"{"sizes": [1, 256], "text": "a"}"#).unwrap_err();
         assert!(error.is_invalid_arguments());
         assert_eq!(error.message(), "`sizes[1]`: invalid value: integer `256`, expected u8");
     }
 
     #[test]
-    fn a_missing_field_is_named() {
+    fn a_missing_field_is_reported() {
         let error = arguments::<Args>("{}").unwrap_err();
         assert_eq!(error.message(), "missing field `text`");
     }
 
     #[test]
-    fn a_definition_says_what_it_was_told() {
+    fn a_definition_has_the_values_that_were_set() {
         let definition = Definition::new("a", "Does a.")
             .input::<Args>()
             .output::<crate::Json<()>>()
@@ -303,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_compared_whole() {
+    fn names_are_compared_as_a_whole() {
         check_names(&named(["a", "ab", "b"]));
         check_names(&named(["", "ab", "b"]));
         assert!(same(b"ab", b"ab"));

@@ -1,7 +1,6 @@
-//! What `#[tool]` accepts, and how it explains what it does not.
+//! What `#[tool]` accepts, and its messages about everything else.
 //!
-//! `TRYBUILD=overwrite cargo test -p toolbay-plugin --test ui` writes the
-//! expected messages anew.
+//! `TRYBUILD=overwrite cargo test -p toolbay-plugin --test ui` rewrites the expected messages.
 
 #[test]
 fn ui() {

@@ -1,5 +1,5 @@
-//! How files come, change and go in real life. Whatever the way: no tool is
-//! shown half, and none that worked is lost.
+//! How files are added, changed and deleted in practice. However it happens, no tool is half visible, and none that
+//! worked is lost.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -12,12 +12,12 @@ fn tiny(answer: &str) -> Vec<u8> {
     Tiny::new(&["a"]).answer(answer).build()
 }
 
-/// A server that tells in its log when it met a file that was not complete.
+/// A server that logs when it finds an incomplete file.
 fn observant(folder: &Folder) -> Server {
     Server::configured(folder, "log = \"toolbay=debug\"")
 }
 
-/// What makes up a file that is copied slowly: its pieces, none of them a whole component.
+/// The pieces of a file that is copied slowly. None of them is a complete component.
 fn pieces(component: &[u8]) -> Vec<&[u8]> {
     component.chunks(component.len() / 7 + 1).collect()
 }
@@ -25,7 +25,7 @@ fn pieces(component: &[u8]) -> Vec<&[u8]> {
 const INCOMPLETE: &str = "incomplete; probably still being written";
 
 #[test]
-fn a_file_that_is_copied_slowly_appears_when_it_is_whole() {
+fn a_file_that_is_copied_slowly_is_listed_when_it_is_complete() {
     let folder = Folder::new();
     let mut server = observant(&folder);
     server.wait_until_listed(&[]);
@@ -35,7 +35,7 @@ fn a_file_that_is_copied_slowly_appears_when_it_is_whole() {
     for (n, piece) in pieces.iter().enumerate() {
         file.write_all(piece).unwrap();
         if n + 1 < pieces.len() {
-            // The server has tried what is there, and has found it wanting.
+            // The server has read the file and found it incomplete.
             server.log.wait_for_count(INCOMPLETE, n + 1);
             assert!(server.names().is_empty(), "after piece {n}");
         }
@@ -48,7 +48,7 @@ fn a_file_that_is_copied_slowly_appears_when_it_is_whole() {
 }
 
 #[test]
-fn a_file_that_is_overwritten_slowly_serves_as_before_until_it_is_whole() {
+fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_complete() {
     let folder = Folder::with("a.wasm", tiny("one"));
     let mut server = observant(&folder);
     server.wait_until_listed(&["a"]);
@@ -69,7 +69,7 @@ fn a_file_that_is_overwritten_slowly_serves_as_before_until_it_is_whole() {
 }
 
 #[test]
-fn written_elsewhere_and_renamed() {
+fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
     let folder = Folder::new();
     let mut server = Server::start(&folder);
     server.wait_until_listed(&[]);
@@ -81,7 +81,7 @@ fn written_elsewhere_and_renamed() {
 }
 
 #[test]
-fn a_new_version_takes_over_however_it_comes() {
+fn a_new_version_is_loaded_however_it_arrives() {
     let folder = Folder::with("a.wasm", tiny("0"));
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["a"]);
@@ -97,14 +97,14 @@ fn a_new_version_takes_over_however_it_comes() {
     folder.remove("a.wasm");
     folder.put("a.wasm", tiny("3"));
     server.answers_in_the_end("a", "3", &["2"]);
-    // With the time of modification and the length of the one before.
+    // With the same modification time and length as before.
     let before = fs::metadata(folder.path("a.wasm")).unwrap();
     let staged = folder.stage("new", tiny("4"));
     File::options().write(true).open(&staged).unwrap().set_modified(before.modified().unwrap()).unwrap();
     assert_eq!(fs::metadata(&staged).unwrap().len(), before.len());
     fs::rename(staged, folder.path("a.wasm")).unwrap();
     server.answers_in_the_end("a", "4", &["3"]);
-    // As some editors do: the old one moved aside, a new one written.
+    // As some editors do: move the old file aside and write a new one.
     fs::rename(folder.path("a.wasm"), folder.path("a.wasm~")).unwrap();
     folder.overwrite("a.wasm", tiny("5"));
     server.answers_in_the_end("a", "5", &["4"]);
@@ -138,7 +138,7 @@ fn a_link_to_a_file_elsewhere_follows_it() {
     folder.link("a.wasm", folder.beside("elsewhere"));
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["a"]);
-    // No event tells of this: the server looks by itself.
+    // This causes no event: the server scans the folder periodically.
     fs::write(folder.beside("elsewhere"), tiny("two")).unwrap();
     server.answers_in_the_end("a", "two", &["one"]);
     fs::remove_file(folder.beside("elsewhere")).unwrap();
@@ -146,7 +146,7 @@ fn a_link_to_a_file_elsewhere_follows_it() {
 }
 
 #[test]
-fn a_deleted_file_takes_its_tools_along() {
+fn deleting_a_file_removes_its_tools() {
     let folder = Folder::with("a.wasm", tiny("a"));
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     let mut server = Server::start(&folder);
@@ -171,7 +171,7 @@ fn a_renamed_file_keeps_its_tools() {
 }
 
 #[test]
-fn the_folder_may_go_away_and_come_back() {
+fn the_folder_can_disappear_and_come_back() {
     let folder = Folder::with("a.wasm", tiny("one"));
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["a"]);
@@ -187,13 +187,13 @@ fn the_folder_may_go_away_and_come_back() {
         assert_eq!(log.matches(said).count(), 2, "{said}: {log}");
     }
     assert_eq!(server.text("a", json!({})), "one");
-    // And it is watched as before.
+    // The new folder is watched as before.
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
 }
 
 #[test]
-fn another_folder_may_take_its_place() {
+fn the_folder_can_be_replaced() {
     let folder = Folder::with("a.wasm", tiny("one"));
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["a"]);
@@ -228,7 +228,7 @@ fn two_hundred_files_at_once_are_one_change() {
 }
 
 #[test]
-fn what_is_no_plugin_is_ignored() {
+fn files_that_are_not_plugins_are_ignored() {
     let folder = Folder::new();
     let mut server = Server::start(&folder);
     server.wait_until_listed(&[]);

@@ -10,7 +10,7 @@ fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
     Toolbay::new(folder).args(args).run()
 }
 
-/// A project whose build is a copy: what is tested here is not a compiler.
+/// A project whose build is a copy, because these tests are not about compilers.
 fn project(folder: &Folder, more: &str) -> String {
     let at = folder.beside("project");
     std::fs::create_dir(&at).unwrap();
@@ -41,7 +41,7 @@ fn new_makes_a_project_and_says_how_to_build_it() {
 }
 
 #[test]
-fn dev_builds_delivers_and_calls() {
+fn dev_builds_copies_and_calls() {
     let folder = Folder::new();
     let at = project(&folder, "");
     let done = toolbay(&folder, &["dev", &at, "--once"]);
@@ -117,7 +117,7 @@ fn dev_builds_again_after_a_change() {
 }
 
 #[test]
-fn check_explains_each_form() {
+fn check_describes_each_form() {
     let folder = Folder::new();
     let check = |name: &str, file: Vec<u8>| {
         let path = folder.beside(name);
@@ -139,7 +139,7 @@ fn check_explains_each_form() {
         "{plain}"
     );
     assert!(plain.stdout.contains("export add: func(a: u8, b: u8) -> u16;"), "{plain}");
-    // What lies beside it is bounded as in the folder.
+    // The size of the file beside it is limited as in the plugin folder.
     std::fs::write(folder.beside("plain.wit"), vec![b' '; (1 << 20) + 1]).unwrap();
     let large = toolbay(&folder, &["check", folder.beside("plain.wasm").to_str().unwrap()]);
     assert!(large.code == 1 && large.stderr.contains("plain.wit: the file is larger than 1.0 MiB"), "{large}");

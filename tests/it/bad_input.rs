@@ -1,11 +1,11 @@
-//! What is wrong is refused with one clear line, and the rest serves.
+//! Invalid files are refused with one clear line each, and the other plugins serve.
 
 use serde_json::json;
 
 use crate::support::wit::component;
 use crate::support::{Folder, Server, Tiny, Tool, Toolbay, failure, hostile};
 
-/// A folder in which every file but `good.wasm` is wrong, each in its own way.
+/// A folder in which every file except `good.wasm` is invalid, each in a different way.
 fn bad_folder() -> Folder {
     let folder = Folder::with("good.wasm", Tiny::new(&["good"]).build());
     let whole = Tiny::new(&["whole"]).build();
@@ -51,19 +51,19 @@ fn bad_folder() -> Folder {
     folder
 }
 
-/// Functions of which none can be a tool.
+/// Functions that cannot be tools.
 fn resources() -> Vec<u8> {
     let wit = "package a:b; world w { export shop: interface { resource basket; open: func() -> own<basket>; } }";
     component(wit, r#"(func (export "shop#open") (result i32) unreachable)"#)
 }
 
-/// What exports the contract in a version that there is not.
+/// A component that exports a version of the contract that does not exist.
 fn newer_contract() -> Vec<u8> {
     wat::parse_str(r#"(component (instance $nothing) (export "toolbay:plugin/tools@0.9.0" (instance $nothing)))"#)
         .unwrap()
 }
 
-/// A component whose code is none.
+/// A component whose code is invalid.
 fn garbled(whole: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = bytes.windows(6).position(|window| window == b"memory").unwrap();
@@ -83,7 +83,7 @@ fn list_says_what_is_wrong_with_each_file() {
 }
 
 #[test]
-fn list_says_it_to_programs_as_well() {
+fn list_reports_the_same_in_json() {
     let outcome = Toolbay::new(&bad_folder()).args(["list", "--json"]).run();
     let listed: serde_json::Value = serde_json::from_str(&outcome.raw).unwrap();
     let tools: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
@@ -97,7 +97,7 @@ fn list_says_it_to_programs_as_well() {
 }
 
 #[test]
-fn the_rest_serves_and_the_log_has_a_line_for_each() {
+fn other_plugins_serve_and_each_refusal_is_logged() {
     let folder = bad_folder();
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["good", "same-as-good"]);
@@ -109,7 +109,7 @@ fn the_rest_serves_and_the_log_has_a_line_for_each() {
         let line = server.log.wait_for(&plugin);
         assert!(line.contains("WARN refused: "), "{line}");
     }
-    // A file that stays incomplete is a problem to report in the end.
+    // A file that stays incomplete is reported after a while.
     let line = server.log.wait_for("plugin=\"truncated\"");
     assert!(line.contains("WARN refused: the file is incomplete: it ends in the middle of a section"), "{line}");
     let log = server.log.text();
@@ -124,12 +124,12 @@ fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of b");
-    // By id and not by age: the order of a folder must not depend on its history.
+    // By id and not by age: the result must not depend on the folder's history.
     folder.put("a.wasm", Tiny::new(&["sum", "a"]).answer("of a").build());
     server.wait_until_listed(&["a", "b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of a");
     assert_eq!(server.text("b", json!({})), "of b");
-    // The cure that `list` names.
+    // The solution that `list` suggests.
     folder.put("b.toml", "prefix = \"b\"");
     server.wait_until_listed(&["a", "b.b", "b.sum", "sum"]);
     assert_eq!(server.text("b.sum", json!({})), "of b");
@@ -137,7 +137,7 @@ fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
     server.wait_until_listed(&["b.b", "b.sum"]);
 }
 
-/// A tool with a schema, and arguments that break it in three places.
+/// A tool with a schema, and arguments that violate it in three places.
 fn strict() -> (Folder, serde_json::Value) {
     let input = r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
         "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
@@ -148,7 +148,7 @@ fn strict() -> (Folder, serde_json::Value) {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_told_all_that_is_wrong() {
+fn invalid_arguments_are_rejected_with_all_violations() {
     let (folder, arguments) = strict();
     let mut server = Server::start(&folder);
     let (kind, text) = failure(&server.call("forecast", arguments));
@@ -171,7 +171,7 @@ fn arguments_that_do_not_fit_are_told_all_that_is_wrong() {
 }
 
 #[test]
-fn before_2025_11_25_they_are_an_error_of_the_protocol() {
+fn before_2025_11_25_invalid_arguments_are_a_protocol_error() {
     let (folder, arguments) = strict();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
         let mut server = Server::spawn(&folder).initialized(revision);
@@ -186,7 +186,7 @@ fn before_2025_11_25_they_are_an_error_of_the_protocol() {
 }
 
 #[test]
-fn at_most_ten_violations_are_told_and_none_quotes_a_long_value() {
+fn at_most_ten_violations_are_reported_and_none_quotes_a_long_value() {
     let input = r#"{"type":"object","additionalProperties":{"type":"integer"}}"#;
     let folder = Folder::with("a.wasm", Tiny::of(vec![Tool { input: input.into(), ..Tool::new("a") }]).build());
     let mut server = Server::start(&folder);
@@ -201,7 +201,7 @@ fn at_most_ten_violations_are_told_and_none_quotes_a_long_value() {
 fn a_guest_reads_the_arguments_that_were_checked() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     server.wait_for_tool("echo");
-    // Doubled keys: the last one counts, for the check and for the guest.
+    // Duplicate keys: the last one counts, for the check and for the guest.
     let call = r#"{"jsonrpc":"2.0","id":"d","method":"tools/call",
         "params":{"name":"echo","arguments":{"text":7,"text":"last"}}}"#;
     server.send(call.replace('\n', " "));

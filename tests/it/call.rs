@@ -1,4 +1,4 @@
-//! Calls: what comes back, while others run, and when nobody waits any more.
+//! Calls: their results, concurrency, and cancellation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -32,7 +32,7 @@ fn every_sample_plugin_does_what_it_says() {
     let mut structured = |tool: &str, arguments: Value| {
         let result = server.call(tool, arguments);
         assert!(result.get("isError").is_none(), "{tool}: {result}");
-        // For clients that read text alone, the same is there as text.
+        // For clients that read only text, the same is there as text.
         if result["content"].as_array().unwrap().len() == 1 {
             assert_eq!(text(&result), result["structuredContent"].to_string(), "{tool}");
         }
@@ -63,7 +63,7 @@ fn every_sample_plugin_does_what_it_says() {
     }
 }
 
-/// Decodes the picture, all of it.
+/// Decodes the whole image.
 fn png_size(base64: &str) -> (u32, u32) {
     let file = BASE64.decode(base64).unwrap();
     let header = minipng::decode_png_header(&file).unwrap();
@@ -103,7 +103,7 @@ fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
     assert!(usage["fuel"].as_u64().unwrap() > 1000, "{usage}");
     assert!(usage["memory"].as_u64().unwrap() > 8 << 20, "{usage}");
     assert!(usage["wall_ms"].as_f64().unwrap() > 0.0, "{usage}");
-    // A failed call used something as well.
+    // A failed call has usage as well.
     assert!(server.call("panic", json!({}))["_meta"]["dev.toolbay/usage"]["fuel"].as_u64().unwrap() > 100);
     drop(server);
     let mut server = Server::configured(&folder, "usage = false");
@@ -119,7 +119,7 @@ fn fuel_is_the_same_for_the_same_work() {
 }
 
 #[test]
-fn what_a_tool_says_about_its_failure_reaches_the_model() {
+fn the_message_of_a_failure_reaches_the_model() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     assert_eq!(server.failure("fail", json!({})), ("none".into(), "the work could not be done".into()));
     assert_eq!(server.failure("refuse", json!({})), ("invalid-arguments".into(), "that makes no sense".into()));
@@ -130,7 +130,7 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
     assert_eq!(kind, "trap");
     assert!(text.starts_with("The tool crashed: thread '<unnamed>' (1) panicked at "), "{text}");
     assert!(text.ends_with(":\nas asked (wasm trap: wasm `unreachable` instruction executed)."), "{text}");
-    // The log has the same words, and how many crashes that makes.
+    // The log has the same text, and the number of crashes so far.
     let line = server.log.wait_for_count("crashed: ", 2);
     assert!(line.contains("\\nas asked (wasm trap: ") && line.contains(" traps=2"), "{line}");
     server.log.wait_for("failed: no such city");
@@ -142,7 +142,7 @@ fn what_a_tool_says_about_its_failure_reaches_the_model() {
 }
 
 #[test]
-fn progress_only_grows_and_ends_before_the_result() {
+fn progress_increases_and_ends_before_the_result() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let id = server.begin_with_progress("progress", json!({"n": 50}));
     assert_eq!(text(&server.finish(id)), "50 steps");
@@ -159,13 +159,13 @@ fn progress_only_grows_and_ends_before_the_result() {
 
     let id = server.begin("progress", json!({"n": 50}));
     server.finish(id);
-    // The answer to the ping would come after any progress that was late.
+    // Late progress would arrive before the response to this ping.
     server.result("ping", json!({}));
     assert!(server.notifications_so_far("notifications/progress").is_empty(), "nobody asked for progress");
 }
 
 #[test]
-fn a_flood_of_progress_is_thinned_and_its_token_may_be_text() {
+fn progress_is_rate_limited_and_its_token_can_be_a_string() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let call = json!({"name": "progress", "arguments": {"n": 100_000}, "_meta": {"progressToken": "tea"}});
     server.result("tools/call", call);
@@ -175,9 +175,9 @@ fn a_flood_of_progress_is_thinned_and_its_token_may_be_text() {
 }
 
 #[test]
-fn a_cancelled_call_is_not_answered_and_makes_room_at_once() {
+fn a_cancelled_call_gets_no_response_and_frees_its_slot_at_once() {
     let folder = Folder::with("hostile.wasm", hostile());
-    // Only if the first one is really gone does the second get its turn.
+    // The second call starts only when the first one has really ended.
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     let mut server = Server::start(&folder);
     for tool in ["loop_forever", "sleep_hour"] {
@@ -207,7 +207,7 @@ fn a_call_that_waits_for_its_turn_can_be_cancelled() {
 }
 
 #[test]
-fn fifty_calls_at_once_are_all_answered_each_with_its_own() {
+fn fifty_concurrent_calls_each_get_their_own_result() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let ids: Vec<u64> = (0..50).map(|n| server.begin("echo", json!({"text": format!("text {n}")}))).collect();
     for (n, id) in ids.into_iter().enumerate() {
@@ -216,7 +216,7 @@ fn fifty_calls_at_once_are_all_answered_each_with_its_own() {
 }
 
 #[test]
-fn a_burning_call_does_not_hold_up_others() {
+fn a_busy_loop_does_not_delay_other_calls() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let burning: Vec<u64> = (0..4).map(|_| server.begin_with_progress("loop_forever", json!({}))).collect();
     for _ in &burning {
@@ -232,7 +232,7 @@ fn a_burning_call_does_not_hold_up_others() {
 }
 
 #[test]
-fn output_that_breaks_the_tools_own_schema_is_refused() {
+fn output_that_does_not_match_the_output_schema_is_a_failure() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let result = server.call("mismatch", json!({}));
     let said = "The tool returned invalid output: /n: \"seven\" is not of type \"integer\".";
@@ -241,7 +241,7 @@ fn output_that_breaks_the_tools_own_schema_is_refused() {
 }
 
 #[test]
-fn the_log_ends_with_what_became_of_the_calls() {
+fn the_last_line_of_the_log_counts_all_calls() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000");
     let mut server = Server::start(&folder);
@@ -257,6 +257,6 @@ fn the_log_ends_with_what_became_of_the_calls() {
     assert_eq!(
         counts.trim_end(),
         "calls=8 succeeded=2 failed=6 kinds=\"unknown-tool 1, invalid-arguments 1, failed 1, fuel 1, trap 2\" cancelled=0 \
-         crashes=0"
+         internal_errors=0"
     );
 }

@@ -14,13 +14,8 @@ fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
 fn help() {
     let folder = Folder::new();
     let mut said = String::new();
-    for args in [
-        vec!["--help"],
-        vec!["serve", "--help"],
-        vec!["list", "--help"],
-        vec!["compile", "--help"],
-        vec!["call", "--help"],
-    ] {
+    for command in ["", "serve", "list", "check", "new", "dev", "compile", "token", "call"] {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let outcome = toolbay(&folder, &args);
         assert_eq!(outcome.code, 0, "{outcome}");
         let _ = writeln!(said, "$ toolbay {}\n{}", args.join(" "), outcome.stdout);
@@ -35,9 +30,17 @@ fn version_names_the_program() {
 }
 
 #[test]
-fn usage_that_is_wrong_ends_with_2() {
+fn wrong_usage_exits_with_2() {
     let folder = Folder::new();
-    for args in [&[][..], &["srve"], &["serve", "--nonsense"], &["call"], &["list", "extra"], &["serve", "--plugins"]] {
+    for args in [
+        &[][..],
+        &["srve"],
+        &["serve", "--nonsense"],
+        &["call"],
+        &["list", "extra"],
+        &["serve", "--plugins"],
+        &["check", "a.wasm", "--plugins", "."],
+    ] {
         let outcome = toolbay(&folder, args);
         assert_eq!(outcome.code, 2, "{args:?}: {outcome}");
         assert!(outcome.stdout.is_empty() && outcome.stderr.contains("--help"), "{args:?}: {outcome}");
@@ -45,7 +48,7 @@ fn usage_that_is_wrong_ends_with_2() {
 }
 
 #[test]
-fn configuration_that_is_wrong_ends_with_64() {
+fn an_invalid_configuration_exits_with_64() {
     let folder = Folder::new();
     let mut said = String::new();
     for config in [
@@ -85,14 +88,14 @@ fn configuration_that_is_wrong_ends_with_64() {
     let outcome = Toolbay::new(&folder).args(["serve"]).env("TOOLBAY_LOG", "toolbay=loud").run();
     assert_eq!(outcome.code, 64, "{outcome}");
     said += &outcome.stderr;
-    // Empty is unset.
+    // An empty variable counts as unset.
     let outcome = Toolbay::new(&folder).args(["list"]).env("TOOLBAY_CONFIG", "").run();
     assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(said);
 }
 
 #[test]
-fn flags_win_over_variables_and_those_over_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let folder = Folder::new();
     for name in ["file", "variable", "flag"] {
         std::fs::create_dir(folder.beside(name)).unwrap();
@@ -171,11 +174,11 @@ fn call_prints_the_result_and_what_it_used() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "from input\n"), "{outcome}");
     let outcome = toolbay(&folder, &["call", "progress", r#"{"n": 2}"#]);
     assert_eq!(outcome.stdout, "2 steps\n");
-    assert_eq!(outcome.stderr, "toolbay: 1 of 2: step 1\ntoolbay: 2 of 2: step 2\n<used>\n");
+    assert_eq!(outcome.stderr, "progress: 1/2: step 1\nprogress: 2/2: step 2\n<used>\n");
 }
 
 #[test]
-fn call_prints_json_on_demand() {
+fn call_prints_json_if_requested() {
     let folder = Folder::with("hostile.wasm", hostile());
     let outcome = toolbay(&folder, &["call", "--json", "echo", r#"{"text": "hello"}"#]);
     let mut result: Value = serde_json::from_str(&outcome.raw).unwrap();
@@ -186,7 +189,7 @@ fn call_prints_json_on_demand() {
 }
 
 #[test]
-fn a_call_that_fails_ends_with_1_and_says_why() {
+fn a_call_that_fails_exits_with_1_and_says_why() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000");
     let mut said = String::new();
@@ -210,7 +213,7 @@ fn a_call_that_fails_ends_with_1_and_says_why() {
 }
 
 #[test]
-fn a_tool_that_is_missing_may_be_one_of_a_plugin_that_was_refused() {
+fn an_unknown_tool_is_reported_with_the_plugins_that_were_refused() {
     let folder = Folder::with("broken.wasm", "hello");
     folder.put("a.wasm", Tiny::new(&["sum"]).build());
     folder.put("b.wasm", Tiny::new(&["sum", "other"]).build());
@@ -236,14 +239,14 @@ fn a_tool_that_is_missing_may_be_one_of_a_plugin_that_was_refused() {
 }
 
 #[test]
-fn pictures_are_described_for_people() {
+fn images_are_printed_as_a_description() {
     let folder = Folder::with("qr.wasm", crate::support::sample("qr"));
     let outcome = toolbay(&folder, &["call", "qr_png", r#"{"text": "a"}"#]);
     assert!(outcome.stdout.starts_with("[image, image/png, ") && outcome.stdout.ends_with(" bytes]\n"), "{outcome}");
 }
 
 #[test]
-fn serve_takes_its_folder_from_a_flag_and_logs_to_standard_error_alone() {
+fn serve_takes_its_folder_from_a_flag_and_logs_only_to_standard_error() {
     let folder = Folder::new();
     std::fs::create_dir(folder.beside("elsewhere")).unwrap();
     std::fs::write(folder.beside("elsewhere/a.wasm"), Tiny::new(&["a"]).build()).unwrap();
@@ -252,7 +255,7 @@ fn serve_takes_its_folder_from_a_flag_and_logs_to_standard_error_alone() {
     server.wait_until_listed(&["a"]);
     server.log.wait_for("serving over standard input and output");
     server.end();
-    // A level alone is about the server: what the libraries do in it would be hundreds of lines.
+    // A level alone applies to the server. Messages of its libraries would be hundreds of lines.
     let log = server.log.text();
     assert!(log.lines().count() < 20, "{log}");
 }

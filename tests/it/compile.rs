@@ -1,4 +1,4 @@
-//! Compiling: its limits, what is remembered of it, and that nothing waits for it that need not.
+//! Compiling: its limits, what is remembered, and that it delays nothing else.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::hostile::{doubling, nested_blocks};
 use crate::support::{Folder, Server, Tiny, hostile};
 
-/// The configuration in `[compile]`, with a store of the test's own, and a log of every compile.
+/// A configuration with `[compile]`, the test's own compile cache, and a log line for each compilation.
 fn config(compile: &str) -> String {
     format!("log = \"toolbay=debug\"\n[compile]\nstore = \"store\"\n{compile}")
 }
@@ -55,7 +55,7 @@ fn a_refusal_is_remembered_until_the_file_changes() {
     let why = refusal(&server);
     let spent = processor_time_of_children(&server);
     assert!(spent >= Duration::from_millis(500), "{spent:?}");
-    // The same bytes again, in place, as a new file, and under another name.
+    // The same bytes again: in place, as a new file, and under another name.
     folder.overwrite("bomb.wasm", &bomb);
     server.log.wait_for_count(&why, 2);
     folder.put("bomb.wasm", &bomb);
@@ -65,12 +65,12 @@ fn a_refusal_is_remembered_until_the_file_changes() {
     folder.put("bomb.toml", "[limits]\nfuel = 7");
     server.log.wait_for_count(&why, 5);
     assert_eq!(processor_time_of_children(&server), spent, "nothing was compiled for these");
-    // Other bytes are tried.
+    // Other bytes are compiled.
     folder.put("bomb.wasm", Tiny::new(&["mended"]).build());
     server.wait_until_listed(&["mended"]);
 }
 
-/// What the children of the server have used that have ended.
+/// The CPU time of the server's child processes that have ended.
 fn processor_time_of_children(server: &Server) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
     let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -84,7 +84,7 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::configured(&folder, &config(""));
     server.wait_until_listed(&["a"]);
-    // It takes more than a minute; whoever waits for it misses the deadline of the test.
+    // It takes more than a minute; waiting for it would exceed the test's deadline.
     folder.put("bomb.wasm", nested_blocks(5000));
     for n in 0..5 {
         let name = format!("b{n}");
@@ -94,14 +94,14 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
         assert_eq!(server.text("a", json!({})), "fine");
     }
     assert!(!server.log.text().contains("WARN refused: "), "it still compiles: {}", server.log.text());
-    // Nobody waits for it at the end either: dropping the server checks that it ends well.
+    // The server does not wait for it at the end either: dropping it checks that it ends well.
     folder.remove("bomb.wasm");
     folder.remove("a.wasm");
     server.wait_until_listed(&["b0", "b1", "b2", "b3", "b4"]);
 }
 
 #[test]
-fn a_plugin_that_is_being_compiled_anew_serves_as_before() {
+fn the_previous_version_serves_while_a_plugin_is_compiled_again() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("one").build());
     let mut server = Server::configured(&folder, &config("cpu = \"1s\""));
     server.wait_until_listed(&["a"]);
@@ -115,7 +115,7 @@ fn a_plugin_that_is_being_compiled_anew_serves_as_before() {
 }
 
 #[test]
-fn a_rest_is_the_plugins_alone_and_ends_with_its_file() {
+fn only_the_crashing_plugin_is_disabled_and_a_new_file_enables_it() {
     let crashing = |answer: &str| Tiny::new(&["bad"]).answer(answer).before_call("unreachable").build();
     let folder = Folder::with("bad.wasm", crashing("one"));
     folder.put("good.wasm", Tiny::new(&["good"]).build());
@@ -134,10 +134,10 @@ fn a_rest_is_the_plugins_alone_and_ends_with_its_file() {
         "{text}"
     );
     assert_eq!(server.text("good", json!({})), "fine");
-    // Another plugin may crash for the first time yet.
+    // Another plugin can still crash for the first time.
     assert_eq!(server.failure("panic", json!({})).0, "trap");
     assert_eq!(server.text("echo", json!({"text": "still here"})), "still here");
-    // A changed file begins anew, even one that crashes as well.
+    // A changed file starts with no crashes, even if it crashes as well.
     folder.put("bad.wasm", crashing("two"));
     server.until("the rest ends", |server| server.failure("bad", json!({})).0 == "trap");
     folder.put("bad.wasm", Tiny::new(&["bad"]).answer("mended").build());
@@ -146,7 +146,7 @@ fn a_rest_is_the_plugins_alone_and_ends_with_its_file() {
 }
 
 #[test]
-fn a_rest_ends_by_itself() {
+fn a_disabled_plugin_is_enabled_again_automatically() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::configured(&folder, "[breaker]\ncrashes = 1\nrest = \"100ms\"");
     assert_eq!(server.failure("panic", json!({})).0, "trap");

@@ -1,4 +1,4 @@
-//! The contract's versions: plugins as they were built against an older one serve unchanged beside newer ones.
+//! Versions of the contract: plugins that were built for an older one work unchanged beside newer ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Server, Toolbay, sample, wit};
 
-/// Plugins as authors built them against 0.1.0. They are never built again.
+/// Plugins that were built for 0.1.0. They are never rebuilt.
 fn frozen(id: &str) -> Vec<u8> {
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../tests/data/contract-0.1.0"].iter().collect();
     fs::read(folder.join(id).with_extension("wasm")).unwrap()
@@ -26,7 +26,7 @@ fn plugins_of_both_versions_serve_side_by_side() {
     assert_eq!(sum("old.calculate_sum", json!({"numbers": [1, 2.5]})), 3.5);
 }
 
-/// Every frozen plugin is listed, and each of its tools answers something.
+/// Lists every frozen plugin, and calls each of its tools.
 #[test]
 fn every_plugin_of_0_1_0_is_served_unchanged() {
     let folder = Folder::new();
@@ -49,7 +49,7 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
     assert_eq!(result["content"][0]["type"], "audio", "{result}");
 }
 
-/// A plugin with another version in the name of what it exports, and the same types.
+/// A plugin with another version in the name of its export, and the same types.
 fn renamed(version: &str) -> Vec<u8> {
     let (from, to) = ("toolbay:plugin/tools@0.1.0", format!("toolbay:plugin/tools@{version}"));
     assert_eq!(from.len(), to.len());
@@ -61,7 +61,7 @@ fn renamed(version: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_version_that_is_not_served_is_refused_with_what_would_serve_it() {
+fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
     let folder = Folder::with("future.wasm", renamed("0.7.0"));
     let outcome = Toolbay::new(&folder).args(["list"]).run();
     let said = "exports toolbay:plugin/tools@0.7.0, but this version of Toolbay supports 0.1.0 and 0.2.0; \
@@ -78,7 +78,7 @@ fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
 }
 
-/// A component of the present contract whose one tool returns one block with this kind and this text.
+/// A component of the newest contract whose only tool returns one block with this kind and this text.
 fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"].iter().collect();
     let contract = fs::read_to_string(root).unwrap();
@@ -86,7 +86,7 @@ fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
     let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat();
     let (schema, name) = (r#"{"type":"object"}"#, "a");
     let (text_at, text_length) = text.map_or((0, 0), |text| (704, text.len()));
-    // The layout that the canonical ABI gives `tool-definition` and `content`, of which almost all is absent.
+    // The layout of `tool-definition` and `content` in the canonical ABI. Almost all members are absent.
     let exports = format!(
         r#"(data (i32.const 512) "{name}") (data (i32.const 528) "{schema}")
         (data (i32.const 640) "{kind}") (data (i32.const 704) "{shown}")

@@ -1,4 +1,4 @@
-//! A client that sends all that it has at once: everything is answered, and no memory grows.
+//! A client that sends everything at once: each request gets its response, and memory stays bounded.
 
 use std::io::{BufWriter, Write as _};
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Server, hostile, modern};
 
-/// Requests that are sent before any answer is read.
+/// Requests that are sent before any response is read.
 const REQUESTS: u64 = 100_000;
 
 /// The id of the first.
 const FIRST: u64 = 1_000_000;
 
-/// What the server may use beyond what it used before.
+/// How much more memory than before the server may use.
 const ROOM: u64 = 64 << 20;
 
-/// Bytes that a process has in memory.
+/// The resident memory of a process, in bytes.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -35,7 +35,7 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
             _ => json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}),
         }
     };
-    // On a thread of its own, as the server stops reading when it has enough.
+    // On a separate thread, because the server stops reading when its queues are full.
     let input = server.take_input();
     let sending = std::thread::spawn(move || {
         let mut input = BufWriter::new(input);
@@ -47,7 +47,7 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
     let (mut seen, mut most) = (vec![false; usize::try_from(REQUESTS).unwrap()], before);
     for answered in 0..REQUESTS {
         let mut message: Value = server.receive("an answer");
-        // News of plugins that came up later may stand between.
+        // Notifications about plugins that were loaded later may be in between.
         while message.get("id").is_none() {
             message = server.receive("an answer");
         }

@@ -1,11 +1,11 @@
-//! Components for any host: plain functions, commands and core modules as tools.
+//! Components that were not built for Toolbay: plain functions, commands and core modules as tools.
 
 use serde_json::{Value, json};
 
 use crate::support::wit::component;
 use crate::support::{Folder, Server, Tiny, Toolbay, text};
 
-/// What a plugin of plain functions says in WIT.
+/// The WIT of a plugin of plain functions.
 const GREETER: &str = "package acme:greeter@1.4.0;
 interface people {
     /// Who is greeted.
@@ -23,7 +23,7 @@ world greeter {
     export people;
 }";
 
-/// `greet` answers the name that it was given; `count` answers its argument, and fails for zero.
+/// `greet` returns the name that it was given; `count` returns its argument, and fails for zero.
 fn greeter() -> Vec<u8> {
     component(
         GREETER,
@@ -38,7 +38,7 @@ fn greeter() -> Vec<u8> {
     )
 }
 
-/// A WASI 0.1 command of `body`, which may call `$read` and `$write` with a file and a vector, and `$exit`.
+/// A WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a vector, and `$exit`.
 fn command(body: &str) -> Vec<u8> {
     let wasi = |name: &str, ty: &str| format!(r#"(import "wasi_snapshot_preview1" "{name}" (func {ty}))"#);
     let imports = [
@@ -51,7 +51,7 @@ fn command(body: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// Reads standard input into 1024, and says how much that was at 8.
+/// Reads standard input to address 1024, and stores the number of bytes at 8.
 const READ: &str = "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
     (i32.store (i32.const 4) (i32.load (i32.const 8)))";
@@ -84,7 +84,7 @@ fn each_function_is_a_tool() {
 }
 
 #[test]
-fn the_wit_file_beside_it_says_what_they_do() {
+fn a_wit_file_beside_a_component_documents_its_functions() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
     let mut server = Server::start(&folder);
@@ -101,7 +101,7 @@ fn the_wit_file_beside_it_says_what_they_do() {
 }
 
 #[test]
-fn the_operator_has_the_last_word_on_how_a_tool_is_shown() {
+fn the_operator_can_change_how_a_tool_is_shown() {
     let folder = Folder::with("greeter.wasm", greeter());
     let grant = |hidden: bool| {
         format!(
@@ -121,7 +121,7 @@ fn the_operator_has_the_last_word_on_how_a_tool_is_shown() {
 }
 
 #[test]
-fn a_function_that_cannot_be_a_tool_is_left_out_with_its_reason() {
+fn a_function_that_cannot_be_a_tool_is_left_out_with_a_reason() {
     let wit = "package a:b; world w {
         export shop: interface { resource basket; open: func() -> own<basket>; hours: func() -> u8; }
     }";
@@ -141,15 +141,15 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_its_reason() {
 }
 
 #[test]
-fn a_command_is_a_tool_called_as_its_file_is() {
-    // Answers what it reads.
+fn a_command_is_a_tool_named_like_its_file() {
+    // Writes back what it reads.
     let folder = Folder::with("to upper.wasm", command(&format!("{READ} {}", write(1))));
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["to_upper"]);
     let answer = server.call("to_upper", json!({"a": [1, "ü"]}));
     assert_eq!(text(&answer), r#"{"a":[1,"ü"]}"#);
     assert_eq!(answer["structuredContent"], json!({"a": [1, "ü"]}));
-    // The name is the file's, also in the grant.
+    // The tool has the file's name, also in the grant.
     folder.put("to upper.toml", "[tools.to_upper]\ndescription = \"Echoes.\"\nlimits = { fuel = 10 }");
     server.until("the grant", |server| tool(server, "to_upper")["description"] == "Echoes.");
     assert_eq!(server.failure("to_upper", json!({})).0, "fuel");
@@ -192,7 +192,7 @@ fn a_module_with_the_functions_of_the_contract_needs_no_packaging() {
 }
 
 #[test]
-fn what_is_stored_is_what_was_described() {
+fn the_cache_returns_the_same_definitions_as_compiling() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
     let list = || Toolbay::new(&folder).args(["list", "--json"]).run().stdout;

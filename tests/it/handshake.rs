@@ -1,4 +1,4 @@
-//! How a session begins, in every revision.
+//! The beginning of a session, in every revision.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool};
 
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// A tool that says everything that a tool can say.
+/// A tool with everything that a tool can have.
 fn eloquent() -> Tool {
     Tool {
         title: Some("All of it".into()),
@@ -23,7 +23,7 @@ fn eloquent() -> Tool {
 }
 
 #[test]
-fn every_revision_is_agreed_to() {
+fn every_revision_can_be_negotiated() {
     let folder = Folder::new();
     for revision in REVISIONS {
         let mut server = Server::spawn(&folder);
@@ -52,7 +52,7 @@ fn initialize_without_a_version_is_malformed() {
 }
 
 #[test]
-fn ping_is_answered_before_initialize_and_nothing_else_is() {
+fn only_ping_is_answered_before_initialize() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::spawn(&folder);
     assert_eq!(server.result("ping", json!({})), json!({}));
@@ -71,7 +71,7 @@ fn the_handshake_waits_for_no_plugin() {
         Tiny::new(&["hung"]).core("(func $spin (loop $for-ever (br $for-ever))) (start $spin)").build()
     });
     folder.put("good.wasm", Tiny::new(&["good"]).build());
-    // With these the two that hang would do so for ten minutes.
+    // With these settings, the two plugins that hang would do so for ten minutes.
     let config = "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"";
     let mut server = Server::configured(&folder, config);
     server.wait_until_listed(&["good"]);
@@ -119,7 +119,7 @@ fn results_in_every_revision() {
 }
 
 #[test]
-fn changes_are_told_only_after_the_client_said_that_it_is_ready() {
+fn changes_are_notified_only_after_the_client_is_initialized() {
     let folder = Folder::new();
     std::fs::write(folder.beside("toolbay.toml"), "log = \"toolbay=debug\"").unwrap();
     let mut server = Server::spawn(&folder);
@@ -127,7 +127,7 @@ fn changes_are_told_only_after_the_client_said_that_it_is_ready() {
     assert!(server.names().is_empty());
     folder.put("a.wasm", Tiny::new(&["a"]).build());
     server.log.wait_for("the list of tools changed");
-    // Its answer comes after whatever was said about the change.
+    // Its response would arrive after any notification of the change.
     server.result("ping", json!({}));
     assert!(server.notifications_so_far(LIST_CHANGED).is_empty());
     server.notify("notifications/initialized", json!({}));
@@ -136,7 +136,7 @@ fn changes_are_told_only_after_the_client_said_that_it_is_ready() {
 }
 
 #[test]
-fn a_session_may_begin_anew() {
+fn a_client_can_send_initialize_again() {
     let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent()]).build());
     let mut server = Server::spawn(&folder).initialized("2024-11-05");
     server.wait_until_listed(&["eloquent"]);

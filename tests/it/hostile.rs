@@ -1,9 +1,9 @@
-//! A corpus of plugins that attack: what each does, where it strikes, and what becomes of it.
+//! A corpus of plugins that attack: what each does, at which stage, and the outcome.
 //!
-//! Every case is dropped into the folder of a server that has another plugin.
-//! Afterwards that one must answer, and the server's memory must be what it was.
+//! Every case is copied into the folder of a server that has another plugin. Afterwards, that plugin must respond, and
+//! the server's memory must be what it was.
 //!
-//! The cases are one table, in files by theme; `docs/src/hostile.md` is made from it.
+//! The cases are one table, in files by topic. `docs/src/hostile.md` is generated from it.
 
 mod book;
 mod run;
@@ -17,24 +17,24 @@ const GROWTH: u64 = 5 << 10;
 
 /// One attack.
 pub(crate) struct Case {
-    /// What it does, in the words of the book.
+    /// What it does, as it appears in the book.
     what: &'static str,
     strikes: Strikes,
-    /// Puts it into the folder, as the plugin `hostile` unless it is something else altogether.
+    /// Puts it into the folder, as the plugin `hostile` unless it is something else.
     put: fn(&Folder),
     tool: &'static str,
     arguments: &'static str,
-    /// Beyond the prefix, which all have.
+    /// Its grant, in addition to the prefix, which all have.
     grant: &'static str,
     config: &'static str,
     expected: Expected,
-    /// What is to be seen besides.
+    /// Further lines that the log must contain.
     also: fn(&mut run::Run),
     /// How much more memory the server may hold afterwards, in KiB.
     growth: u64,
 }
 
-/// Where an attack strikes.
+/// The stage at which an attack happens.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Strikes {
     Folder,
@@ -45,16 +45,16 @@ pub(crate) enum Strikes {
     HostCall,
 }
 
-/// What must become of an attack. `…` in a text stands for anything.
+/// The required outcome of an attack. `…` in a text stands for anything.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
-    /// It is no plugin, and this is noted about it.
+    /// It is not a plugin, and this note says why.
     Noted(&'static str),
-    /// It is not loaded, for this reason.
+    /// It is refused for this reason.
     Refused(&'static str),
-    /// It is loaded; its tool fails with this kind and text.
+    /// It is loaded; its tool fails with this error kind and text.
     Fails(&'static str, &'static str),
-    /// It is loaded; its tool answers this.
+    /// It is loaded; its tool returns this.
     Answers(&'static str),
 }
 
@@ -111,7 +111,7 @@ impl Case {
         self
     }
 
-    /// For what leaves small pieces behind, which the allocator keeps for the next.
+    /// For attacks that leave small pieces behind, which the allocator reuses.
     const fn may_leave(mut self, mebibytes: u64) -> Self {
         self.growth = mebibytes << 10;
         self
@@ -128,7 +128,7 @@ fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
 }
 
-/// Makes rows of the table, and of each a test.
+/// Creates rows of the table, and a test for each of them.
 macro_rules! cases {
     ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
         pub(super) const CASES: &[crate::hostile::Case] = &[$(
@@ -149,7 +149,7 @@ macro_rules! cases {
     };
 }
 
-/// The files of the table, and their titles in the book.
+/// The files of the table, with their titles in the book.
 macro_rules! themes {
     ($($file:ident: $title:literal,)*) => {
         $(mod $file;)*

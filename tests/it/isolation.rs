@@ -1,4 +1,4 @@
-//! What a plugin can see and keep: nothing, but what its grant gives it.
+//! What a plugin can access and keep: nothing, except what its grant allows.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -79,7 +79,7 @@ const WAYS_OUT: [&str; 8] = [
 ];
 
 #[test]
-fn a_mount_to_read_is_read_and_nothing_beyond() {
+fn a_read_only_mount_can_only_be_read() {
     let folder = Folder::new();
     data(&folder);
     let mut server =
@@ -100,7 +100,7 @@ fn a_mount_to_read_is_read_and_nothing_beyond() {
 }
 
 #[test]
-fn a_mount_to_write_is_written_and_nothing_beyond() {
+fn a_read_write_mount_allows_no_access_outside_of_it() {
     let folder = Folder::new();
     data(&folder);
     let mut server = server_with_grant(
@@ -109,7 +109,7 @@ fn a_mount_to_write_is_written_and_nothing_beyond() {
     );
     assert_eq!(server.text("write_file", json!({"path": "/data/new", "text": "fresh"})), "written");
     assert_eq!(fs::read_to_string(folder.beside("data/new")).unwrap(), "fresh");
-    // The next call, a new instance, finds it.
+    // The next call, a new instance, finds the file.
     assert_eq!(server.text("read_file", json!({"path": "/data/new"})), "fresh");
     for path in WAYS_OUT {
         server.failure("write_file", json!({"path": path, "text": "overwritten"}));
@@ -118,7 +118,7 @@ fn a_mount_to_write_is_written_and_nothing_beyond() {
 }
 
 #[test]
-fn a_mount_that_is_not_there_fails_the_call_and_says_so() {
+fn a_missing_mount_fails_the_call_with_a_reason() {
     let folder = Folder::new();
     let grant = "# For now.\n[[permissions.mounts]]\nhost = \"../nowhere\"\nguest = \"/data\"\naccess = \"read\"";
     let mut server = server_with_grant(&folder, grant);
@@ -137,7 +137,7 @@ fn what_a_guest_prints_never_reaches_the_client() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::configured(&folder, "log = \"toolbay=debug\"");
     for _ in 0..10 {
-        // Every line that comes is checked to be an answer or a notification of ours.
+        // Each line from the server must be a response or a notification.
         assert_eq!(server.text("forge_stdout", json!({})), "done");
     }
     server.log.wait_for("forged");

@@ -1,4 +1,4 @@
-//! What the kit takes for granted of the server.
+//! What the test kit assumes about the server.
 
 use toolbay_testkit::guests::{guest, sample};
 use toolbay_testkit::workspace::Workspace;
@@ -10,7 +10,7 @@ use crate::support::Folder;
 fn the_newest_session_is_the_one_that_tests_begin() {
     let mut client = Client::start(&Folder::new()).unwrap();
     assert_eq!(client.newest_session().unwrap(), revision::SESSION);
-    // The server goes on with a session after a request that needed none.
+    // The server continues the session after a stateless request.
     let hello = client.initialize(revision::SESSION).unwrap().what;
     assert_eq!(hello["protocolVersion"], revision::SESSION);
     let (_, status) = client.end().unwrap();

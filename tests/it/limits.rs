@@ -1,5 +1,5 @@
-//! Every limit of a call: a guest breaks it, learns which one it was and what
-//! raises it; with the key raised it does not; and the next call works.
+//! Every limit of a call: a guest reaches it, the error names the limit and the key that raises it, with the key raised
+//! the call works, and the next call works.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Server, Tiny, hostile};
 
-/// A guest that breaks a limit.
+/// A guest that reaches a limit.
 struct Case {
     /// The plugin's id, and the key in `[limits]`, unless `key` says otherwise.
     id: &'static str,
-    /// The key's value in the grant, and one with which the same call works.
+    /// The key's value in the grant, and a value with which the same call works.
     tight: &'static str,
     roomy: &'static str,
     component: Vec<u8>,
@@ -34,7 +34,7 @@ impl Case {
         Self { id, tight, roomy, component: component.build(), tool: "a", arguments: json!({}) }
     }
 
-    /// A call that works under the tight limit too, where there is one.
+    /// A call that works even under the low limit, if there is one.
     fn harmless(&self) -> Option<&'static str> {
         (self.tool != "a").then_some("count")
     }
@@ -57,7 +57,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A component that asks for `length` bytes of randomness.
+/// A component that requests `length` bytes of random data.
 fn random(length: u64) -> Tiny {
     Tiny::new(&["a"])
         .imports(
@@ -108,7 +108,7 @@ fn every_limit_ends_the_call_and_says_which_it_was() {
     insta::assert_snapshot!(said);
 }
 
-/// `log` and `concurrency` end no call: one drops messages, the other makes calls wait.
+/// `log` and `concurrency` do not end calls: one drops messages, the other makes calls wait.
 #[test]
 fn messages_beyond_the_log_limit_are_dropped_and_counted() {
     let folder = Folder::with("tight.wasm", hostile());
@@ -182,7 +182,7 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
 #[test]
 fn all_memories_of_a_component_count_together() {
     let folder = Folder::new();
-    // Three of a mebibyte and one page, under a limit of three mebibytes and a half.
+    // Three memories of 1 MiB and one page, with a limit of 3.5 MiB.
     folder.put("a.wasm", Tiny::new(&["a"]).core("(memory 16) (memory 16) (memory 16)").build());
     folder.put("a.toml", "[limits]\nmemory = \"3500KiB\"");
     folder.put("b.wasm", Tiny::new(&["b"]).core("(memory 16) (memory 16) (memory 25)").build());

@@ -13,6 +13,7 @@ mod arrival;
 mod author;
 mod bad_input;
 mod call;
+mod checks;
 mod cli;
 mod compile;
 mod contract;

@@ -1,11 +1,11 @@
-//! What a tool returns, on its way to the client.
+//! Results of tools, as clients receive them.
 
 use serde_json::json;
 
 use crate::support::{Folder, Server, Tiny, Tool, failure, hostile};
 
 #[test]
-fn text_arrives_without_what_only_acts() {
+fn text_arrives_without_control_characters() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
     let mut echo = |text: &str| server.text("echo", json!({"text": text}));
     assert_eq!(echo("plain\ttext\nin two lines"), "plain\ttext\nin two lines");
@@ -17,7 +17,7 @@ fn text_arrives_without_what_only_acts() {
 }
 
 #[test]
-fn structure_arrives_without_what_only_acts() {
+fn structured_content_arrives_without_control_characters() {
     let json = r#"{"na\u001b[2Jme":["\u001b[31mred\u001b[0m",{"file":"safe\u202eexe.txt","n":1}]}"#;
     let tool = Tool { output: Some(r#"{"type":"object"}"#.into()), ..Tool::new("a") };
     let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured(json).build());
@@ -47,7 +47,7 @@ fn output_that_breaks_the_contract_is_refused() {
 }
 
 #[test]
-fn a_promised_structure_must_be_there() {
+fn structured_content_is_required_if_there_is_an_output_schema() {
     let tool = Tool { output: Some(r#"{"type":"object"}"#.into()), ..Tool::new("a") };
     let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).build());
     let (kind, text) = failure(&Server::start(&folder).call("a", json!({})));
@@ -56,7 +56,7 @@ fn a_promised_structure_must_be_there() {
 }
 
 #[test]
-fn structure_that_is_no_object_is_text_for_these_revisions() {
+fn structured_content_that_is_not_an_object_is_text_in_older_revisions() {
     let tool = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("a") };
     let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).structured("[1,2]").build());
     let mut result = Server::start(&folder).call("a", json!({}));
@@ -75,7 +75,7 @@ fn a_trap_in_the_middle_of_an_answer_is_one_failed_call() {
         (kind.as_str(), text.as_str()),
         ("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.")
     );
-    // An answer that lies outside its memory.
+    // A result outside of its memory.
     assert_eq!(server.failure("b", json!({})).0, "trap");
     server.result("ping", json!({}));
 }

@@ -1,4 +1,4 @@
-//! What readers copy from the pages is read by the same code that reads their files.
+//! Checks the examples in the documentation with the code that reads the users' files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use toolbay_catalog::Grant;
 use toolbay_model::{Amount, Limits};
 use toolbay_testkit::markdown::{Block, blocks};
 
-/// What the TOML on a page is.
+/// The kind of TOML on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Toml {
     /// `toolbay.toml`.
     Config,
     /// `<plugin>.toml`.
     Grant,
-    /// Another program's.
+    /// A file of another program.
     Foreign,
 }
 
-/// The pages that have TOML on them.
+/// The pages that contain TOML.
 const TOML: [(&str, Toml); 7] = [
     ("README.md", Toml::Foreign),
     ("docs/src/clients.md", Toml::Foreign),
@@ -34,12 +34,12 @@ const TOML: [(&str, Toml); 7] = [
 const COMPILED: [&str; 3] = ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md"];
 
 fn root() -> PathBuf {
-    // The nearest folder above that has the book.
+    // The nearest parent folder that contains the book.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().find(|folder| folder.join("docs/book.toml").is_file()).unwrap().to_owned()
 }
 
-/// The pages of the book and the README files, seen from the root.
+/// The pages of the book and the README files, relative to the root.
 fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned(), "plugin-sdk/README.md".to_owned()];
     for entry in fs::read_dir(root().join("docs/src")).unwrap() {
@@ -51,7 +51,7 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// Gives each block in a language to `check`, and fails with everything that it says; returns how many there were.
+/// Passes each block in a language to `check`, and fails with all of its messages. Returns the number of blocks.
 fn each(language: &str, mut check: impl FnMut(&str, &Block) -> Result<(), String>) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
@@ -99,7 +99,7 @@ fn a_mistake_on_a_page_would_be_found() {
 #[test]
 fn json_is_json() {
     let count = each("json", |_, block| {
-        // Where messages follow each other, one a line.
+        // Several messages are on one line each.
         let whole = serde_json::from_str::<serde_json::Value>(&block.text).map(drop);
         let lines =
             || block.text.lines().try_for_each(|line| serde_json::from_str::<serde_json::Value>(line).map(drop));
@@ -126,7 +126,7 @@ fn every_block_names_its_language() {
     each("", |_, _| Err("a block without a language: `text` is one".to_owned()));
 }
 
-/// A value of the table of limits: `10,000`, `128 MiB`, `30 s`.
+/// A value in the table of limits: `10,000`, `128 MiB`, `30 s`.
 fn amount(text: &str) -> Amount {
     let plain = text.replace(',', "");
     if let Ok(count) = plain.parse::<u64>() {

@@ -15,7 +15,7 @@ fn page(server: &mut Server, cursor: Option<&serde_json::Value>) -> (Vec<String>
 }
 
 #[test]
-fn pages_are_as_long_as_set_and_sorted_by_name() {
+fn pages_have_the_configured_size_and_are_sorted_by_name() {
     let folder = Folder::new();
     folder.put("x.wasm", Tiny::new(&["e", "a", "c"]).build());
     folder.put("y.wasm", Tiny::new(&["d", "b"]).build());
@@ -46,7 +46,7 @@ fn a_reload_between_two_pages_neither_fails_nor_skips() {
     let mut server = Server::configured(&folder, PAGES_OF_TWO);
     server.wait_until_listed(&["b", "d", "f", "h"]);
     let (_, cursor) = page(&mut server, None);
-    // The tool that the cursor stands for goes, and others come around it.
+    // The tool that the cursor names is removed, and others around it are added.
     folder.put("x.wasm", Tiny::new(&["a", "e", "f", "h"]).build());
     server.wait_until_listed(&["a", "e", "f", "h"]);
     let (second, cursor) = page(&mut server, cursor.as_ref());
@@ -55,7 +55,7 @@ fn a_reload_between_two_pages_neither_fails_nor_skips() {
 }
 
 #[test]
-fn a_cursor_of_nobodys_is_an_error() {
+fn an_unknown_cursor_is_an_error() {
     let mut server = Server::start(&Folder::with("x.wasm", Tiny::new(&["a"]).build()));
     for cursor in [json!("not a cursor!"), json!(7), json!("//")] {
         assert_eq!(server.error("tools/list", json!({"cursor": cursor}))["code"], -32602, "{cursor}");

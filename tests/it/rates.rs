@@ -1,4 +1,4 @@
-//! How often calls may come, and when a plugin is given a rest.
+//! Rate limits, and when a plugin is disabled.
 
 use serde_json::json;
 
@@ -53,11 +53,11 @@ fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
 }
 
 #[test]
-fn over_http_there_are_rates_where_nothing_is_said() {
+fn over_http_there_are_default_rate_limits() {
     let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
     let server = HttpServer::start(&folder);
     let call = json!({"name": "one", "arguments": {}});
-    // One comes back every half a second: a machine that makes more calls than that gets there.
+    // One call becomes available every half second; a machine that makes calls faster than that reaches the limit.
     let refused = (0..10_000).map(|_| server.result("tools/call", call.clone())).find(|r| r.get("isError").is_some());
     let (kind, text) = failure(&refused.unwrap());
     assert_eq!(kind, "rate");
@@ -73,7 +73,7 @@ fn over_http_there_are_rates_where_nothing_is_said() {
 }
 
 #[test]
-fn a_plugin_that_crashes_call_after_call_rests() {
+fn a_plugin_that_crashes_repeatedly_is_disabled() {
     let folder = Folder::with("bad.wasm", hostile());
     folder.put("good.wasm", Tiny::new(&["good"]).build());
     let mut server = Server::configured(&folder, "[breaker]\ncrashes = 3\nrest = \"1h\"");
@@ -91,7 +91,7 @@ fn a_plugin_that_crashes_call_after_call_rests() {
         "{text}"
     );
     assert_eq!(server.text("good", json!({})), "fine");
-    // A new version begins anew.
+    // A new version starts with no crashes.
     folder.put("bad.wasm", crate::support::hostile_version(7));
     server.until("the new version", |server| server.call("count", json!({})).get("isError").is_none());
 }

@@ -1,4 +1,4 @@
-//! A plugin that changes while it serves.
+//! Plugins that change while they serve.
 
 use serde_json::json;
 
@@ -47,13 +47,13 @@ fn a_rebuilt_plugin_with_the_same_tools_swaps_silently() {
     server.wait_until_listed(&["a"]);
     folder.put("a.wasm", Tiny::new(&["a"]).answer("two").build());
     server.answers_in_the_end("a", "two", &["one"]);
-    // Something that is told comes after whatever was told before.
+    // A notification arrives after all earlier ones.
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
 }
 
 #[test]
-fn every_part_of_a_definition_is_news() {
+fn a_change_to_any_part_of_a_definition_is_notified() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::start(&folder);
     server.wait_until_listed(&["a"]);
@@ -84,7 +84,7 @@ fn a_broken_overwrite_keeps_the_last_good_version() {
     assert!(line.contains("WARN refused; the previous version stays in service: not a WebAssembly file"), "{line}");
     assert_eq!(server.names(), ["a"]);
     assert_eq!(server.text("a", json!({})), "one");
-    // And what works again is taken.
+    // A file that works again is loaded.
     folder.put("a.wasm", Tiny::new(&["a", "b"]).answer("two").build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the broken one was no change of the list");
     assert_eq!(server.text("a", json!({})), "two");
@@ -117,21 +117,21 @@ fn a_broken_grant_keeps_the_last_good_version() {
 }
 
 #[test]
-fn a_grant_that_comes_changes_or_goes_reloads_the_plugin() {
+fn adding_changing_or_deleting_a_grant_reloads_the_plugin() {
     let folder = Folder::with("hostile.wasm", hostile_version(1));
     folder.put("hostile.toml", "prefix = \"x\"");
     folder.put("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::start(&folder);
     let burn = json!({"n": 1_000_000});
     assert!(server.call("x.burn", burn.clone()).get("isError").is_none());
-    // A grant that only changes limits changes no list, but behaviour.
+    // A grant that changes only limits does not change the list, but the calls.
     folder.put("hostile.toml", "prefix = \"x\"\n[limits]\nfuel = 100_000");
     server.until("the grant holds", |server| server.call("x.burn", burn.clone())["isError"] == true);
     assert_eq!(server.failure("x.burn", burn.clone()).0, "fuel");
-    // Another plugin's list is none of its business.
+    // The list of another plugin is not affected.
     folder.put("a.toml", "prefix = \"p\"");
     server.wait_for_tool("p.a");
-    // Changed in place, as an editor may.
+    // Changed in place, as some editors do.
     folder.overwrite("a.toml", "prefix = \"q\"");
     server.wait_for_tool("q.a");
     folder.remove("a.toml");

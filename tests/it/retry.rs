@@ -1,4 +1,4 @@
-//! What was hindered and not wrong is tried again, without a change of its file.
+//! Loads that failed for a reason that may pass are retried without a change to the file.
 
 use std::os::unix::fs::symlink;
 
@@ -9,7 +9,7 @@ use toolbay_catalog::Status;
 use crate::support::{DEADLINE, Folder, Server, Tiny};
 
 #[tokio::test]
-async fn a_compiler_that_could_not_be_started_is_tried_again() {
+async fn a_compilation_that_could_not_be_started_is_retried() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let compiler = folder.beside("compiler");
     let config = Config::load(&Flags { plugins: Some(folder.plugins()), ..Flags::default() }, []).unwrap();
@@ -30,7 +30,7 @@ async fn a_compiler_that_could_not_be_started_is_tried_again() {
 }
 
 #[test]
-fn a_plugin_that_was_too_slow_is_asked_again_and_others_do_not_wait() {
+fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
     let spin = "(loop $for-ever (br $for-ever))";
     let folder = Folder::with("slow.wasm", Tiny::new(&["slow"]).before_list(spin).build());
     let config = "log = \"debug\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"20ms\"";
@@ -46,7 +46,7 @@ fn a_plugin_that_was_too_slow_is_asked_again_and_others_do_not_wait() {
     assert_eq!([pause(&server, 1), pause(&server, 2)], ["2s", "4s"]);
     assert_eq!(server.text("a", json!({})), "fine");
     assert_eq!(server.log.text().matches("WARN refused").count(), 1, "it is said once");
-    // Another version does not wait for its turn.
+    // Another version does not wait for the retry.
     folder.put("slow.wasm", Tiny::new(&["quick"]).build());
     server.wait_until_listed(&["a", "quick"]);
 }

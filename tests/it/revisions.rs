@@ -1,4 +1,4 @@
-//! What each revision has, as a page of the book: every cell is asked of the real server.
+//! Generates the page of the book about revisions: each cell is tested with the real server.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -51,7 +51,7 @@ impl Peer<'_> {
     }
 }
 
-/// A row: what it is called, and what a client finds.
+/// A row: its name, and what a client observes.
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
 const ROWS: [Row; 24] = [
@@ -158,7 +158,7 @@ fn plugins() -> Folder {
 }
 
 #[test]
-fn the_book_has_what_every_revision_gets() {
+fn the_book_matches_what_every_revision_gets() {
     let server = HttpServer::start(&plugins()).ready();
     let peers = REVISIONS.map(|revision| {
         let session = (revision != MODERN).then(|| server.session(revision));

@@ -1,9 +1,9 @@
-//! The seams of ARCHITECTURE.md, read off the source: who may know what.
+//! The boundaries of ARCHITECTURE.md, checked in the source: which code may know what.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every line of the host's source that has `word` in its code, as `crate/src/file: line`. Tests are left out.
+/// Every line of the host's source that has `word` in its code, as `crate/src/file: line`. Tests are excluded.
 fn uses(word: &str) -> Vec<String> {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -38,7 +38,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Fails with the lines outside of `allowed` that use `word`; the word must be in use at all.
+/// Fails with the lines outside of `allowed` that use `word`. The word must be used somewhere.
 fn only_in(word: &str, allowed: &[&str]) {
     let uses = uses(word);
     assert!(!uses.is_empty(), "nothing uses {word}: the seam has another name now");
@@ -47,18 +47,18 @@ fn only_in(word: &str, allowed: &[&str]) {
 }
 
 #[test]
-fn the_sandbox_alone_knows_wasmtime() {
+fn only_the_sandbox_uses_wasmtime() {
     only_in("wasmtime::", &["sandbox/"]);
     only_in("wasmtime_wasi", &["sandbox/"]);
 }
 
 #[test]
-fn the_watcher_alone_knows_notify() {
+fn only_the_watcher_uses_notify() {
     only_in("notify::", &["catalog/src/watcher.rs"]);
 }
 
 #[test]
-fn the_protocol_alone_knows_json_rpc_and_revisions() {
+fn only_the_protocol_knows_json_rpc_and_revisions() {
     only_in("jsonrpc", &["mcp/"]);
     only_in(".features()", &["mcp/"]);
 }
@@ -79,9 +79,9 @@ fn unsafe_code_is_where_compiled_code_is_opened() {
     only_in("unsafe {", &["sandbox/src/cache.rs"]);
 }
 
-/// What each crate may use of ours: data flows one way.
+/// The crates of ours that each crate may use: data flows in one direction.
 #[test]
-fn crates_lean_on_those_below_them_alone() {
+fn crates_depend_only_on_those_below_them() {
     let may_use = [
         ("model", &[][..]),
         ("settings", &[]),

@@ -1,4 +1,4 @@
-//! What the operator calls secret leaves in no answer, no notification and no line of log.
+//! A secret appears in no result, no notification and no log line.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn folder(grant: &str) -> Folder {
 }
 
 #[test]
-fn a_secret_leaves_in_no_way() {
+fn a_secret_is_redacted_everywhere() {
     let folder = folder(GRANT);
     let mut server = serve(&folder);
     let mut tell = |how: &str| {
@@ -55,19 +55,19 @@ fn a_secret_leaves_in_no_way() {
 }
 
 #[test]
-fn what_is_not_called_secret_is_told() {
+fn values_that_are_not_secrets_are_not_redacted() {
     let mut server = serve(&folder("[permissions]\nenvironment = [\"SECRET\"]"));
     assert_eq!(server.text("tell", json!({"text": "content"})), format!("it is {VALUE}"));
 }
 
 #[test]
-fn a_secret_is_not_given_to_the_plugin_by_being_one() {
+fn a_secret_alone_gives_the_plugin_no_access_to_the_variable() {
     let mut server = serve(&folder("[secrets.token]\nenvironment = \"SECRET\""));
     assert_eq!(server.text("tell", json!({"text": "content"})), "it is ");
 }
 
 #[test]
-fn a_secret_that_is_none_is_told_to_the_operator() {
+fn a_secret_that_cannot_be_redacted_is_reported_to_the_operator() {
     let unset = folder("[secrets.token]\nenvironment = \"ABSENT\"");
     let listed = toolbay(&unset).args(["list"]).run();
     assert!(

@@ -1,4 +1,4 @@
-//! What the process as a whole may use, and how the server bounds what grants ask for.
+//! The limits of the process as a whole, and how the server limits what grants request.
 
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ fn the_queue_of_a_client_is_bounded() {
     let mut ids = vec![server.begin_with_progress("one.wait_for_gate", json!({}))];
     server.notification("notifications/progress");
     ids.extend((0..2).map(|_| server.begin("one.count", json!({}))));
-    // One runs and two wait: the fourth is refused at once, not in a minute.
+    // One runs and two wait. The fourth is rejected at once, not after a minute.
     let (kind, text) = server.failure("one.count", json!({}));
     assert_eq!(kind, "busy");
     assert!(
@@ -133,13 +133,13 @@ fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
         server.failure("allocate", json!({"n": 20})),
         ("memory".into(), "The tool needed more than 16.0 MiB of memory (to allow more, raise limits.memory).".into())
     );
-    // And what the server says of limits is every plugin's default.
+    // The server's own limits are the defaults of every plugin.
     let (_, text) = server.failure("loop_forever", json!({}));
     assert_eq!(text, "The tool used all of its fuel, 100,000,000 instructions (to allow more, raise limits.fuel).");
 }
 
 #[test]
-fn a_component_that_begins_above_a_ceiling_is_told_which() {
+fn a_component_above_a_ceiling_is_refused_with_its_name() {
     let folder = Folder::new();
     let large = [
         ("memory", Tiny::new(&["memory"]).core("(memory 32)")),
@@ -159,12 +159,12 @@ fn a_component_that_begins_above_a_ceiling_is_told_which() {
     let tight = list(ceilings);
     let tightest = list("[ceilings]\ninstances = 1");
     insta::assert_snapshot!(format!("{roomy}\n{ceilings}\n{tight}\ninstances = 1\n{tightest}"));
-    // What is stored is no worse for it.
+    // The compile cache is not affected.
     assert_eq!(list(""), roomy);
 }
 
 #[test]
-fn what_a_plugin_may_use_to_list_its_tools() {
+fn listing_tools_has_its_own_limits() {
     let folder = Folder::new();
     let spin = "(loop $for-ever (br $for-ever))";
     let schema = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2000));

@@ -1,4 +1,4 @@
-//! The revision without sessions, over standard input and output: every request says by itself what it follows.
+//! The revision without sessions, over standard input and output: every request states its own rules.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn every_error_of_a_stateless_request() {
         let mut answer = ask(&mut server, id, method, params);
         answer["error"].take()
     };
-    // What sessions have and this has not.
+    // Methods of sessions, which do not exist here.
     for method in ["ping", "initialize", "logging/setLevel", "prompts/list", "resources/subscribe"] {
         assert_eq!(error(method, json!({}))["code"], -32601, "{method}");
     }
@@ -111,12 +111,12 @@ fn every_error_of_a_stateless_request() {
     assert_eq!(error("subscriptions/listen", json!({}))["code"], -32602);
     let able = json!({"name": "needy", "_meta": {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}});
     assert_eq!(text(&result(&mut server, 100, "tools/call", able)), "fine");
-    // Arguments that do not fit are for the model.
+    // Invalid arguments are reported to the model.
     assert_eq!(result(&mut server, 101, "tools/call", json!({"name": "typed"}))["isError"], true);
 }
 
 #[test]
-fn a_request_that_belongs_nowhere_learns_both_ways() {
+fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
     let mut server = Server::spawn(&Folder::new());
     for method in ["tools/list", "tools/call", "server/discover", "subscriptions/listen", "logging/setLevel"] {
         let error = server.error(method, json!({}));
@@ -128,11 +128,11 @@ fn a_request_that_belongs_nowhere_learns_both_ways() {
 }
 
 #[test]
-fn both_eras_share_one_process() {
+fn sessions_and_stateless_requests_share_one_process() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::spawn(&folder);
     assert_eq!(result(&mut server, 1000, "server/discover", json!({}))["resultType"], "complete");
-    // A stray notification in between is nothing to stumble over.
+    // An unexpected notification in between does no harm.
     server.notify("notifications/cancelled", json!({"requestId": 1000}));
     let mut server = server.initialized("2025-06-18");
     server.wait_until_listed(&["a"]);
@@ -154,7 +154,7 @@ fn both_eras_share_one_process() {
 }
 
 #[test]
-fn a_subscription_tells_only_what_it_was_asked_for() {
+fn a_subscription_sends_only_the_requested_notifications() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::spawn(&folder);
     result(&mut server, 1, "tools/list", json!({}));
@@ -164,7 +164,7 @@ fn a_subscription_tells_only_what_it_was_asked_for() {
     send(&mut server, 4, "subscriptions/listen", json!({"notifications": others}));
     let acknowledged = server.notification("notifications/subscriptions/acknowledged");
     assert_eq!(acknowledged, json!({"notifications": {}, "_meta": {SUBSCRIPTION: 4}}));
-    // One id, one subscription.
+    // An id can have only one subscription.
     assert_eq!(ask(&mut server, 3, "subscriptions/listen", json!({"notifications": {}}))["error"]["code"], -32600);
 
     folder.put("b.wasm", Tiny::new(&["b"]).build());
@@ -176,7 +176,7 @@ fn a_subscription_tells_only_what_it_was_asked_for() {
     result(&mut server, 5, "server/discover", json!({}));
     assert!(server.notifications_so_far(LIST_CHANGED).is_empty(), "only one subscription was left");
 
-    // The end of the server is the end of what is open, and each is told of it in both ways.
+    // When the server ends, it ends the open subscriptions, and notifies each client in both ways.
     let (said, code) = server.end();
     assert_eq!(code, Some(0));
     for id in [3, 4] {
@@ -195,7 +195,7 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
     let folder = Folder::new();
     let mut server = Server::spawn(&folder);
     for round in 0..10 {
-        // Sent without a look at the answer: the change comes before, in or after the acknowledgement.
+        // Sent without waiting for the response: the change happens before, during or after the acknowledgement.
         let params = json!({"notifications": {"toolsListChanged": true}});
         let id = send(&mut server, 10 + round, "subscriptions/listen", params);
         let name = format!("tool-{round}");
@@ -213,7 +213,7 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
 }
 
 #[test]
-fn log_lines_come_when_the_request_asks_for_them_and_not_otherwise() {
+fn log_messages_are_sent_only_if_the_request_asks_for_them() {
     let mut server = Server::spawn(&Folder::with("hostile.wasm", hostile()));
     let call = |level: Option<&str>| {
         let mut params = json!({"name": "log_flood", "arguments": {"n": 3}});
@@ -234,7 +234,7 @@ fn log_lines_come_when_the_request_asks_for_them_and_not_otherwise() {
 }
 
 #[test]
-fn a_session_sets_how_much_it_hears_and_hears_nothing_before_it_is_ready() {
+fn a_session_sets_its_log_level_and_gets_no_log_messages_before_it_is_initialized() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::spawn(&folder);
     let initialized = server.initialize("2025-06-18");
@@ -271,7 +271,7 @@ fn a_stateless_call_reports_progress_and_can_be_cancelled() {
 }
 
 #[test]
-fn a_trace_goes_on_to_the_guest() {
+fn a_trace_is_passed_on_to_the_guest() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::spawn(&folder);
     let trace = "0af7651916cd43dd8448eb211c80319c";

@@ -1,4 +1,4 @@
-//! Faults of the folder that keeps compiled components: each costs a line in the log and nothing else.
+//! Failures of the compile cache: each costs one line in the log and nothing else.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::hostile::nested_blocks;
 use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay};
 
-/// The folder of ours in the one that the configuration names.
+/// Toolbay's own folder within the one that the configuration names.
 const OURS: &str = "store/toolbay-compiled";
 
 const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\nstore = \"store\"";
@@ -22,7 +22,7 @@ fn folder() -> Folder {
     Folder::with("a.wasm", Tiny::new(&["a"]).build())
 }
 
-/// A server that serves its plugin, whatever its store is like.
+/// A server that serves its plugin, whatever the state of its cache.
 fn serves(folder: &Folder) -> Server {
     let mut server = Server::configured(folder, CONFIG);
     server.wait_until_listed(&["a"]);
@@ -30,13 +30,13 @@ fn serves(folder: &Folder) -> Server {
     server
 }
 
-/// The names of what is in the store; of one that is not there yet, none.
+/// The names of the files in the cache; empty if it does not exist yet.
 fn in_store(folder: &Folder) -> BTreeSet<String> {
     let entries = fs::read_dir(folder.beside(OURS)).into_iter().flatten();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The files of the store with this extension.
+/// The files in the cache with this extension.
 fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
     let names = in_store(folder).into_iter().filter(|name| name.ends_with(extension));
     names.map(|name| folder.beside(OURS).join(name)).collect()
@@ -47,7 +47,7 @@ fn warnings(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn what_was_compiled_is_kept_and_found() {
+fn compiled_code_is_found_in_the_cache() {
     let folder = folder();
     drop(serves(&folder));
     let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
@@ -64,7 +64,7 @@ fn what_was_compiled_is_kept_and_found() {
 type Damage = fn(&Path);
 
 #[test]
-fn damaged_files_are_compiled_anew() {
+fn damaged_files_are_compiled_again() {
     let damages: [(&str, Damage, &str); 7] = [
         (".cwasm", |code| fs::write(code, "nonsense").unwrap(), "its code is corrupt"),
         (".cwasm", |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(), "its code is corrupt"),
@@ -95,7 +95,7 @@ fn flip_a_bit(code: &Path) {
 }
 
 #[test]
-fn a_missing_record_is_a_miss_and_no_fault() {
+fn a_missing_record_is_a_miss_and_not_an_error() {
     let folder = folder();
     drop(serves(&folder));
     fs::remove_file(&kept(&folder, ".json")[0]).unwrap();
@@ -105,8 +105,8 @@ fn a_missing_record_is_a_miss_and_no_fault() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_is_one_line() {
-    // Below a file nobody makes a folder, not even root.
+fn a_cache_that_cannot_be_written_causes_one_log_line() {
+    // Nobody, not even root, can create a folder below a file.
     let folder = folder();
     fs::write(folder.beside("store"), "a file").unwrap();
     for store in ["store", "store/below"] {
@@ -121,7 +121,7 @@ fn a_store_that_cannot_be_written_is_one_line() {
 }
 
 #[test]
-fn a_full_disk_is_one_line() {
+fn a_full_disk_causes_one_log_line() {
     let folder = folder();
     if !Toolbay::new(&folder).unshared("mount -t tmpfs none plugins").run_quietly() {
         eprintln!("left out: nobody may mount a small file system here");
@@ -141,8 +141,8 @@ fn a_full_disk_is_one_line() {
 }
 
 #[test]
-fn a_store_where_no_file_can_be_made_is_one_line() {
-    // Not even by root.
+fn a_cache_in_which_no_file_can_be_created_causes_one_log_line() {
+    // Not even root can.
     let folder = folder();
     let mut server = Server::configured(&folder, &CONFIG.replace("\"store\"", "\"/proc/toolbay-store\""));
     server.wait_until_listed(&["a"]);
@@ -153,7 +153,7 @@ fn a_store_where_no_file_can_be_made_is_one_line() {
 }
 
 #[test]
-fn a_store_that_others_can_write_is_refused() {
+fn a_cache_that_others_can_write_to_is_not_used() {
     let folder = folder();
     for mode in [0o770, 0o707, 0o777] {
         fs::create_dir_all(folder.beside("store")).unwrap();
@@ -169,7 +169,7 @@ fn a_store_that_others_can_write_is_refused() {
 }
 
 #[test]
-fn what_else_is_in_the_folder_is_left_alone() {
+fn other_files_in_the_folder_are_left_alone() {
     let folder = folder();
     fs::create_dir(folder.beside("store")).unwrap();
     let others = ["notes.json", ".tmp-draft", "0123456789abcdef.cwasm"];
@@ -185,7 +185,7 @@ fn what_else_is_in_the_folder_is_left_alone() {
 }
 
 #[test]
-fn a_command_that_fills_the_store_fails_when_it_cannot() {
+fn compile_fails_if_it_cannot_write_to_the_cache() {
     let folder = folder();
     fs::write(folder.beside("in-the-way"), "a file").unwrap();
     let mut said = String::new();
@@ -224,7 +224,7 @@ fn a_command_that_fills_the_store_fails_when_it_cannot() {
 }
 
 #[test]
-fn code_that_somebody_puts_there_under_another_engine_is_left_alone() {
+fn code_of_another_engine_in_the_cache_is_left_alone() {
     let folder = folder();
     drop(serves(&folder));
     for file in [kept(&folder, ".cwasm"), kept(&folder, ".json")].concat() {
@@ -239,7 +239,7 @@ fn code_that_somebody_puts_there_under_another_engine_is_left_alone() {
 }
 
 #[test]
-fn servers_share_a_store() {
+fn servers_share_a_cache() {
     let folder = Folder::new();
     let names: Vec<String> = (0..20).map(|n| format!("t{n:02}")).collect();
     for name in &names {
@@ -256,7 +256,7 @@ fn servers_share_a_store() {
         assert!(warnings(server).is_empty(), "{:?}", warnings(server));
     }
     drop(servers);
-    // Two that end at the same moment may both keep their code: that is waste, and no fault.
+    // If two end at the same moment, both may keep their code, which is wasteful but harmless.
     assert_eq!(kept(&folder, ".json").len(), 20);
     assert!(in_store(&folder).iter().all(|name| !name.starts_with(".tmp-")), "{:?}", in_store(&folder));
     let mut server = Server::configured(&folder, CONFIG);
@@ -265,7 +265,7 @@ fn servers_share_a_store() {
 }
 
 #[test]
-fn one_server_may_empty_the_store_of_another() {
+fn a_server_may_empty_the_cache_of_another() {
     let folder = folder();
     let mut server = serves(&folder);
     fs::remove_dir_all(folder.beside(OURS)).unwrap();
@@ -292,13 +292,13 @@ fn leftovers_do_no_harm() {
 }
 
 #[test]
-fn a_server_killed_while_it_compiles_leaves_nothing_behind_that_matters() {
+fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
     let folder = folder();
     folder.put("bomb.wasm", nested_blocks(5000));
     fs::write(folder.beside("toolbay.toml"), CONFIG).unwrap();
     let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
     let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The small one is kept and the bomb is being compiled.
+    // The small plugin is in the cache, and the bomb is being compiled.
     until("one child compiles", || kept(&folder, ".json").len() == 1 && children(&server).len() == 1);
     let child = children(&server)[0];
     server.kill().unwrap();
@@ -310,7 +310,7 @@ fn a_server_killed_while_it_compiles_leaves_nothing_behind_that_matters() {
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// Plugins whose files hold different bytes, `a0` to `a9`, each with one tool of its name that answers `edition`.
+/// Plugins with different bytes, `a0` to `a9`. Each has one tool of the same name, which returns `edition`.
 fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|n| format!("a{n}")).collect();
     for name in &names {
@@ -319,7 +319,7 @@ fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     names
 }
 
-/// A new server serves this edition of all of them, and has nothing to say against its store.
+/// A new server serves this edition of all of them, and logs no problem with its cache.
 fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
     let mut server = Server::configured(folder, CONFIG);
     server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -330,10 +330,10 @@ fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
 }
 
 #[test]
-fn a_server_killed_while_it_writes_the_store_leaves_one_that_serves() {
+fn a_server_killed_while_it_writes_to_the_cache_leaves_it_usable() {
     let folder = Folder::new();
     let names = ten(&folder, "fine");
-    // Each run is killed as soon as there is one file more than before: a temporary file, code or a record.
+    // Kills each run as soon as there is another file: a temporary file, code or a record.
     for _ in 0..12 {
         let before = in_store(&folder).len();
         let server = Server::configured(&folder, CONFIG);
@@ -346,14 +346,14 @@ fn a_server_killed_while_it_writes_the_store_leaves_one_that_serves() {
 }
 
 #[test]
-fn a_server_killed_while_it_reloads_serves_what_is_there_when_it_is_back() {
+fn a_server_killed_while_it_reloads_serves_the_current_files_after_a_restart() {
     let folder = Folder::new();
     let mut names = ten(&folder, "0");
     for edition in ["1", "2", "3"] {
         let mut server = Server::configured(&folder, CONFIG);
         server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
         names = ten(&folder, edition);
-        // The first of ten is loaded, the others are on their way.
+        // The first of ten is loaded, the others are being loaded.
         server.log.wait_for_count("loaded plugin=", names.len() + 1);
         server.kill();
         serves_ten(&folder, &names, edition);
@@ -368,7 +368,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The processes that this one started and that still run.
+/// The processes that this process started and that are still running.
 fn children(parent: &Child) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

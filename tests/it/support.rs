@@ -1,4 +1,4 @@
-//! What the tests share: the kit, with the program that cargo has built for them.
+//! Shared by the tests: the test kit, with the program that cargo has built.
 
 use std::ops::Deref;
 
@@ -34,12 +34,12 @@ impl Deref for Folder {
     }
 }
 
-/// The server, with one store of compiled components for all tests.
+/// The server, with one compile cache for all tests.
 fn program() -> kit::Program {
     kit::Program::new(env!("CARGO_BIN_EXE_toolbay")).with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
 }
 
-/// The guest that misbehaves on demand, see `tests/guests/hostile`.
+/// The guest that misbehaves on request, see `tests/guests/hostile`.
 pub(crate) fn hostile() -> Vec<u8> {
     ready("hostile", kit::guests::guest("hostile").unwrap())
 }
@@ -54,7 +54,7 @@ pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())
 }
 
-/// A build of the hostile guest that differs in what its tool `version` says, and in nothing else.
+/// A build of the hostile guest that differs only in the result of its tool `version`.
 pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
     const MARKER: &[u8] = b"build-marker-0001";
     let mut bytes = hostile();
@@ -63,7 +63,7 @@ pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
     ready(&format!("version-{number}"), bytes)
 }
 
-/// A component that is compiled already when a server of this build finds it.
+/// A component that is already in the compile cache when a server of this build finds it.
 fn ready(id: &str, component: Vec<u8>) -> Vec<u8> {
     kit::compile_once(&program(), id, &component).unwrap();
     component

@@ -1,4 +1,4 @@
-//! Lines: what is no request is answered, and the connection goes on.
+//! Lines: invalid requests get an error, and the connection stays open.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Log, Server, Tiny, Toolbay, failure, hostile};
 
-/// The next message that is an error, which a client can see without an id.
+/// The next message that is an error. A client can tell, even without an id.
 fn refusal(server: &mut Server) -> Value {
     server.wait_for("an error", |message| message.get("error").is_some())
 }
 
 #[test]
-fn what_cannot_be_read_is_answered_and_the_connection_goes_on() {
+fn unreadable_messages_get_an_error_and_the_connection_stays_open() {
     let mut server = Server::start(&Folder::new());
     let lines: [(&[u8], i32); 10] = [
         (b"{", -32700),
@@ -39,7 +39,7 @@ fn what_cannot_be_read_is_answered_and_the_connection_goes_on() {
 }
 
 #[test]
-fn an_error_about_no_request_has_an_id_as_the_revision_wants() {
+fn the_id_of_an_error_without_a_request_depends_on_the_revision() {
     for (revision, id) in [("2025-06-18", Some(Value::Null)), ("2025-11-25", None)] {
         let mut server = Server::spawn(&Folder::new()).initialized(revision);
         server.send("{");
@@ -48,7 +48,7 @@ fn an_error_about_no_request_has_an_id_as_the_revision_wants() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_answered_and_the_next_is_read() {
+fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
     let folder = Folder::new();
     let mut server = Server::configured(&folder, "[server]\nrequest = \"1KiB\"");
     let long =
@@ -116,7 +116,7 @@ fn a_malformed_call_is_an_error_of_the_protocol() {
 }
 
 #[test]
-fn stray_notifications_and_answers_are_ignored() {
+fn unexpected_notifications_and_responses_are_ignored() {
     let mut server = Server::start(&Folder::new());
     for method in ["notifications/initialized", "notifications/roots/list_changed", "notifications/whatever", "ping"] {
         server.notify(method, json!({}));
@@ -131,7 +131,7 @@ fn stray_notifications_and_answers_are_ignored() {
 }
 
 #[test]
-fn a_batch_is_answered_as_an_array_in_its_revision_and_refused_in_others() {
+fn batches_work_in_their_revision_and_are_rejected_in_others() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
@@ -151,7 +151,7 @@ fn a_batch_is_answered_as_an_array_in_its_revision_and_refused_in_others() {
     assert_eq!(by_id("c")["result"]["content"][0]["text"], "fine");
     assert_eq!(by_id("u")["error"]["message"], "Unknown tool: b");
     assert_eq!(by_id("i")["error"]["code"], -32600);
-    // A batch of notifications has no answer at all.
+    // A batch of notifications has no response.
     server.send(json!([{"jsonrpc": "2.0", "method": "notifications/whatever"}]).to_string());
     let id = server.request("ping", json!({}));
     assert_eq!(server.receive("the answer to the ping")["id"], id);
@@ -165,7 +165,7 @@ fn a_batch_is_answered_as_an_array_in_its_revision_and_refused_in_others() {
 }
 
 #[test]
-fn an_id_that_is_in_flight_is_not_given_twice() {
+fn a_duplicate_id_of_a_running_request_is_rejected() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.gate());
     let mut server = Server::start(&folder);
@@ -177,13 +177,13 @@ fn an_id_that_is_in_flight_is_not_given_twice() {
     assert_eq!(answer["error"], json!({"code": -32600, "message": "a request with this id is already in progress"}));
     folder.open_gate();
     assert_eq!(server.finish(id)["content"][0]["text"], "build-marker-0001 ");
-    // Now it is free again.
+    // Now the id is free again.
     server.send(again.to_string());
     assert_eq!(server.finish(id)["content"][0]["text"], "1");
 }
 
 #[test]
-fn the_end_of_input_is_the_end_and_calls_in_flight_are_answered() {
+fn at_the_end_of_input_the_server_responds_to_running_calls_and_ends() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.gate());
     let mut server = Server::start(&folder);
@@ -200,7 +200,7 @@ fn the_end_of_input_is_the_end_and_calls_in_flight_are_answered() {
 }
 
 #[test]
-fn a_last_line_without_an_end_counts() {
+fn a_last_line_without_a_line_feed_is_read() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let mut server = Server::start(&folder);
     server.send_unfinished(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
@@ -209,7 +209,7 @@ fn a_last_line_without_an_end_counts() {
 }
 
 #[test]
-fn a_call_that_never_ends_does_not_hold_up_the_end() {
+fn a_call_that_never_ends_is_stopped_after_the_grace_time() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::configured(&folder, "[server]\ngrace = \"100ms\"");
     server.begin_with_progress("loop_forever", json!({}));
@@ -231,10 +231,10 @@ fn a_call_that_never_ends_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_client_that_is_killed_leaves_no_call_behind() {
+fn the_calls_of_a_killed_client_are_stopped() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    // Whoever waits for this fails the test.
+    // A test that waits for this fails.
     std::fs::write(folder.beside("toolbay.toml"), "[server]\ngrace = \"10m\"").unwrap();
     for (input, output) in [pipes(), sockets()] {
         let (mut command, _folder) = Toolbay::new(&folder).args(["serve"]).into_parts();
@@ -251,7 +251,7 @@ fn a_client_that_is_killed_leaves_no_call_behind() {
             (2, "tools/call", json!({"name": "sleep_hour", "_meta": {"progressToken": 2}})),
         ] {
             writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).unwrap();
-            // The answer, or that the call has begun.
+            // The response, or the progress that shows that the call is running.
             output.read_line(&mut String::new()).unwrap();
         }
         drop((input, output));
@@ -275,12 +275,12 @@ fn sockets() -> Streams {
 }
 
 #[test]
-fn a_signal_ends_the_server_well() {
+fn a_signal_shuts_the_server_down_cleanly() {
     for signal in ["TERM", "INT"] {
         let mut server = Server::start(&Folder::new());
         server.result("ping", json!({}));
         assert!(Command::new("kill").args(["-s", signal, &server.pid().to_string()]).status().unwrap().success());
-        // The input stays open: it is the signal that ends the server.
+        // The input stays open: the signal ends the server.
         let (_, code) = server.wait();
         assert_eq!(code, Some(0), "SIG{signal}");
     }

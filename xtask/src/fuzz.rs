@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: feeds the host what strangers might send, for a while each, under a sanitizer.
+//! `cargo xtask fuzz`: runs each fuzz target for a while, under a sanitizer.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,17 +13,17 @@ use toolbay_testkit::workspace::Workspace;
 /// What to run, and for how long.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The target; without one, all of them in turn
+    /// The target; by default all of them, one after the other
     target: Option<Target>,
-    /// How long each runs, such as 90s or 15m
+    /// How long to run each, such as 90s or 15m
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = humantime::parse_duration)]
     time: Duration,
 }
 
-/// One kind of input.
+/// A fuzz target.
 #[derive(Clone, Copy, ValueEnum)]
 enum Target {
-    /// What a client writes
+    /// What a client sends
     Request,
     /// Grants, configuration and variables
     Grant,
@@ -43,7 +43,7 @@ impl Target {
         }
     }
 
-    /// How long an input may be, in bytes, and how long one may take, in seconds.
+    /// The longest input in bytes, and the longest time for one in seconds.
     fn bounds(self) -> (u32, u32) {
         match self {
             Self::Request | Self::Grant => (4096, 10),
@@ -55,10 +55,10 @@ impl Target {
     fn run(self, workspace: &Workspace, time: Duration) -> Result<()> {
         let (name, (length, timeout)) = (self.name(), self.bounds());
         let fuzz = workspace.root.join("fuzz");
-        // What is found on the way is kept apart: the corpus in the tree is small.
+        // New inputs are kept separately, because the corpus in the repository is small.
         let found = fuzz.join("target/corpus").join(name);
         std::fs::create_dir_all(&found).with_context(|| format!("failed to create {}", found.display()))?;
-        // The cargo that runs this is of another toolchain.
+        // The cargo that runs this belongs to another toolchain.
         let mut cargo = Command::new("cargo");
         cargo.arg("+nightly").args(["fuzz", "run", name]).arg(found).arg(fuzz.join("corpus").join(name)).arg("--");
         cargo.arg(format!("-max_total_time={}", time.as_secs()));
@@ -68,17 +68,17 @@ impl Target {
         if dictionary.is_file() {
             cargo.arg(format!("-dict={}", dictionary.display()));
         }
-        // A check of a schema measures the stack by the addresses of locals, which this would put elsewhere.
+        // The check of a schema measures the stack by the addresses of locals, which this option would move elsewhere.
         cargo.env("ASAN_OPTIONS", "detect_stack_use_after_return=0");
-        // What is known of others, with the reasons.
+        // Known findings in dependencies, with the reasons.
         let known = fuzz.join("leaks.txt");
         cargo.env("LSAN_OPTIONS", format!("suppressions={}:print_suppressions=0", known.display()));
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {
-            // Plugins and compiled code come and go by the thousand.
+            // Plugins and compiled code are created and deleted by the thousand.
             cargo.env("TMPDIR", memory);
         }
-        // What cargo and rustup tell those whom they run would choose this toolchain again.
+        // These variables of cargo and rustup would select this toolchain again.
         cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(&workspace.root);
         command::run(&mut cargo)
     }

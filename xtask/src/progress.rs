@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use anstream::print;
 use toolbay_testkit::build::Progress;
 
-/// How often the numbers are shown where lines stay: on a terminal they are written over.
+/// Interval between two lines if the output is not a terminal, which would overwrite them.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// What is shown, and when it was.
+/// What is shown, and the time of the last line.
 pub(crate) struct Shown {
     what: &'static str,
-    /// What is said once, with the first numbers.
+    /// A remark that is shown once, with the first numbers.
     remark: &'static str,
     terminal: bool,
     began: Instant,
@@ -20,16 +20,16 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Nothing yet, of a build of `what`. Whoever waits for long is told `remark` once.
+    /// The progress of a build of `what`, at its beginning. If it takes long, `remark` is shown once.
     pub(crate) fn new(what: &'static str, remark: &'static str) -> Self {
         Self { what, remark, terminal: std::io::stdout().is_terminal(), began: Instant::now(), last: None }
     }
 
-    /// Shows the numbers, if it is time.
+    /// Shows the numbers if it is time.
     pub(crate) fn show(&mut self, progress: Progress) {
         if let Some(text) = self.due(progress, Instant::now()) {
             print!("{text}");
-            // Where it cannot be written, the build goes on.
+            // If it cannot be written, the build continues.
             drop(std::io::stdout().flush());
         }
     }
@@ -43,7 +43,7 @@ impl Shown {
 
     fn due(&mut self, progress: Progress, now: Instant) -> Option<String> {
         let Progress { done, total } = progress;
-        // What is up to date is counted at once and is not worth a line.
+        // Crates that are up to date are counted at once and need no line.
         let waited = now.saturating_duration_since(self.last.unwrap_or(self.began));
         let pause = match (self.terminal, self.last) {
             (_, None) => Duration::from_secs(1),

@@ -1,4 +1,4 @@
-//! Counts tests by what their programs say.
+//! Counts tests by the output of their programs.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -17,14 +17,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What a line of cargo's test harness counts: `test result: ok. 3 passed; 0 failed; …`.
+    /// The counts in a line of cargo's test harness: `test result: ok. 3 passed; 0 failed; …`.
     pub(crate) fn of_harness(line: &str) -> Option<Self> {
         let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let mut counts = counts.split("; ");
         Some(Self { passed: number(counts.next()?, "passed")?, failed: number(counts.next()?, "failed")? })
     }
 
-    /// What a report in the form of `JUnit` counts: `<testsuites name="…" tests="3" failures="1" errors="0" …>`.
+    /// The counts in a report in `JUnit` form: `<testsuites name="…" tests="3" failures="1" errors="0" …>`.
     pub(crate) fn of_junit(report: &str) -> Option<Self> {
         let (_, suites) = report.split_once("<testsuites ")?;
         let (attributes, _) = suites.split_once('>')?;
@@ -36,7 +36,7 @@ impl Tally {
         Some(Self { passed: count("tests")?.checked_sub(failed)?, failed })
     }
 
-    /// What a line of ours counts: `3 passed, 0 failed`.
+    /// The counts in a line of our own: `3 passed, 0 failed`.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let (passed, failed) = line.split_once(", ")?;
         Some(Self { passed: number(passed, "passed")?, failed: number(failed, "failed")? })

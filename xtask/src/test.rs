@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test and check, and how many there were.
+//! `cargo xtask test`: runs every test and check, and counts them.
 
 mod book;
 mod clippy;
@@ -30,13 +30,13 @@ use self::steps::{STEPS, Step};
 use crate::build;
 use crate::tally::Tally;
 
-/// Which steps to take.
+/// The steps to run.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Take this step alone; may be repeated
+    /// Run only this step; may be repeated
     #[arg(long, value_name = "STEP", value_parser = step())]
     only: Vec<String>,
-    /// Leave this step out; may be repeated
+    /// Skip this step; may be repeated
     #[arg(long, value_name = "STEP", value_parser = step())]
     skip: Vec<String>,
 }
@@ -94,7 +94,7 @@ fn take(name: &str, work: impl FnOnce(&mut Tally) -> Result<()>) -> Ended {
     let begun = Instant::now();
     let error = work(&mut tally).err();
     if error.is_some() && tally.failed == 0 {
-        // What fails without a test that does is one thing that failed.
+        // A failure without a failed test counts as one.
         tally.failed = 1;
     }
     let ended = Ended { name: name.to_owned(), tally, took: begun.elapsed(), error };
@@ -113,7 +113,7 @@ impl Ended {
     }
 }
 
-/// Says how it all ended.
+/// Prints the outcome of all steps.
 fn conclude(ended: &[Ended]) -> ExitCode {
     println!();
     let mut total = Tally::default();

@@ -1,4 +1,4 @@
-//! Makes sure that the Rust toolchain has what the workspace needs.
+//! Installs the parts of the Rust toolchain that the workspace needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use toolbay_testkit::build::WASM;
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::Workspace;
 
-/// Installs the plugins' target where it is missing.
+/// Installs the target of plugins if it is missing.
 pub(crate) fn ensure_target(workspace: &Workspace) -> Result<()> {
     if sysroot(workspace)?.join("lib/rustlib").join(WASM).join("lib").is_dir() {
         return Ok(());
@@ -18,9 +18,9 @@ pub(crate) fn ensure_target(workspace: &Workspace) -> Result<()> {
     rustup(workspace, &["target", "add", WASM])
 }
 
-/// Installs a part of the toolchain where its program is missing.
+/// Installs a component of the toolchain if its program is missing.
 pub(crate) fn ensure_component(workspace: &Workspace, component: &str, program: &str) -> Result<()> {
-    // The programs of one toolchain are together, but on some systems not under the sysroot.
+    // The programs of a toolchain are in one folder, but on some systems not below the sysroot.
     if sysroot(workspace)?.join("bin").join(program).is_file() || starts(program) {
         return Ok(());
     }

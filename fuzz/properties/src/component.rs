@@ -1,4 +1,4 @@
-//! What must hold of any file that is dropped into the plugin folder, from its first byte to the answers of its tools.
+//! Properties of any file in the plugin folder, from its first byte to the results of its tools.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,22 +18,22 @@ use toolbay_sandbox::Sandbox;
 
 use crate::plain_line::is_plain_line;
 
-/// The one plugin that there is.
+/// The id of the only plugin.
 const ID: &str = "plugin";
 
-/// How many of its tools are called.
+/// The number of its tools that are called.
 const CALLED: usize = 3;
 
-/// Enough to get somewhere; a guest that loops ends soon.
+/// Fuel: enough to get somewhere, so little that a loop ends soon.
 const FUEL: u64 = 5_000_000;
 
-/// The same of time.
+/// The same for time.
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// What a text about a file may be at most: a reason, and the mark that it was cut.
+/// Longest text about a file: a reason, and the mark that it was cut.
 const TEXT: usize = 2_100;
 
-/// A server that compiles in this process, and is the same as any other in all else.
+/// A server that compiles in this process and otherwise works like any other.
 pub struct Components {
     sandbox: Sandbox,
     server: Server,
@@ -48,7 +48,7 @@ impl Components {
     ///
     /// # Errors
     ///
-    /// The folder cannot be used, or the machine refuses threads or memory.
+    /// The folder cannot be used, or the system does not provide threads or memory.
     pub fn new(folder: &Path) -> anyhow::Result<Self> {
         let (plugins, cache) = (folder.join("plugins"), folder.join("cache"));
         fs::create_dir_all(&plugins)?;
@@ -77,11 +77,11 @@ impl Components {
         Ok(Self { sandbox, server, publisher, config, cache, runtime })
     }
 
-    /// Loads a plugin of these bytes, loads it again out of the compile cache, and calls its tools.
+    /// Loads a plugin with these bytes, loads it again from the compile cache, and calls its tools.
     ///
     /// # Panics
     ///
-    /// When something does not hold that must.
+    /// If a property does not hold.
     pub fn check(&self, bytes: &[u8]) {
         if let Err(error) = fs::write(self.config.plugins.join(format!("{ID}.wasm")), bytes) {
             unreachable!("the plugin cannot be written: {error}");
@@ -98,7 +98,7 @@ impl Components {
                     assert!(is_plain_line(&why) && why.len() <= TEXT, "{why:?}");
                     assert!(!why.contains("panicked") && !why.contains("unexpectedly"), "{why}");
                 }
-                // A machine that is busy: a description that took too long.
+                // The machine is busy: listing the tools took too long.
                 Err(LoadError::Hindered(why)) => assert!(is_plain_line(&why), "{why:?}"),
                 Err(LoadError::Incomplete) => {}
                 Err(LoadError::Gone) => unreachable!("the file is there"),
@@ -108,13 +108,13 @@ impl Components {
         self.empty_cache();
     }
 
-    /// A loader that knows of no load before it.
+    /// A loader that remembers no earlier load.
     async fn load(&self) -> Result<Loaded, LoadError> {
         let plugins = self.config.plugins.clone();
         Arc::new(Loader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
     }
 
-    /// What was loaded once is in the compile cache, and what comes out of it is the same.
+    /// A loaded component must be in the compile cache, and opening it there must give the same.
     async fn again(&self, first: &Loaded) {
         let digest = first.plugin.component.digest;
         assert!(self.sandbox.find(digest).is_some(), "it is not in the compile cache");
@@ -138,7 +138,7 @@ impl Components {
         self.publisher.publish(snapshot);
     }
 
-    /// Calls its first tools; whatever comes back can be shown to any client.
+    /// Calls its first tools. Every client must be able to receive the results.
     async fn call(&self) {
         let snapshot = self.server.snapshot();
         for (name, offer) in snapshot.tools.iter().take(CALLED) {
@@ -146,13 +146,13 @@ impl Components {
             for revision in Revision::ALL {
                 let answer = self.server.call(name.clone(), Map::new(), Arc::new(Watcher)).await;
                 judge(&answer);
-                // In older revisions, invalid arguments are an error of the protocol.
+                // In older revisions, invalid arguments are a protocol error.
                 drop(result_json(answer, revision));
             }
         }
     }
 
-    /// The same input again is to take the same way.
+    /// The same input must take the same path again.
     fn empty_cache(&self) {
         let files = fs::read_dir(&self.cache).into_iter().flatten().flatten();
         files.for_each(|file| drop(fs::remove_file(file.path())));
@@ -189,7 +189,7 @@ fn judge(answer: &Answer) {
     }
 }
 
-/// Sees what a guest says while it runs: text that was cleaned, and progress that grows.
+/// Checks what a guest reports while it runs: cleaned text, and increasing progress.
 struct Watcher;
 
 impl Observer for Watcher {

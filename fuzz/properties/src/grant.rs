@@ -1,4 +1,4 @@
-//! What must hold of any text that an operator writes: a grant, a configuration, variables.
+//! Properties of any text that an operator writes: a grant, a configuration, variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,16 +17,16 @@ use toolbay_sandbox::Sandbox;
 use crate::peer::Peer;
 use crate::plain_line::is_plain_line;
 
-/// What stands between a grant and a configuration.
+/// The line between a grant and a configuration.
 const SEPARATOR: &str = "\n---\n";
 
-/// Where the grant is: no error may say so.
+/// The folder of the grant. No error may contain it.
 const FOLDER: &str = "/home/operator/plugins";
 
-/// The tool of the plugin.
+/// The plugin's only tool.
 const TOOL: &str = "tool";
 
-/// What a person who writes TOML should not have to know. Text of theirs may be quoted, so it may hold these.
+/// Terms that a person who writes TOML should not have to know. Quotations of the text may contain them.
 const INTERNALS: [&str; 17] = [
     "struct ",
     "enum ",
@@ -47,10 +47,10 @@ const INTERNALS: [&str; 17] = [
     FOLDER,
 ];
 
-/// The longest that a busy server asks a client to wait.
+/// The longest time after which a busy server may ask a client to retry.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What every server that is started here shares. No guest is entered.
+/// What all servers here share. No guest runs.
 pub struct Grants {
     sandbox: Sandbox,
     runtime: Runtime,
@@ -61,7 +61,7 @@ impl Grants {
     ///
     /// # Errors
     ///
-    /// The machine refuses threads or memory.
+    /// The system does not provide threads or memory.
     pub fn new() -> anyhow::Result<Self> {
         let mut settings = Config::default().sandbox()?;
         (settings.calls, settings.cache, settings.compiler) = (0, None, None);
@@ -69,13 +69,13 @@ impl Grants {
         Ok(Self { sandbox: Sandbox::new(settings)?, runtime })
     }
 
-    /// Reads the text as a grant and as a configuration, or as one and the other where a line `---` stands between them;
-    /// lines of a configuration that begin with `TOOLBAY_` are variables. A server must be able to start with what is
-    /// accepted.
+    /// Reads the text as a grant and as a configuration, or, if it contains a line `---`, as one before it and the
+    /// other after it. Lines of a configuration that begin with `TOOLBAY_` are variables. A server must be able to
+    /// start with everything that is accepted.
     ///
     /// # Panics
     ///
-    /// When something does not hold that must.
+    /// If a property does not hold.
     pub fn check(&self, bytes: &[u8]) {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let (grant, config) = text.split_once(SEPARATOR).unwrap_or((text, text));
@@ -107,8 +107,8 @@ impl Grants {
         }
     }
 
-    /// Serves a client by this configuration: its first call reaches the plugin, and each of the others does, or is told
-    /// to come again soon enough.
+    /// Serves a client with this configuration. Its first call must reach the plugin, and each further one must reach
+    /// it or get a time to retry that is soon enough.
     fn serve(&self, config: &Config, plugin: Plugin) {
         assert!(config.clamps().iter().all(|clamp| is_plain_line(clamp)), "{:?}", config.clamps());
         assert!(config.sandbox().is_ok());
@@ -150,14 +150,14 @@ impl Grants {
     }
 }
 
-/// A component with one tool. It has no code: a call that is admitted ends in an internal error.
+/// A component with one tool and without code: a call that is admitted ends with an internal error.
 fn component() -> Component {
     let schema = r#"{"type":"object"}"#.to_owned();
     let tool = ToolDefinition { name: TOOL.to_owned(), input_schema: schema, ..ToolDefinition::default() };
     Component::without_code(check(vec![tool]).unwrap_or_else(|error| unreachable!("{error}")))
 }
 
-/// The terms of a grant that was accepted, unless a secret of it cannot be redacted.
+/// The terms of an accepted grant, unless one of its secrets cannot be redacted.
 fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Option<Terms> {
     for (key, value) in grant.config_values() {
         assert!(!value.contains("__toml") || text.contains("__toml"), "{key} = {value}");
@@ -179,20 +179,20 @@ fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Op
     Some(terms)
 }
 
-/// Whether a call was admitted: the plugin has no code, so that is where it ends.
+/// Whether a call was admitted. Such a call fails because the plugin has no code.
 fn reached_plugin(answer: &Value) -> bool {
     let Some(code) = answer.pointer("/error/code") else { return false };
     assert_eq!(code, INTERNAL_ERROR, "{answer}");
     true
 }
 
-/// When a call that was rejected can be made again.
+/// The time after which a rejected call can be retried.
 fn retry_after(answer: &Value) -> Duration {
     let meta = |key: &str| answer.pointer(&format!("/result/_meta/dev.toolbay~1{key}"));
     let kind = meta("error").and_then(Value::as_str);
     assert!(kind.is_some_and(|kind| ["busy", "rate"].contains(&kind)), "{answer}");
     match meta("retry-after-ms").and_then(Value::as_u64) {
-        // Rounded up, so that a client does not come too early.
+        // Rounded up, so that a client does not retry too early.
         Some(wait) => Duration::from_millis(wait.saturating_sub(1)),
         None => unreachable!("no time to wait: {answer}"),
     }
@@ -202,7 +202,7 @@ fn configuration(text: &str) -> Result<Config, String> {
     let (variables, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("TOOLBAY_"));
     let pair = |line: &&str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     let variables: Vec<(String, String)> = variables.iter().filter_map(pair).collect();
-    // A folder that is there: the configuration is read to its end.
+    // An existing folder, so that the configuration is checked to its end.
     let flags = Flags { plugins: Some(".".into()), ..Flags::default() };
     Config::of_text(&lines.join("\n"), &variables, &flags).map_err(|error| error.to_string())
 }

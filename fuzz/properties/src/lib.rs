@@ -1,9 +1,8 @@
-//! What must hold of whatever strangers send: one property for each fuzzing target, asserted while the input passes
-//! through the host.
+//! Properties of untrusted input: one for each fuzz target, asserted while the host processes the input.
 //!
-//! Bytes come in, and a property that does not hold is a panic. The host is used as any program can use it, through the
-//! public API of its crates; none of them depends on this one. The targets in `fuzz/` feed inputs to the properties under
-//! a sanitizer. The tests below feed them the corpus, in which every finding is kept.
+//! The input is bytes, and a property that does not hold is a panic. The host is used through the public API of its
+//! crates, as any program can use it; none of them depends on this crate. The targets in `fuzz/` run the properties
+//! under a sanitizer. The tests below run them with the corpus, which contains every finding.
 
 mod component;
 mod grant;
@@ -25,7 +24,7 @@ mod tests {
 
     use super::*;
 
-    /// Every input that was kept for a target, with its name.
+    /// Every input in the corpus of a target, with its name.
     fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target);
         let mut inputs: Vec<_> = fs::read_dir(folder)

@@ -1,4 +1,4 @@
-//! A client that waits for each answer.
+//! A client that waits for each response.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::time::timeout;
 use toolbay_mcp::streams::{Reader, Writer};
 
-/// Bytes that are held until they are read.
+/// Bytes that are buffered until they are read.
 const BUFFER: usize = 64 << 10;
 
-/// How long an answer may take. Nothing that is asked here enters a guest.
+/// Longest wait for a response. No request here runs a guest.
 const ANSWER: Duration = Duration::from_secs(9);
 
 /// One end of a session over a pair of streams.
@@ -28,7 +28,7 @@ impl Peer {
         (peer, Box::pin(reader), Box::pin(server))
     }
 
-    /// Begins a session; returns the result of `initialize`.
+    /// Starts a session; returns the result of `initialize`.
     pub(crate) async fn initialize(&mut self) -> Value {
         let client = json!({"name": "peer", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
@@ -45,7 +45,7 @@ impl Peer {
         (names.collect(), page.get("nextCursor").and_then(Value::as_str).map(str::to_owned))
     }
 
-    /// Sends a request and waits for its response; notifications are skipped.
+    /// Sends a request and waits for its response. Skips notifications.
     pub(crate) async fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
         let id = self.asked;
@@ -66,7 +66,7 @@ impl Peer {
     }
 }
 
-/// The result in this response, which must have one.
+/// The result in this response, which must not be an error.
 fn result(mut answer: Value) -> Value {
     match answer.get_mut("result") {
         Some(result) => result.take(),

@@ -1,4 +1,4 @@
-//! What must hold of any bytes that a client writes.
+//! Properties of any bytes that a client sends.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
@@ -17,19 +17,19 @@ use toolbay_mcp::stdio;
 use crate::peer::Peer;
 use crate::stub::Stub;
 
-/// How long a line may be here: short, so that some are too long.
+/// Longest line here: short, so that some lines are too long.
 const LINE: usize = 1024;
 
-/// How much of answers is held until it is read.
+/// Bytes of responses that are buffered until they are read.
 const ANSWERS: usize = 64 << 10;
 
-/// A host with a few tools that answer at once.
+/// A host with a few tools that respond at once.
 pub struct Requests {
     host: Arc<Stub>,
     runtime: Runtime,
 }
 
-/// What came back to requests: by id, or without one.
+/// The responses, with and without a request's id.
 type Count = HashMap<Option<String>, usize>;
 
 impl Requests {
@@ -37,19 +37,19 @@ impl Requests {
     ///
     /// # Errors
     ///
-    /// The machine refuses threads or memory.
+    /// The system does not provide threads or memory.
     pub fn new() -> anyhow::Result<Self> {
         let host = Stub::new(["a", "b", "c"].map(str::to_owned), ByteSize::b(LINE as u64));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { host: Arc::new(host), runtime })
     }
 
-    /// Checks each line as a message, and all of them as what a client writes. The names of methods also serve as names
-    /// of tools, which a client must be able to list.
+    /// Checks each line as a message, and all of them as the input of a session. The names of methods also serve as
+    /// names of tools, which a client must be able to list.
     ///
     /// # Panics
     ///
-    /// When something does not hold that must.
+    /// If a property does not hold.
     pub fn check(&self, bytes: &[u8]) {
         let (mut expected, mut exact, mut names) = (Count::new(), true, BTreeSet::new());
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
@@ -68,7 +68,8 @@ impl Requests {
         self.list(&names);
     }
 
-    /// Has a client write these bytes and go; counts the answers, each of which must be one.
+    /// Sends these bytes as a client that then disconnects. Counts the messages from the server, each of which must be
+    /// a response or a notification.
     fn converse(&self, bytes: &[u8]) -> Count {
         let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
         let mut written = Vec::new();
@@ -91,7 +92,7 @@ impl Requests {
         count
     }
 
-    /// Has a client list tools with these names, page by page: each comes once, whatever its name does to a cursor.
+    /// Lists tools with these names, page by page: each must occur once, whatever its name does to a cursor.
     fn list(&self, names: &BTreeSet<String>) {
         if names.is_empty() {
             return;
@@ -122,12 +123,12 @@ impl Requests {
     }
 }
 
-/// Checks one line, and adds the answers that it should have and the methods that it names; false if there may be fewer
-/// answers.
+/// Checks one line. Adds the responses that it must have and the methods that it names. Returns false if there may be
+/// fewer responses.
 fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bool {
     let (messages, batch) = match jsonrpc::decode(line) {
         Ok(Incoming::Single(message)) => (vec![Ok(message)], false),
-        // Most revisions refuse it as a whole.
+        // Most revisions reject it as a whole.
         Ok(Incoming::Batch(messages)) => {
             *expected.entry(None).or_default() += 1;
             (messages, true)
@@ -160,7 +161,7 @@ fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bo
     exact
 }
 
-/// A request that is written anew is the same request.
+/// A request that is encoded again must be the same request.
 fn round_trip(request: &Request<'_>) {
     #[derive(Serialize)]
     struct Written<'a> {
@@ -179,7 +180,7 @@ fn round_trip(request: &Request<'_>) {
     assert_eq!(again.params.map(RawValue::get), request.params.map(RawValue::get));
 }
 
-/// A client must know its id again: text is the same text, a number the same number.
+/// A client must recognize its id: a string stays the same string, a number the same number.
 fn same_id(line: &[u8], id: &Id) {
     #[derive(Deserialize)]
     struct Sent<'a> {
@@ -198,7 +199,7 @@ fn same_id(line: &[u8], id: &Id) {
     assert!(same, "the id {sent} is answered as {answered}");
 }
 
-/// What is no message is answered, briefly.
+/// An invalid message must get a short error.
 fn refusal(error: &Error, length: usize) {
     assert!([PARSE_ERROR, INVALID_REQUEST].contains(&error.code), "{error:?}");
     for null_id in [true, false] {
@@ -208,7 +209,7 @@ fn refusal(error: &Error, length: usize) {
     }
 }
 
-/// Whether this is a notification: what a call reports while it runs, or what a subscriber hears.
+/// Whether this is a notification: from a running call or from a subscription.
 fn is_notification(message: &Value) -> bool {
     let Some(method) = message.get("method") else { return false };
     assert!(method.as_str().is_some_and(|method| method.starts_with("notifications/")), "{message}");
@@ -217,7 +218,7 @@ fn is_notification(message: &Value) -> bool {
     true
 }
 
-/// Checks that this is an answer; the id of it, if there is one.
+/// Checks that this is a response, and returns its id, if it has one.
 fn answered(answer: &Value) -> Option<String> {
     assert_eq!(answer.get("jsonrpc"), Some(&"2.0".into()), "{answer}");
     match (answer.get("result"), answer.get("error")) {

@@ -1,4 +1,4 @@
-//! What must hold of any schema that a plugin brings, and of any value that is checked with it.
+//! Properties of any schema of a plugin, and of any value that is checked against it.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use toolbay_schema::{Budget, Schema};
 
 use crate::plain_line::is_plain_line;
 
-/// What a check may cost here: a fraction, because a sanitizer makes all work many times slower.
+/// The budget of a check here: a fraction, because a sanitizer makes all work many times slower.
 const CHECK: Budget = Budget { steps: Budget::CHECK.steps / 100, time: Duration::from_secs(1) };
 
-/// How many violations may be reported.
+/// Most violations that may be reported.
 const VIOLATIONS: usize = 10;
 
-/// How long the text and the place of one may be, in bytes.
+/// Longest text and longest pointer of a violation, in bytes.
 const MESSAGE: usize = 300;
 
-/// The processor time that an input of a few kilobytes may take in all.
+/// The CPU time that an input of a few kilobytes may use in all.
 const MOST: Duration = Duration::from_secs(10);
 
 /// A check that cost less than this is cheap without a budget as well.
 const CHEAP: u64 = CHECK.steps / 10;
 
-/// The first line is a schema, the rest is a value.
+/// The first line is a schema, and the rest is a value.
 ///
 /// # Panics
 ///
-/// When something does not hold that must.
+/// If a property does not hold.
 pub fn schema(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (schema, value) = text.split_once('\n').unwrap_or((text, "null"));
@@ -55,12 +55,12 @@ fn check(schema: &str, value: &str) {
         assert!(violation.message.len() <= MESSAGE && violation.pointer.len() <= MESSAGE, "{violation:?}");
     }
     let fits = schema.fits(&value, CHECK);
-    // What fits just within its time may not do so twice.
+    // A check that only just stays within its time may exceed it when repeated.
     assert!(fits.is_none_or(|(fits, cost)| fits == violations.is_empty() || cost > CHEAP), "{fits:?} {violations:?}");
     if let Some((fits, cost)) = fits
         && cost < CHEAP
     {
-        // A reference to nowhere, beside one that has no siblings that count, is only seen without the steps.
+        // A reference to nowhere beside one whose siblings do not count is only found without the steps.
         if let Ok(plain) = jsonschema::options().offline().build(schema.value()) {
             assert_eq!(plain.is_valid(&value), fits, "with and without the steps of a budget");
         }

@@ -1,4 +1,4 @@
-//! A host without guests: its tools answer at once.
+//! A host without guests: its tools respond at once.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -93,7 +93,7 @@ impl Host for Stub {
     }
 }
 
-/// Any client: each has the same tools, and a queue without end.
+/// The only client: it has all tools and an unlimited queue.
 struct Everybody {
     names: Arc<[String]>,
 }
@@ -104,7 +104,7 @@ impl Client for Everybody {
     }
 }
 
-/// A place in a queue in which nobody waits.
+/// A place in a queue without waiting.
 struct Free {
     names: Arc<[String]>,
 }
@@ -129,7 +129,7 @@ impl Place for Free {
     }
 }
 
-/// The arguments, as text and as structured content.
+/// Returns the arguments, as text and as structured content.
 fn output(arguments: Map<String, Value>) -> Output {
     let structured = Value::Object(arguments);
     let body = Body::Text(structured.to_string());

@@ -1,4 +1,4 @@
-//! Makes a snapshot of what was loaded: a pure function, so that equal folders give equal catalogs.
+//! Builds a snapshot from the loaded plugins. A pure function, so that equal folders give equal catalogs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::report::{Different, Granted, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
 
-/// A plugin file as the reloader knows it.
+/// The reloader's view of one plugin file.
 #[derive(Clone, Debug, Default)]
 pub struct Candidate {
     /// The last version that loaded.
     pub plugin: Option<Arc<Plugin>>,
-    /// Why the file as it is now did not load.
+    /// Why the current file did not load.
     pub problem: Option<String>,
-    /// Remarks about the version that serves, such as clamped limits.
+    /// Warnings about the version in service, such as clamped limits.
     pub remarks: Vec<String>,
 }
 
-/// Puts the tools of all entries, by plugin id, into one snapshot.
+/// Puts the tools of all entries into one snapshot. `entries` are by plugin id.
 ///
-/// Where two plugins have a tool of the same name, the first by id keeps it.
+/// If two plugins have a tool of the same name, the plugin whose id sorts first keeps the name.
 pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
     for (id, entry) in entries {
@@ -51,7 +51,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
     snapshot
 }
 
-/// The terms of a plugin as they are shown.
+/// A plugin's terms in the form in which they are reported.
 fn granted(terms: &Terms) -> Granted {
     let Environment { limits, permissions, config, secrets } = &terms.environment;
     let tools =
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_plugin_keeps_a_name_and_the_other_learns_the_cure() {
+    fn the_first_plugin_keeps_a_name_and_the_other_one_is_told_how_to_resolve_the_conflict() {
         let entries = [entry("b", None, &["sum", "b"]), entry("a", None, &["sum"])].into();
         let snapshot = assemble(&entries, true);
         assert_eq!(names(&snapshot), ["b", "sum"]);
@@ -125,20 +125,20 @@ mod tests {
     }
 
     #[test]
-    fn the_cure_can_be_taken() {
+    fn the_suggested_prefix_is_valid() {
         let entries = [entry("a", None, &["sum"]), entry("b 2.", None, &["sum"])].into();
         let problem = &assemble(&entries, true).plugins["b 2."].problems[0];
         assert!(problem.ends_with("; add prefix = \"b_2\" to b 2..toml"), "{problem}");
     }
 
     #[test]
-    fn a_prefix_resolves_it() {
+    fn a_prefix_resolves_the_conflict() {
         let entries = [entry("a", None, &["sum"]), entry("b", Some("b"), &["sum"])].into();
         assert_eq!(names(&assemble(&entries, true)), ["b.sum", "sum"]);
     }
 
     #[test]
-    fn the_status_says_what_serves() {
+    fn the_status_says_which_version_is_in_service() {
         let mut entries: BTreeMap<_, _> = [entry("ready", None, &["a"]), entry("stale", None, &["b"])].into();
         entries.get_mut("stale").unwrap().problem = Some("not valid".into());
         entries.insert("refused".into(), Candidate { problem: Some("not wasm".into()), ..Candidate::default() });

@@ -1,4 +1,4 @@
-//! The cell that holds the present snapshot: one writer, any number of readers.
+//! Holds the current snapshot: one writer, any number of readers.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use tokio::sync::watch;
 
 use crate::snapshot::Snapshot;
 
-/// The reading end of the catalog. Reading takes no lock that a reload holds for longer than a pointer's copy.
+/// The reading end of the catalog. Reading takes a lock only for as long as it takes to copy a pointer.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     snapshots: watch::Receiver<Arc<Snapshot>>,
 }
 
-/// The writing end; there is one, and the reloader has it.
+/// The writing end. There is one; the reloader owns it.
 #[derive(Debug)]
 pub struct Publisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
@@ -25,14 +25,14 @@ pub fn channel() -> (Publisher, Catalog) {
 }
 
 impl Catalog {
-    /// What is offered now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshots.borrow())
     }
 
-    /// Waits until a snapshot satisfies `condition`, starting with the present one.
+    /// Waits until a snapshot satisfies `condition`, starting with the current one.
     ///
-    /// Returns the last snapshot if the publisher is gone before that.
+    /// If the publisher is dropped before that, returns the last snapshot.
     pub async fn wait_for(&self, mut condition: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
         let mut snapshots = self.snapshots.clone();
         match snapshots.wait_for(|snapshot| condition(snapshot)).await {

@@ -1,4 +1,4 @@
-//! A component that is compiled and has described itself.
+//! A compiled component and the tools that it defines.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use toolbay_sandbox::Prepared;
 
 use crate::definition::Definition;
 
-/// A component that is compiled and has described itself. Plugins whose files hold the same bytes share one.
+/// A compiled component and the tools that it defines. Plugins with identical files share one.
 #[derive(Debug)]
 pub struct Component {
-    /// The identity of what was compiled.
+    /// Digest of what was compiled.
     pub digest: Digest,
-    /// The compiled code; absent from a component that only stands for one.
+    /// The compiled code; `None` for a component of [`Component::without_code`].
     pub prepared: Option<Arc<Prepared>>,
     /// Its tools, sorted by name.
     pub tools: Vec<Arc<Definition>>,
@@ -21,12 +21,12 @@ pub struct Component {
 }
 
 impl Component {
-    /// A component with these tools that cannot be called: for whoever wants to know what would be offered.
+    /// A component with these tools that cannot be called, for those who only need to know what it would offer.
     pub fn without_code(tools: Vec<Arc<Definition>>) -> Self {
         Self { digest: Digest::new([0; 32]), prepared: None, tools, remarks: Vec::new() }
     }
 
-    /// Whether it is one tool without a name of its own.
+    /// Whether it is a single tool that has no name of its own.
     pub(crate) fn is_command(&self) -> bool {
         self.prepared.as_ref().is_some_and(|prepared| prepared.is_command())
     }

@@ -1,4 +1,4 @@
-//! What a plugin says of a tool, checked: a valid name, compiled schemas, and how an operator changes it.
+//! A tool's definition after validation: a valid name and compiled schemas, with the operator's changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,41 +6,41 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use toolbay_model::{Annotations, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
-use toolbay_schema::{PatternSize, Schema};
+use toolbay_schema::{Patterns, Schema};
 
 use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
 
-/// What a client must be able to do to call a tool, in the `_meta` of its definition: capabilities as MCP has them.
+/// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
 const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
 
-/// A definition whose name and schemas are valid; shared by all offers made from it.
+/// A definition whose name and schemas are valid. All offers made from it share it.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The tool as clients see it, under the name that it has within the plugin.
+    /// The tool as clients see it, but with its name within the plugin.
     pub tool: Tool,
     /// Differs from that of every other definition that clients see differently.
     pub(crate) fingerprint: Fingerprint,
     /// What the arguments must fit.
     pub input: Arc<Schema>,
-    /// What the structured content must fit.
+    /// The schema that the structured content must match.
     pub output: Option<Arc<Schema>>,
     /// The capabilities that a client must declare to call the tool.
     pub needs: Map<String, Value>,
 }
 
-/// Checks what a plugin said; the result is sorted by name.
+/// Validates the definitions of a plugin. The result is sorted by name.
 ///
 /// # Errors
 ///
-/// What is wrong. One bad tool refuses the plugin, because half a plugin is a surprise.
+/// What is wrong. One invalid tool refuses the whole plugin: half a plugin would be a surprise.
 pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, String> {
     let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
-    let patterns = PatternSize::of(schemas.flatten().map(String::as_str));
+    let patterns = Patterns::of(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
     for definition in definitions {
-        let checked = Definition::new(definition, patterns)?;
+        let checked = Definition::new(definition, &patterns)?;
         if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
             return Err(format!("two of its tools are named {:?}", twice.tool.name));
         }
@@ -49,7 +49,7 @@ pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, S
 }
 
 impl Definition {
-    fn new(definition: ToolDefinition, patterns: PatternSize) -> Result<Self, String> {
+    fn new(definition: ToolDefinition, patterns: &Patterns) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
             return Err(format!("tool {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));
@@ -66,12 +66,14 @@ impl Definition {
         let meta = match definition.meta.as_deref().map(serde_json::from_str) {
             None => Map::new(),
             Some(Ok(Value::Object(members))) => members,
-            Some(_) => return Err(format!("tool {name:?}: its meta is not a JSON object")),
+            Some(_) => return Err(format!("tool {name:?}: its _meta must be a JSON object")),
         };
         let needs = match meta.get(CLIENT_CAPABILITIES) {
             None => Map::new(),
             Some(Value::Object(needs)) => needs.clone(),
-            Some(_) => return Err(format!("tool {name:?}: {CLIENT_CAPABILITIES:?} in its meta is not an object")),
+            Some(_) => {
+                return Err(format!("tool {name:?}: {CLIENT_CAPABILITIES:?} in its _meta must be a JSON object"));
+            }
         };
         let tool = Tool {
             name,
@@ -88,13 +90,13 @@ impl Definition {
         Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs })
     }
 
-    /// The same under another name.
+    /// The same definition under another name.
     #[must_use]
     pub fn renamed(&self, name: String) -> Self {
         self.with(Tool { name, ..self.tool.clone() })
     }
 
-    /// The same as an operator wants it shown.
+    /// The same definition with the operator's changes.
     #[must_use]
     pub fn shown_as(&self, shown: &Shown) -> Self {
         let (tool, hints) = (&self.tool, shown.annotations);
@@ -123,9 +125,9 @@ impl Definition {
     }
 }
 
-/// "must be …" continues a sentence; anything else is quoted after a colon.
+/// An error that begins with a verb continues the sentence; any other follows a colon.
 fn bad_schema(error: &str) -> String {
-    if error.starts_with("must ") || error.starts_with("contains ") || error.starts_with("is nested ") {
+    if ["must ", "contains ", "is nested ", "refers to ", "has the "].iter().any(|verb| error.starts_with(verb)) {
         error.to_owned()
     } else {
         format!("is invalid: {error}")
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_serve_is_refused() {
+    fn invalid_definitions_are_refused() {
         let object = r#"{"type":"object"}"#;
         let cases = [
             (vec![definition("", object)], "tool \"\": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - ."),

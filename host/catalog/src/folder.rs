@@ -1,4 +1,4 @@
-//! What is in the plugin folder: which names are plugins, and how to tell that a file changed.
+//! The contents of the plugin folder: which files are plugins, and whether a file has changed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,13 +22,13 @@ pub(crate) struct Files {
     pub wit: Option<Fingerprint>,
 }
 
-/// What changes when a file does: cheap to take, and enough to know when not to read.
+/// Differs whenever a file has changed. Cheap to take, so that unchanged files need not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     length: u64,
     modified: Option<SystemTime>,
-    /// Device, inode and change time: a replaced file differs even if its
-    /// length and time of modification were made the same.
+    /// Device, inode and change time, so that a replaced file differs even if its length and modification time were
+    /// made equal.
     identity: (u64, u64, i64, i64),
 }
 
@@ -39,16 +39,16 @@ impl Fingerprint {
     }
 }
 
-/// What is in the folder.
+/// The contents of the folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Every plugin, by id.
     pub plugins: BTreeMap<String, Files>,
-    /// What looks as if it was meant to be one, or to be about one, and is not: by name, and why.
+    /// Files that are not plugins or grants but were probably meant to be: by name, with the reason.
     pub notes: BTreeMap<String, String>,
 }
 
-/// Looks at `folder`, if it is there. Symlinks are followed.
+/// Scans `folder`, if it exists. Follows symbolic links.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub(crate) struct Found {
 pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        // A file in its place is no folder either.
+        // A file with the folder's name is not a folder either.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -79,13 +79,13 @@ pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
                 let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
                 found.plugins.insert(id.to_owned(), Files { component, grant, wit });
             }
-            // Gone between listing and looking.
+            // It was deleted after it was listed.
             Ok(None) => {}
             Err(why) => found.note(&name.display(), &why),
         }
     }
     for id in grants {
-        // The server's own configuration may be in the folder.
+        // The plugin folder may contain the server's own configuration.
         if !found.plugins.contains_key(&id) && id != "toolbay" {
             found.note(&format_args!("{id}.toml"), &format!("it is a grant, but there is no {id}.wasm"));
         }
@@ -94,13 +94,13 @@ pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
 }
 
 impl Found {
-    /// What people see of names is no more than what they say.
+    /// Names are shown without control characters.
     fn note(&mut self, name: &dyn Display, why: &str) {
         self.notes.insert(clean(&name.to_string()).into_owned(), clean(why).into_owned());
     }
 }
 
-/// What is called like a component.
+/// Checks a file whose name is that of a component.
 fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
@@ -109,12 +109,12 @@ fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
             Ok(target) => Err(format!("it is a link to {}, which does not exist", target.display())),
             Err(_) => Ok(None),
         },
-        // As of a link to itself.
+        // Such as a link to itself.
         Err(error) => Err(format!("it cannot be read: {}", error.kind())),
     }
 }
 
-/// What is to be said of a file that is called neither like a component nor like a grant.
+/// The note about a file whose name is neither that of a component nor that of a grant.
 fn note(name: &OsStr) -> Option<String> {
     let bytes = name.as_encoded_bytes();
     let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
@@ -128,34 +128,34 @@ fn note(name: &OsStr) -> Option<String> {
     })
 }
 
-/// The id of the plugin whose component is called `name`; `None` for every other file.
+/// The id of the plugin whose component has the file name `name`; `None` for all other files.
 pub(crate) fn plugin_id(name: &OsStr) -> Option<&str> {
     stem(name, ".wasm")
 }
 
-/// The id of the plugin that a file called `name` belongs to, as its component or beside it.
+/// The id of the plugin to which the file `name` belongs, as its component or as a file beside it.
 pub(crate) fn owner(name: &OsStr) -> Option<&str> {
     plugin_id(name).or_else(|| stem(name, ".toml")).or_else(|| stem(name, ".wit"))
 }
 
-/// Files that are being written or that an editor keeps, such as `.x.wasm` and
-/// `x.wasm~`, are not plugins; the latter does not end in `.wasm` anyway.
+/// Files such as `.x.wasm` and `x.wasm~`, which are still being written or which editors keep, are not plugins. The
+/// latter does not end in `.wasm` anyway.
 fn stem<'a>(name: &'a OsStr, extension: &str) -> Option<&'a str> {
     let stem = name.to_str()?.strip_suffix(extension)?;
     (!stem.is_empty() && !stem.starts_with('.')).then_some(stem)
 }
 
-/// Where a plugin's component is.
+/// The path of a plugin's component.
 pub(crate) fn component_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.wasm"))
 }
 
-/// Where a plugin's grant is, if it has one.
+/// The path of a plugin's grant, which may not exist.
 pub(crate) fn grant_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.toml"))
 }
 
-/// Where the description of a plugin's functions is, if there is one.
+/// The path of the `.wit` file with the description of a plugin's functions, which may not exist.
 pub(crate) fn wit_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.wit"))
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_follows_links_and_skips_what_is_no_file() {
+    fn a_scan_follows_links_and_skips_everything_but_files() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("plugins");
         assert_eq!(scan(&folder).unwrap(), None);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_been_meant_is_noted_and_nothing_else() {
+    fn only_files_that_were_probably_meant_as_plugins_are_noted() {
         use std::os::unix::ffi::OsStrExt as _;
         let dir = tempfile::tempdir().unwrap();
         for name in ["LOUD.WASM", "lonely.toml", "toolbay.toml", "readme.md", ".hidden.WASM", "a.wasm~", "wasm"] {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_has_another_fingerprint() {
+    fn a_replaced_file_has_a_different_fingerprint() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.wasm");
         std::fs::write(&path, "x").unwrap();

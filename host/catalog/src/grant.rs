@@ -1,7 +1,7 @@
 //! The grant: the operator's settings and permissions for a plugin, in `<plugin>.toml` next to `<plugin>.wasm`.
 //!
-//! It is the operator's file and never comes from inside a plugin. No file
-//! means no permissions and the server's default limits.
+//! The operator writes it; it never comes from a plugin. Without the file, the plugin has no permissions and the
+//! server's default limits.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -18,7 +18,7 @@ use toolbay_model::{Access, LimitsPatch, Mount, Permissions, ToolRateLimit, is_n
 use toolbay_sandbox::Secrets;
 use toolbay_settings::toml_file;
 
-/// How long a prefix may be: a tool's name is at most twice that.
+/// Longest prefix. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
 
 /// A parsed grant, `<plugin>.toml`. Its default is the grant of a plugin without a file: no permissions and default
@@ -205,12 +205,12 @@ impl Grant {
 fn holds(outer: &Path, folder: &Path) -> bool {
     match (outer.canonicalize(), folder.canonicalize()) {
         (Ok(outer), Ok(folder)) => folder.starts_with(outer),
-        // What is not there holds nothing yet; the mount fails as well.
+        // A folder that does not exist contains nothing yet, and the mount fails anyway.
         _ => false,
     }
 }
 
-/// A value as JSON. It has no dates, infinities or not-a-numbers: these are text.
+/// A value as JSON. Dates, infinities and NaN, which JSON does not have, become strings.
 fn json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.clone().into(),
@@ -224,8 +224,8 @@ fn json(value: &toml::Value) -> Value {
     }
 }
 
-/// In which line each mount names its folder. Messages about a folder that is
-/// not there come later than those about the file, and say where it stands all the same.
+/// The line in which each mount names its folder: a missing folder is reported after the file was parsed, and the
+/// message still names the line.
 fn lines_of_mounts(text: &str) -> Vec<usize> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -245,7 +245,7 @@ fn lines_of_mounts(text: &str) -> Vec<usize> {
     places.permissions.mounts.iter().map(|mount| toml_file::position(text, mount.host.span().start).0).collect()
 }
 
-/// A prefix that makes valid names of tools.
+/// Parses a prefix that results in valid tool names.
 fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let prefix = String::deserialize(deserializer)?;
     if !is_name(&prefix) || prefix.len() > PREFIX {
@@ -268,7 +268,7 @@ pub(crate) fn prefix_for(id: &str) -> String {
     if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
 }
 
-/// The name of a variable.
+/// Parses the name of an environment variable.
 fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
     if is_name(&name) {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_grant() {
+    fn every_key_of_a_grant_is_read() {
         let grant = parse(
             r#"
             prefix = "acme"
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_does_not_have_is_text() {
+    fn values_that_json_does_not_have_become_strings() {
         let grant = parse("[config]\nday = 1979-05-27\nlist = [1979-05-27T07:32:00Z, inf, 1.5]").unwrap();
         let config = grant.config_values();
         assert_eq!(config["day"], "1979-05-27");
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_would_be_right() {
+    fn mistakes_say_what_was_expected() {
         let long = format!("prefix = {:?}", "x".repeat(65));
         let texts = [
             "prefix = \"a b\"",
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_names_its_place_and_its_key_in_words_for_people() {
+    fn every_mistake_names_its_line_and_its_key() {
         let texts = [
             "\n\n[limits]\nfuel = \"much\"",
             "limits = 3",
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_to_write_that_holds_the_plugin_folder_is_doubted() {
+    fn a_writable_mount_that_contains_the_plugin_folder_causes_a_warning() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("plugins");
         std::fs::create_dir_all(folder.join("data")).unwrap();
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggested_prefix_is_a_valid_one() {
+    fn a_suggested_prefix_is_valid() {
         let long = "ü".repeat(100);
         let cases = [
             ("acme", "acme"),

@@ -1,4 +1,5 @@
-//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for whoever is on the way.
+//! `x-mcp-header` in an input schema: arguments that clients repeat in HTTP headers, for intermediaries such as
+//! proxies.
 
 use std::collections::HashSet;
 
@@ -7,6 +8,9 @@ use toolbay_model::{HeaderKind, ParamHeader};
 
 /// The keyword.
 const KEYWORD: &str = "x-mcp-header";
+
+/// How many headers a tool may ask for. Servers accept a hundred or so in one request.
+const MOST: usize = 64;
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 12] = [
@@ -30,14 +34,17 @@ const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
 /// Keywords whose value has a schema for each name.
 const NAMED_SCHEMAS: [&str; 5] = ["patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// The headers that a schema asks for.
+/// The headers that a schema declares.
 ///
 /// # Errors
 ///
-/// The keyword stands where clients do not take it: they would leave the tool out.
+/// The keyword is in a place where clients do not accept it; they would omit the tool.
 pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     let mut found = Vec::new();
     walk(schema, Some(&mut Vec::new()), &mut found)?;
+    if found.len() > MOST {
+        return Err(format!("{KEYWORD} is used {} times, but a request has room for {MOST} such headers", found.len()));
+    }
     let mut names = HashSet::new();
     match found.iter().find(|header| !names.insert(header.name.to_ascii_lowercase())) {
         Some(twice) => Err(format!("{KEYWORD} {:?} is used twice (names are case-insensitive)", twice.name)),
@@ -45,7 +52,7 @@ pub(crate) fn headers(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     }
 }
 
-/// `path` leads here by properties alone, or is `None`.
+/// `path` is the way to this schema through properties alone; `None` if there is none.
 fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, found: &mut Vec<ParamHeader>) -> Result<(), String> {
     let Some(members) = schema.as_object() else { return Ok(()) };
     if let Some(name) = members.get(KEYWORD) {
@@ -101,7 +108,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {
             "region": {"type": "string", KEYWORD: "Region"},
             "at": {"type": "object", "properties": {"n": {"type": "integer", KEYWORD: "N"}}},
-            // A property of that name, and data that looks like it, are none.
+            // A property with the keyword's name, and data that looks like the keyword, do not count.
             KEYWORD: {"type": "string", "enum": [{KEYWORD: "x"}], "default": {KEYWORD: "y"}},
         }});
         let found = headers(&schema).unwrap();
@@ -111,10 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_would_leave_out_is_refused() {
+    fn schemas_that_clients_would_reject_are_refused() {
         let on = |schema: Value| headers(&json!({"type": "object", "properties": {"a": schema}})).unwrap_err();
         let named = |name: Value| on(json!({"type": "string", KEYWORD: name}));
         let marked = || json!({"type": "string", KEYWORD: "A"});
+        let many = |count| {
+            let marked = |n| (format!("p{n}"), json!({"type": "string", KEYWORD: format!("P{n}")}));
+            (0..count).map(marked).collect::<Map<_, _>>()
+        };
         let said = [
             named(json!("")),
             named(json!("a b")),
@@ -128,7 +139,9 @@ mod tests {
             on(json!({"$defs": {"b": marked()}})),
             headers(&json!({"type": "object", KEYWORD: "A"})).unwrap_err(),
             headers(&json!({"properties": {"a": marked(), "b": {"type": "string", KEYWORD: "a"}}})).unwrap_err(),
+            headers(&json!({"properties": many(65)})).unwrap_err(),
         ];
+        assert_eq!(headers(&json!({"properties": many(64)})).unwrap().len(), 64);
         insta::assert_snapshot!(said.join("\n"));
     }
 }

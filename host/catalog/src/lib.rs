@@ -1,9 +1,10 @@
-//! From a folder of plugins to immutable snapshots of the tools that they offer.
+//! Turns a folder of plugins into immutable snapshots of the tools that they offer.
 //!
-//! Data flows one way. The [`Watcher`] says that something in the folder changed, the [`Reloader`] looks what, the
-//! [`Loader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new [`Snapshot`]
-//! through the [`Catalog`]. What is published never changes: who calls a tool, how often and with what result is not
-//! known here, and neither is the protocol. Grants are files, read here and written by nobody but the operator.
+//! Data flows in one direction. The [`Watcher`] reports that something in the folder changed, the [`Reloader`] finds
+//! out what, the [`Loader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new
+//! [`Snapshot`] through the [`Catalog`]. A published snapshot never changes. This crate does not know who calls a tool,
+//! how often and with what result, and it does not know the protocol. Grants are files that only the operator writes;
+//! this crate reads them.
 
 mod assemble;
 mod catalog;

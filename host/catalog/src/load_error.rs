@@ -29,7 +29,7 @@ impl LoadError {
 /// The error of a load in which listing the tools failed.
 pub fn describe_failed(error: &CallError) -> LoadError {
     let why = match error {
-        // The keys that raise a call's limits do not raise this one's.
+        // No grant key raises this limit.
         CallError::Limit { limit, .. } => limit.while_described(),
         CallError::Trap { .. } => format!("it crashed: {error}"),
         CallError::InvalidArguments(text)
@@ -40,7 +40,7 @@ pub fn describe_failed(error: &CallError) -> LoadError {
     };
     let why = format!("listing its tools failed: {}", why.replace('\n', "; "));
     match error {
-        // The wall clock runs faster for a guest on a busy machine; the others do not know about that.
+        // On a busy machine, a guest gets less done before the deadline. The other limits do not depend on the machine.
         CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) => LoadError::Hindered(why),
         _ => LoadError::Refused(why),
     }

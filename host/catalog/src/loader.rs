@@ -1,4 +1,4 @@
-//! Turns a file into a plugin: read once, digest, compile, link, describe, validate.
+//! Turns a file into a plugin: read it once, compute its digest, compile, link, list its tools, validate them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,22 +21,22 @@ use crate::plugin::Plugin;
 use crate::read::{read_optional, read_source};
 use crate::rules::Rules;
 
-/// How large a grant file may be: more is a mistake, such as a wrong file.
+/// Largest grant file. A larger one is a mistake, such as the wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
 
-/// How many component files are held in memory at once.
+/// Number of component files that are held in memory at once.
 const READING: usize = 8;
 
-/// From this size on, components are compiled one at a time.
+/// Components of at least this size are compiled one at a time.
 const LARGE: usize = 4 << 20;
 
-/// A compile that takes longer than this is worth a line in the log.
+/// A compilation that takes longer than this is logged.
 const LONG_COMPILE: Duration = Duration::from_secs(1);
 
-/// How many refusals are remembered.
+/// Number of refusals that are remembered.
 const REFUSALS: usize = 4096;
 
-/// How long the reason of one may be, in bytes.
+/// Longest reason of a remembered refusal, in bytes.
 const REASON: usize = 2_000;
 
 /// A loaded plugin and warnings for the operator.
@@ -53,16 +53,16 @@ pub struct Loader {
     sandbox: Sandbox,
     rules: Rules,
     folder: PathBuf,
-    /// Files in memory at once: a thousand may change together.
+    /// Permits for files in memory: a thousand files may change at once.
     reading: Semaphore,
-    /// Compiling takes every core it gets: leave one for the calls. Two in any
-    /// case: whoever takes minutes must not hold up the rest.
+    /// Permits for compilations. Each uses all cores that it gets, so one core is left for calls. There are always at
+    /// least two, so that one compilation that takes minutes does not delay all others.
     compiling: Semaphore,
     /// A permit for a component larger than [`LARGE`].
     large: Semaphore,
-    /// Components in use, so that equal files are compiled once.
+    /// Components in use, so that identical files are compiled once.
     components: Mutex<HashMap<Digest, Weak<Component>>>,
-    /// Why the bytes with this digest are no plugin.
+    /// Why the component with this digest was refused.
     refusals: Mutex<HashMap<Digest, String>>,
 }
 
@@ -82,19 +82,19 @@ impl Loader {
         }
     }
 
-    /// Where the plugins are.
+    /// The plugin folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Loads the plugin `id` from its files as they are now.
+    /// Loads the plugin `id` from its current files.
     ///
     /// # Errors
     ///
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
-        // What is told about the rest of the grant may quote it, never the values.
+        // Other messages about the grant may quote it, but never these values.
         let secrets = grant.secrets(|name| std::env::var(name).ok());
         let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
         let doubts = grant.doubts(&self.folder);
@@ -104,7 +104,7 @@ impl Loader {
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
     }
 
-    /// The files of a plugin, read off the runtime.
+    /// Reads a plugin's files on a thread for blocking work.
     async fn read(&self, id: &str) -> Result<(Source, Grant), LoadError> {
         let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
@@ -118,8 +118,8 @@ impl Loader {
         read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }
 
-    /// The component in the file: one in use already, one compiled before, or
-    /// one compiled and described now; and the grant.
+    /// The component in the file and the grant. The component may be in use already, may be in the compile cache, or is
+    /// compiled now.
     async fn component(self: &Arc<Self>, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
         let (digest, compiled, grant) = {
             // The semaphores are never closed.
@@ -132,10 +132,10 @@ impl Loader {
             if let Some(component) = self.stored(digest).await? {
                 return Ok((component, grant));
             }
-            // One large component at a time: each takes hundreds of megabytes to compile.
+            // Large components one at a time: compiling one takes hundreds of megabytes.
             let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
             let _compiling = self.compiling.acquire().await;
-            // Compiled by another load while this one waited?
+            // Another load may have compiled it while this one waited.
             if let Some(component) = self.known(digest)? {
                 return Ok((component, grant));
             }
@@ -154,7 +154,7 @@ impl Loader {
         Ok((self.in_use(Component { digest, prepared, tools, remarks }), grant))
     }
 
-    /// A component that was compiled before, perhaps by another server.
+    /// Looks the component up in the compile cache; another server may have put it there.
     async fn stored(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
         let sandbox = self.sandbox.clone();
         let Ok(Some((prepared, description, _))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await
@@ -183,7 +183,7 @@ impl Loader {
         })
     }
 
-    /// Asks the plugin for its tools, on the guests' runtime.
+    /// Lists the plugin's tools, on the guests' runtime.
     async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Description), LoadError> {
         let (sandbox, limits) = (self.sandbox.clone(), self.rules.describe.clone());
         let described = self.sandbox.spawn(async move {
@@ -194,10 +194,10 @@ impl Loader {
         described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }
 
-    /// Checks what the plugin said, on the guests' runtime: schemas may be slow to compile.
+    /// Validates the plugin's definitions on a thread that may block, because schemas may be slow to compile.
     async fn check(&self, definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, LoadError> {
         let (most, largest) = (self.rules.tools, self.rules.schemas);
-        let checked = self.sandbox.spawn(async move {
+        let checked = tokio::task::spawn_blocking(move || {
             if definitions.len() > most {
                 let [n, most] = [definitions.len(), most].map(|n| thousands(n as u64));
                 return Err(format!(
@@ -222,7 +222,7 @@ impl Loader {
             .map_err(LoadError::Refused)
     }
 
-    /// Shares a component with plugins whose files hold the same bytes.
+    /// Shares a component with plugins whose files are identical.
     fn in_use(&self, component: Component) -> Arc<Component> {
         let component = Arc::new(component);
         let mut components = self.components();
@@ -231,10 +231,10 @@ impl Loader {
         component
     }
 
-    /// Remembers a refusal by digest: the same bytes will not do better, and may cost minutes again.
+    /// Remembers a refusal by digest: the same bytes would be refused again, possibly after minutes of work.
     fn remember<T>(&self, digest: Digest, mut result: Result<T, LoadError>) -> Result<T, LoadError> {
         if let Err(LoadError::Refused(why) | LoadError::Hindered(why)) = &mut result {
-            // What a stranger wrote is in it: a name, a list of imports.
+            // The reason may quote the plugin: a name, a list of imports.
             *why = line(why, REASON);
         }
         if let Err(LoadError::Refused(why)) = &result {
@@ -247,7 +247,7 @@ impl Loader {
         result
     }
 
-    /// The component in use with this digest, or why there can be none.
+    /// The component in use with this digest, or the reason why it was refused before.
     fn known(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
         if let Some(why) = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest) {
             return Err(LoadError::Refused(why.clone()));

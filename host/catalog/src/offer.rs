@@ -12,9 +12,9 @@ use crate::plugin::Plugin;
 pub struct Offer {
     /// The tool as clients see it, under the name that they call.
     pub tool: Arc<Tool>,
-    /// What it was made from; its name is the one within the plugin.
+    /// The definition that it was made from, with the name within the plugin.
     pub definition: Arc<Definition>,
-    /// The plugin that does the work.
+    /// The plugin that runs its calls.
     pub plugin: Arc<Plugin>,
 }
 
@@ -34,13 +34,13 @@ pub(crate) mod tests {
         check(vec![definition]).unwrap().remove(0)
     }
 
-    /// A plugin with these tools that nothing can call.
+    /// A plugin with these tools that cannot be called.
     pub(crate) fn plugin(id: &str, prefix: Option<&str>, tools: Vec<Arc<Definition>>) -> Arc<Plugin> {
         let terms = Terms { prefix: prefix.map(str::to_owned), ..Terms::default() };
         Arc::new(Plugin::new(id.to_owned(), Arc::new(Component::without_code(tools)), terms))
     }
 
-    /// A tool that nothing can call.
+    /// A tool that cannot be called.
     pub(crate) fn offer(name: &str) -> Offer {
         let definition = definition(name);
         let plugin = plugin("test", None, vec![Arc::clone(&definition)]);

@@ -1,4 +1,4 @@
-//! A loaded plugin: what it is, not what its calls do.
+//! A loaded plugin: its immutable part. The state of its calls is kept elsewhere.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// Puts together what was loaded.
+    /// A plugin from its loaded parts.
     pub fn new(id: String, component: Arc<Component>, terms: Terms) -> Self {
         let tools = offered(&id, &component, &terms);
         Self { id, component, terms, tools }
     }
 
-    /// What a call of the tool `name` (without the prefix) gets.
+    /// What applies to a call of the tool `name` (without the prefix).
     pub fn environment(&self, name: &str) -> &Environment {
         self.terms.tools.get(name).map_or(&self.terms.environment, |tool| &tool.environment)
     }
@@ -40,13 +40,13 @@ impl Plugin {
         self.terms.tools.get(name).is_some_and(|tool| tool.own.iter().any(|own| Some(*own) == key))
     }
 
-    /// Whether a call of either does the same.
+    /// Whether calls of both behave the same.
     pub(crate) fn same_as(&self, other: &Self) -> bool {
         self.component.digest == other.component.digest && self.terms == other.terms
     }
 }
 
-/// The tools of a component as a plugin on these terms offers them.
+/// A component's tools under a plugin's terms.
 fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Arc<Definition>> {
     let mut tools = Vec::new();
     for definition in &component.tools {
@@ -62,7 +62,7 @@ fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Arc<Definition
     tools
 }
 
-/// A tool's name made from a file's: a character that may not be in one becomes `_`.
+/// A tool name derived from a file name: each character that tool names cannot have becomes `_`.
 pub(crate) fn tool_name(id: &str) -> String {
     let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
     id.chars().map(|c| if allowed(c) { c } else { '_' }).take(TOOL_NAME).collect()

@@ -1,4 +1,4 @@
-//! Reading a plugin's files: regular ones, of a bounded size.
+//! Reads a plugin's files: regular files of a bounded size.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,7 +10,7 @@ use toolbay_sandbox::Source;
 
 use crate::load_error::LoadError;
 
-/// How large a `.wit` file may be.
+/// Largest `.wit` file.
 const WIT_SIZE: u64 = 1 << 20;
 
 /// Reads a component of at most `limit` bytes (`server.component`), and the `.wit` file beside it if there is one.
@@ -43,17 +43,17 @@ pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, L
 ///
 /// # Errors
 ///
-/// It is not there, not a regular file, too large, or cannot be read.
+/// The file does not exist, is not a regular file, is too large, or cannot be read.
 fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8>, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
-        // These change with the file; anything else, such as too many open files, may pass.
+        // These reasons hold until the file changes. All others, such as too many open files, may pass.
         kind @ (io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory) => {
             LoadError::Refused(format!("cannot be read: {kind}"))
         }
         _ => LoadError::Hindered(format!("cannot be read: {error}")),
     };
-    // A FIFO without a writer would hold the thread for ever.
+    // Opening a FIFO that has no writer would block the thread forever.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;

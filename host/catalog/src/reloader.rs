@@ -1,4 +1,4 @@
-//! The one task that loads: looks what changed, loads it, and publishes new snapshots.
+//! The only task that loads plugins: finds out what changed, loads it, and publishes new snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -18,83 +18,81 @@ use crate::loader::{Loaded, Loader};
 use crate::snapshot::Snapshot;
 use crate::watcher::{Changes, Watcher};
 
-/// How long the folder must be quiet before a change is published: a burst of
-/// files becomes one change.
+/// How long the folder must be quiet before a change is published, so that a burst of files becomes one change.
 const SETTLE: Duration = Duration::from_millis(40);
 
-/// While other plugins are still loading: how long to wait for the next one to
-/// be ready before publishing those that are.
+/// How long to wait for the next plugin to be ready, while plugins are still loading, before those that are ready are
+/// published.
 const LINGER: Duration = Duration::from_millis(150);
 
-/// How long a ready change waits at most, however busy the folder is.
+/// Longest delay of a change that is ready, however busy the folder is.
 const HOLD: Duration = Duration::from_secs(2);
 
-/// How often the folder is looked at without an event: for file systems that
-/// send none, and for links whose targets change elsewhere.
+/// Interval of scans without an event: some file systems send no events, and the target of a link may change elsewhere.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long an incomplete file may stay as it is before that is a problem to report.
+/// How long an incomplete file may stay unchanged before it is reported as a problem.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long after a load was hindered it is tried again; then twice as long, and so on.
+/// Pause before a failed load is retried for the first time. Each further pause is twice as long.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The longest time between two tries.
+/// Longest pause between two retries.
 const LAST_RETRY: Duration = Duration::from_mins(10);
 
-/// Owns everything that loading changes; nobody else writes to it.
+/// The state that loading changes. Nothing else writes to it.
 pub struct Reloader {
     loader: Arc<Loader>,
     publisher: Publisher,
     slots: BTreeMap<String, Slot>,
     loads: JoinSet<(String, u64, Result<Loaded, LoadError>)>,
     tickets: u64,
-    /// What is hidden by another plugin's tool of the same name, and has been said.
+    /// The tools that are not offered because another plugin has a tool of the same name, and that have been logged.
     hidden: BTreeSet<String>,
-    /// What is in the folder and no plugin, as it was last found, and what of it has been said.
+    /// The files that are not plugins, as of the last scan, and those that have been logged.
     notes: BTreeMap<String, String>,
     noted: BTreeMap<String, String>,
-    /// The first look at the folder has been taken.
+    /// Whether the folder has been scanned once.
     looked: bool,
-    /// There was no folder at the last look.
+    /// Whether the folder was missing at the last scan.
     missing: bool,
-    /// When the oldest change that is not published yet came about.
+    /// The time of the oldest change that has not been published.
     changed: Option<Instant>,
-    /// When something last happened in the folder.
+    /// The time of the last event in the folder.
     busy: Instant,
-    /// When a load last ended.
+    /// The time at which a load last ended.
     ready: Instant,
 }
 
-/// What is known of one plugin file.
+/// The state of one plugin file.
 #[derive(Default)]
 struct Slot {
-    /// The files as they were when the last load began.
+    /// The files at the beginning of the last load.
     files: Option<Files>,
-    /// What is published of it.
+    /// What is published about it.
     candidate: Candidate,
-    /// The load in flight: its ticket, and how to stop it.
+    /// The load in progress: its number, and the handle that stops it.
     load: Option<(u64, AbortHandle)>,
-    /// When a load that was hindered is tried again.
+    /// The next retry of a load that failed for a reason that may pass.
     retry: Option<Retry>,
-    /// Since when the file has been incomplete.
+    /// The time since which the file has been incomplete.
     incomplete: Option<Instant>,
-    /// The file is gone; the entry stays until that is published, in case it comes back at once.
+    /// The file was deleted. The entry stays until that is published, in case the file comes back at once.
     gone: bool,
-    /// Found by the first look, and not tried yet.
+    /// Found by the first scan, and not tried yet.
     initial: bool,
 }
 
-/// When a load that was hindered is tried again.
+/// The next retry of a failed load.
 #[derive(Clone, Copy, Debug)]
 struct Retry {
     at: Instant,
-    /// How long it is until then, from the try before.
+    /// The pause before it.
     pause: Duration,
 }
 
 impl Retry {
-    /// The first retry, or the next one after `before`.
+    /// The first retry, or the one after `before`.
     fn after(before: Option<Self>) -> Self {
         let pause = before.map_or(RETRY, |before| (before.pause * 2).min(LAST_RETRY));
         Self { at: Instant::now() + pause, pause }
@@ -102,7 +100,7 @@ impl Retry {
 }
 
 impl Reloader {
-    /// A reloader that has not looked yet.
+    /// A reloader that has not scanned yet.
     pub fn new(loader: Loader, publisher: Publisher) -> Self {
         let now = Instant::now();
         Self {
@@ -122,7 +120,7 @@ impl Reloader {
         }
     }
 
-    /// Loads what is there, then what changes, until `stop`.
+    /// Loads the existing plugins, then every change, until `stop` is cancelled.
     pub async fn run(mut self, mut watcher: Option<Watcher>, stop: CancellationToken) {
         self.look(&Changes::default()).await;
         let mut looks = interval(LOOK);
@@ -149,7 +147,7 @@ impl Reloader {
         }
     }
 
-    /// Looks at the folder and begins to load what changed.
+    /// Scans the folder and starts to load what changed.
     async fn look(&mut self, changes: &Changes) {
         let loader = Arc::clone(&self.loader);
         let found = match tokio::task::spawn_blocking(move || folder::scan(loader.folder())).await {
@@ -174,7 +172,7 @@ impl Reloader {
                 slot.gone = true;
                 slot.retry = None;
                 slot.stop();
-                // Perhaps no event spoke of it: it may be back in a moment, as when a file is replaced.
+                // There may have been no event, and the file may be back in a moment, as when it is replaced.
                 self.busy = Instant::now();
                 self.changed.get_or_insert(self.busy);
             }
@@ -194,12 +192,13 @@ impl Reloader {
         }
         if !self.looked {
             self.looked = true;
-            // Even an empty folder is a first snapshot: whoever waits for one learns that it is complete.
+            // An empty folder also results in a first snapshot, so that those who wait for one learn that it is
+            // complete.
             self.changed.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Begins to load the plugin, instead of a load of it that is in flight.
+    /// Starts to load the plugin. Replaces a load of it that is in progress.
     fn begin(&mut self, id: &str) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         slot.stop();
@@ -209,13 +208,13 @@ impl Reloader {
         slot.load = Some((ticket, task));
     }
 
-    /// When the next load is to be tried again.
+    /// The time of the next retry.
     fn retry(&self) -> Option<Instant> {
         let waiting = self.slots.values().filter(|slot| slot.load.is_none());
         waiting.filter_map(|slot| Some(slot.retry?.at)).min()
     }
 
-    /// Begins the loads whose time to be tried again has come.
+    /// Starts the retries that are due.
     fn try_again(&mut self) {
         let now = Instant::now();
         let due = |slot: &Slot| slot.load.is_none() && slot.retry.is_some_and(|retry| retry.at <= now);
@@ -225,7 +224,7 @@ impl Reloader {
         }
     }
 
-    /// Logs, once, that the folder went away or came back; one that is not there is empty.
+    /// Logs once that the folder disappeared or is back. A missing folder counts as empty.
     fn say_whether_it_is_there(&mut self, found: Option<Found>) -> Found {
         let folder = self.loader.folder().display();
         match (&found, self.missing) {
@@ -239,7 +238,7 @@ impl Reloader {
         found.unwrap_or_default()
     }
 
-    /// Takes in how a load ended, unless a newer one has begun.
+    /// Processes the end of a load, unless a newer one has started.
     fn finish(&mut self, id: &str, ticket: u64, result: Result<Loaded, LoadError>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         if slot.load.as_ref().is_none_or(|(current, _)| *current != ticket) {
@@ -253,7 +252,7 @@ impl Reloader {
         }
     }
 
-    /// When the changes so far should be published; `None` if there are none.
+    /// The time at which the changes so far should be published; `None` if there are none.
     fn due(&self) -> Option<Instant> {
         let changed = self.changed?;
         let quiet = self.busy + SETTLE;
@@ -288,11 +287,11 @@ impl Reloader {
         }
     }
 
-    /// Logs, once, each tool that is not offered because of another plugin's.
+    /// Logs once each tool that is not offered because another plugin has a tool of the same name.
     fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, Candidate>) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
-            // What is wrong with the file itself was said when it was loaded.
+            // Problems of the file itself were logged when it was loaded.
             let own = |problem: &String| {
                 entries
                     .get(id)
@@ -316,7 +315,7 @@ impl Slot {
         }
     }
 
-    /// Takes in how a load ended; false if there is nothing to tell anybody.
+    /// Records the end of a load. Returns false if nothing needs to be published.
     fn take_in(&mut self, id: &str, result: Result<Loaded, LoadError>) -> bool {
         match result {
             Ok(Loaded { plugin, remarks }) => {
@@ -333,7 +332,7 @@ impl Slot {
                 tracing::info!(plugin = id, tools = component.tools.len(), digest = %component.digest, "loaded");
                 self.candidate = Candidate { plugin: Some(plugin), problem: None, remarks };
             }
-            // The next look finds it gone, or changed.
+            // The next scan will find it deleted or changed.
             Err(LoadError::Gone) => return false,
             Err(LoadError::Incomplete) => {
                 tracing::debug!(plugin = id, "incomplete; probably still being written");
@@ -362,7 +361,7 @@ impl Slot {
         true
     }
 
-    /// A file that is being written is no reason to shout; one that stays as it is, is.
+    /// Says nothing about a file that is being written, and reports one that stays incomplete.
     fn complain_if_still_incomplete(&mut self, id: &str) {
         if self.incomplete.is_some_and(|since| since.elapsed() >= PATIENCE) {
             self.incomplete = None;
@@ -379,7 +378,7 @@ impl Slot {
     }
 }
 
-/// The watcher's next changes; for ever nothing without one.
+/// The watcher's next changes. Without a watcher, never returns.
 async fn next_changes(watcher: &mut Option<Watcher>) -> Changes {
     match watcher {
         Some(watcher) => watcher.changes().await,
@@ -399,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pause_between_tries_grows_to_a_bound() {
+    fn the_pause_between_retries_grows_to_a_maximum() {
         let mut retry = None;
         let pauses: Vec<u64> = (0..12)
             .map(|_| {

@@ -1,4 +1,4 @@
-//! The server's rules for loading plugins, and what they make of a grant.
+//! The server's rules for loading plugins, and their application to a grant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

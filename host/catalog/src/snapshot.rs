@@ -1,4 +1,4 @@
-//! What is offered at one moment: immutable data.
+//! Everything that the server offers at one moment, as immutable data.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -84,11 +84,11 @@ pub(crate) mod tests {
         let before = snapshot(&["b", "d", "f"]);
         let (page, more) = before.page(None, 2, |_| true);
         assert_eq!((names(page), more), (vec!["b".into(), "d".into()], true));
-        // The tool that the cursor names is gone, and two came.
+        // The tool that the cursor names was removed, and two were added.
         let after = snapshot(&["a", "e", "f"]);
         let (page, more) = after.page(Some("d"), 2, |_| true);
         assert_eq!((names(page), more), (vec!["e".into(), "f".into()], false));
-        // What is not to be seen takes no room on a page.
+        // Tools that are not visible take no space on a page.
         let (page, more) = after.page(None, 2, |name| name != "e");
         assert_eq!((names(page), more), (vec!["a".into(), "f".into()], false));
     }

@@ -1,4 +1,4 @@
-//! What applies to a plugin.
+//! The terms of a plugin: its grant after clamping.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::grant::Shown;
 /// What applies to a plugin: its grant, clamped to the server's ceilings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// What each call of the plugin gets.
+    /// What applies to each call of the plugin.
     pub environment: Environment,
-    /// What calls of single tools get instead, by the tool's name without the prefix.
+    /// What applies instead to calls of single tools, by the tool's name without the prefix.
     pub tools: BTreeMap<String, ToolTerms>,
     /// Changes to the definitions of single tools, by the tool's name without the prefix.
     pub shown: BTreeMap<String, Shown>,
@@ -22,10 +22,10 @@ pub struct Terms {
     pub rate_limit: Option<ToolRateLimit>,
 }
 
-/// What applies to one tool.
+/// The terms of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolTerms {
-    /// What each call of the tool gets.
+    /// What applies to each call of the tool.
     pub environment: Environment,
     /// The keys of `[tools.NAME.limits]` that the grant sets.
     pub own: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! Watches the plugin folder and says that something changed. The only module that knows `notify`.
+//! Watches the plugin folder and reports that something changed. The only module that knows `notify`.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,14 +11,15 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long events are gathered before they are reported: one write is many events. The reloader waits for quiet by
-/// itself.
+/// How long events are collected before they are reported, because one write causes many. The reloader itself waits
+/// until the folder is quiet.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// What changed since somebody last asked.
+/// The changes since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Names in the folder that events spoke of: read these even if their fingerprints say that nothing changed.
+    /// The names in the folder that events mentioned. The reloader reads these files even if their fingerprints are
+    /// unchanged.
     pub names: HashSet<OsString>,
 }
 
@@ -29,7 +30,7 @@ pub struct Watcher {
     inbox: Arc<Inbox>,
 }
 
-/// Where events wait: one set, however many events there are.
+/// The set in which events are collected. It is bounded by the number of names, not of events.
 #[derive(Default)]
 struct Inbox {
     changes: Mutex<Pending>,
@@ -39,22 +40,23 @@ struct Inbox {
 #[derive(Default)]
 struct Pending {
     changes: Changes,
-    /// When the first of them came.
+    /// The time of the first event.
     since: Option<Instant>,
     any: bool,
-    /// The folder itself was moved, deleted or made: its watch may be of an old one.
+    /// The folder itself was moved, deleted or created, so its watch may belong to an old one.
     moved: bool,
 }
 
 impl Watcher {
-    /// Watches `folder`, and its parent for the day it is moved away and back.
+    /// Watches `folder`, and its parent in case the folder is moved away and back.
     ///
     /// # Errors
     ///
-    /// The operating system refuses; the text says what to do about it.
+    /// The operating system refuses to watch; the text says what to do.
     pub fn new(folder: &Path) -> Result<Self, String> {
         let inbox = Arc::new(Inbox::default());
-        // Events name paths as they were watched: an absolute one has a parent to watch.
+        // Events contain paths in the form in which they were watched. Only an absolute path always has a parent to
+        // watch.
         let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
         let handler = {
             let (inbox, folder) = (Arc::clone(&inbox), folder.clone());
@@ -66,7 +68,7 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Watches files, and folders with all that is in them. What changed is not told, only that something did.
+    /// Watches files, and folders with everything in them. Reports only that something changed, not what.
     ///
     /// # Errors
     ///
@@ -81,7 +83,7 @@ impl Watcher {
         let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
         let mut watcher = Self { events, folder: PathBuf::new(), inbox };
         for path in &paths {
-            // Editors replace files: what is watched is the folder that a file is in.
+            // Editors replace files when they save, so the folder of the file is watched.
             let (at, mode) = if path.is_dir() {
                 (path.as_path(), RecursiveMode::Recursive)
             } else {
@@ -92,11 +94,11 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Waits for changes, gathers those that come with them, and takes them.
+    /// Waits for changes, collects those that follow closely, and returns them.
     pub async fn changes(&mut self) -> Changes {
         let inbox = Arc::clone(&self.inbox);
         loop {
-            // Dropped at either wait, it finds everything again: nothing is taken before both are over.
+            // Cancel-safe: nothing is taken before both waits are over.
             let Some(since) = inbox.since() else {
                 inbox.news.notified().await;
                 continue;
@@ -114,8 +116,8 @@ impl Watcher {
 
     fn watch(&mut self) -> notify::Result<()> {
         if let Some(parent) = self.folder.parent() {
-            // Not fatal: a parent that may not be read only means that a folder
-            // moved back is found at the next look instead of at once.
+            // Not fatal: without a watch of the parent, a folder that is moved back is found by the next scan instead
+            // of at once.
             if let Err(error) = self.events.watch(parent, RecursiveMode::NonRecursive) {
                 tracing::debug!(%error, "cannot watch the parent of the plugin folder");
             }
@@ -123,9 +125,9 @@ impl Watcher {
         if self.folder.exists() { self.events.watch(&self.folder, RecursiveMode::NonRecursive) } else { Ok(()) }
     }
 
-    /// The folder at this path may be another one than before.
+    /// The folder at this path may have been replaced.
     fn watch_again(&mut self) {
-        // Fails when there was no watch, which is fine.
+        // Fails if there was no watch, which is fine.
         drop(self.events.unwatch(&self.folder));
         if let Err(error) = self.watch() {
             tracing::warn!("{}", advice(&error));
@@ -140,7 +142,7 @@ impl Inbox {
             Ok(event) => pending.add(folder, &event),
             Err(error) => {
                 tracing::warn!("{}", advice(&error));
-                // Whatever was missed, a look at the folder finds it.
+                // A scan of the folder finds whatever was missed.
                 pending.any = true;
             }
         }
@@ -151,12 +153,12 @@ impl Inbox {
         }
     }
 
-    /// When the first change that nobody has taken came.
+    /// The time of the first change that has not been taken.
     fn since(&self) -> Option<Instant> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).since
     }
 
-    /// Notes that something at or below one of `paths` changed.
+    /// Records that something at or below one of `paths` changed.
     fn put_within(&self, paths: &[PathBuf], result: notify::Result<Event>) {
         let within = |event: Event| {
             let touched = event.paths.iter().any(|path| paths.iter().any(|watched| path.starts_with(watched)));
@@ -172,7 +174,7 @@ impl Inbox {
     }
 }
 
-/// Reading makes access events: only the end of a write is news.
+/// Reading causes access events; of these, only the end of a write counts.
 fn is_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
 }
@@ -198,7 +200,7 @@ impl Pending {
     }
 }
 
-/// The error, with what to do about the two that people meet.
+/// The error, with advice for the two cases that occur in practice.
 fn advice(error: &notify::Error) -> String {
     match &error.kind {
         notify::ErrorKind::MaxFilesWatch => {

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_a_name_or_the_beginning_of_some() {
+    fn a_pattern_is_a_name_or_a_prefix() {
         let cases =
             [("a", "a", true), ("a", "ab", false), ("a.*", "a.b", true), ("a.*", "ab", false), ("*", "a", true)];
         for (pattern, tool, fits) in cases {

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn the_kinds_of_messages_are_distinguished() {
         let single = |text: &'static str| match decode(text.as_bytes()).unwrap() {
             Incoming::Single(message) => message,
             Incoming::Batch(_) => panic!("{text}"),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_answered() {
+    fn invalid_messages_get_an_error() {
         let cases = [
             "{",
             "\"text\"",
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_request_has_a_null_id_or_none() {
+    fn an_error_without_a_request_has_a_null_id_or_no_id() {
         let problem = Error::new(PARSE_ERROR, "no");
         let text = |null| String::from_utf8(error(&problem, null)).unwrap();
         assert_eq!(text(true), r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#);

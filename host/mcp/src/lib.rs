@@ -1,13 +1,13 @@
 //! The Model Context Protocol: JSON-RPC, revisions, standard streams and HTTP.
 //!
-//! A transport ([`stdio`], [`http`]) turns bytes into messages (`jsonrpc`), finds the `session` that each belongs to and
-//! hands it to `dispatch`, which reads it as a `method`, decides by which `rules` it is answered and has the method
-//! answer it: one file each in `methods`. `shape` and `outcome` write what a revision has, `outbox` queues it. What the
-//! answers say comes from a [`Host`], a trait that this crate defines: nothing here knows wasmtime, the plugin folder or
-//! the configuration file, and nothing outside knows a revision.
+//! A transport ([`stdio`], [`http`]) turns bytes into messages (`jsonrpc`), finds the `session` to which each belongs,
+//! and passes it to `dispatch`. This module finds the `method`, determines the `rules` that apply, and calls the
+//! method's file in `methods`. `shape` and `outcome` write the response for the revision, and `outbox` queues it. The
+//! content of responses comes from a [`Host`], a trait that this crate defines. Nothing here knows wasmtime, the plugin
+//! folder or the configuration file, and no other crate knows the differences between revisions.
 //!
-//! A further transport is a module beside the two; a further method is a file and a row in `method`; a further revision
-//! is a row in `revision`.
+//! To add a transport, add a module beside the two; to add a method, a file and a row in `method`; to add a revision, a
+//! row in `revision`.
 
 mod access;
 mod caller;

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_as_the_peer_sees_it() {
+    fn every_failure_as_the_client_receives_it() {
         let violation = || Violation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
         let latest = Revision::NEWEST_SESSION;
         let refused = |reason| Failure::Rejected(Rejection { reason, retry_after: Duration::from_micros(249_001) });
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_ours_says_nothing_but_a_number() {
+    fn the_client_learns_only_the_number_of_an_internal_error() {
         let error = internal("secret path");
         assert_eq!(error.code, INTERNAL_ERROR);
         assert!(!error.message.contains("secret"), "{}", error.message);

@@ -58,8 +58,8 @@ pub(crate) struct Features {
     pub(crate) definition_meta: bool,
     /// Icons of tools.
     pub(crate) icons: bool,
-    /// An error that belongs to no request has no id; without, its id is `null`, as it is where no session says which
-    /// revision the client follows.
+    /// An error that belongs to no request has no id. Otherwise its id is `null`, as it is before a session has
+    /// negotiated a revision.
     pub(crate) errors_without_id: bool,
     /// Arguments that do not match the schema are a result with `isError` (SEP-1303); otherwise a protocol error.
     pub(crate) invalid_arguments_are_results: bool,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_what_they_say() {
+    fn the_newest_revisions_are_the_newest_ones() {
         assert_eq!(Revision::ALL.last(), Some(&Revision::NEWEST));
         let with_sessions = Revision::ALL.into_iter().rfind(|revision| revision.features().sessions);
         assert_eq!(with_sessions, Some(Revision::NEWEST_SESSION));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_are_badly_stated_are_told() {
+    fn badly_stated_rules_are_rejected_with_a_reason() {
         let cases = [
             json!({PROTOCOL_VERSION: "2026-07-28"}),
             json!({CLIENT_CAPABILITIES: {}}),

@@ -1,5 +1,6 @@
 //! A session with one client, independent of the transport: negotiated settings, requests in progress, and shutdown.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,14 @@ use crate::shape;
 
 /// Largest number of tasks of one client. Calls have a smaller limit of their own.
 const TASKS: usize = 4096;
+
+/// Longest wait for the responses to stopped calls.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How long writing the responses to stopped calls may take after a grace time of `grace`.
+pub(crate) fn last_words(grace: Duration) -> Duration {
+    grace.min(LAST_WORDS)
+}
 
 /// A session with one client.
 pub(crate) struct Session {
@@ -102,20 +111,25 @@ impl Session {
         self.opener.name == caller.name
     }
 
-    /// Ends the session: waits for running requests for at most `grace`, or until `gone` is ready; then fails those
-    /// that are left, and finally drops them.
+    /// Ends the session: waits for running requests for at most `grace`, fails those that are left, waits until their
+    /// responses are written for at most [`last_words`], and drops the rest. As soon as `gone` is ready, drops all.
     pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
+        let mut gone = pin!(gone);
         self.life.closing.cancel();
         self.tasks.close();
         tokio::select! {
             () = self.tasks.wait() => {}
             // No client is left to respond to.
-            () = gone => tracing::debug!("the client disconnected; its calls were stopped"),
+            () = &mut gone => tracing::debug!("the client disconnected; its calls were stopped"),
             () = tokio::time::sleep(grace) => {
                 tracing::warn!("stopped calls that were still running when the grace time ended (server.grace)");
                 self.life.stopped.cancel();
                 // Only long enough to write the responses.
-                drop(tokio::time::timeout(grace, self.tasks.wait()).await);
+                tokio::select! {
+                    () = self.tasks.wait() => {}
+                    () = &mut gone => {}
+                    () = tokio::time::sleep(last_words(grace)) => {}
+                }
             }
         }
         self.life.ended.cancel();

@@ -1,4 +1,4 @@
-//! Tools and results as JSON, shaped for the peer's revision: the one place that does so.
+//! The JSON of tools and results, shaped for the peer's revision. Nothing else writes this JSON.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use toolbay_model::{Body, Content, Media, Output, Resource, ResourceContent, Res
 
 use crate::revision::Revision;
 
-/// Who answers, in the `_meta` of results that belong to no session.
+/// Key of the server's name and version in the `_meta` of results that belong to no session.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A tool as an item of `tools/list`.
@@ -38,18 +38,18 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> Value {
     item.into()
 }
 
-/// Whether the root of a schema says `"type": "object"`.
+/// Whether the root of a schema has `"type": "object"`.
 fn is_object(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("object")
 }
 
-/// An output as the result of `tools/call`, without `_meta` of ours.
+/// An output as the result of `tools/call`, without Toolbay's own `_meta`.
 pub(crate) fn output(output: Output, revision: Revision) -> Map<String, Value> {
     let has_text = output.content.iter().any(|block| matches!(block.body, Body::Text(_)));
     let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
     let mut structured_content = None;
     if let Some(structured) = output.structured {
-        // For clients and models that read text alone (MCP, "Structured Content").
+        // For clients and models that read only text (MCP, "Structured Content").
         if !has_text {
             content.push(text(&structured.to_string()));
         }
@@ -67,7 +67,7 @@ pub(crate) fn output(output: Output, revision: Revision) -> Map<String, Value> {
     result
 }
 
-/// Adds to any result what every result of its revision has.
+/// Adds the members that every result of the revision has.
 pub(crate) fn complete(result: &mut Map<String, Value>, revision: Revision) {
     if !revision.features().result_type {
         return;
@@ -78,7 +78,7 @@ pub(crate) fn complete(result: &mut Map<String, Value>, revision: Revision) {
     }
 }
 
-/// Who answers.
+/// The server's name, version and title.
 pub(crate) fn server_info(revision: Revision) -> Value {
     let mut server = Map::new();
     server.insert("name".into(), "toolbay".into());
@@ -89,12 +89,12 @@ pub(crate) fn server_info(revision: Revision) -> Value {
     server.into()
 }
 
-/// What the server can do.
+/// The server's capabilities.
 pub(crate) fn capabilities() -> Value {
     json!({"tools": {"listChanged": true}, "logging": {}})
 }
 
-/// Adds what the operator tells every client, if that is anything.
+/// Adds the operator's instructions, if there are any.
 pub(crate) fn add_instructions(result: &mut Map<String, Value>, instructions: &str) {
     insert(result, "instructions", Some(instructions).filter(|text| !text.is_empty()));
 }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_that_is_no_object_is_text_alone_before_2026() {
+    fn before_2026_structured_content_that_is_not_an_object_is_only_sent_as_text() {
         let list = || Output { structured: Some(json!([1, 2])), ..Output::default() };
         let content = json!([{"type": "text", "text": "[1,2]"}]);
         let shaped = |revision| Value::Object(output(list(), revision));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_a_session_says_who_answers() {
+    fn a_result_without_a_session_names_the_server() {
         let completed = |revision| {
             let mut result = Map::from_iter([("_meta".to_owned(), json!({"a": 1}))]);
             complete(&mut result, revision);

@@ -14,7 +14,7 @@ use crate::dispatch;
 use crate::host::Host;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST};
 use crate::outbox::{self, Messages};
-use crate::session::{Channel, Life, Session};
+use crate::session::{Channel, Life, Session, last_words};
 use crate::streams::{self, Reader, Writer};
 
 /// Bytes up to which messages are combined into one write.
@@ -65,7 +65,7 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
     unread.abort();
     // Dropping the last sender lets the writer finish.
     drop((session, outbox));
-    drop(tokio::time::timeout(options.grace, writing).await);
+    drop(tokio::time::timeout(last_words(options.grace), writing).await);
     result
 }
 
@@ -159,7 +159,7 @@ impl Decoder for Lines {
 mod tests {
     use super::*;
 
-    /// What comes out when the text arrives in pieces of `step` bytes.
+    /// The lines that result when the text arrives in pieces of `step` bytes.
     fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
         let mut decoder = Lines { limit, skipping: false };
         let mut buffer = BytesMut::new();
@@ -181,21 +181,21 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_out_however_they_arrive() {
+    fn lines_are_the_same_however_they_arrive() {
         for step in 1..20 {
             assert_eq!(lines("{1}\r\n\n  \n{2}\n{3}", 10, step), ["{1}", "{2}", "{3}"], "step {step}");
         }
     }
 
     #[test]
-    fn a_long_line_is_told_once_and_the_next_is_read() {
+    fn a_long_line_is_reported_once_and_the_next_line_is_read() {
         for step in 1..30 {
             assert_eq!(lines("{1}\n01234567890123456789\n{2}\n", 5, step), ["{1}", "TOO LONG", "{2}"], "step {step}");
         }
     }
 
     #[test]
-    fn a_long_line_holds_no_memory() {
+    fn a_long_line_uses_no_memory() {
         let mut decoder = Lines { limit: 10, skipping: false };
         let mut buffer = BytesMut::new();
         for _ in 0..100 {

@@ -1,7 +1,7 @@
-//! The process's standard input and output, not blocking where that is possible.
+//! The process's standard input and output, non-blocking where possible.
 //!
-//! Tokio's own standard streams hop through a thread pool, at twice the
-//! latency and a fifth of the throughput. They remain for files and terminals.
+//! Tokio's own standard streams use a thread pool, with twice the latency and a fifth of the throughput. They are used
+//! only for files and terminals.
 
 use std::pin::Pin;
 
@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Duration, interval};
 
-/// Interval of checking whether standard output is still read: a guest whose result nobody awaits runs at most this
+/// Interval of checking whether standard output is still read. A guest whose result nobody waits for runs at most this
 /// much longer.
 const LOOK: Duration = Duration::from_millis(2);
 

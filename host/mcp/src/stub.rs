@@ -1,4 +1,4 @@
-//! A host for tests: three tools that answer at once, no guests, no folder.
+//! A host for tests: three tools that respond at once, without guests or a folder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Stub {
     }
 }
 
-/// A tool with everything that a tool can have.
+/// A tool with every member that a tool can have.
 pub(crate) fn tool(name: &str) -> Arc<Tool> {
     Arc::new(Tool {
         name: name.to_owned(),
@@ -87,7 +87,7 @@ impl Host for Stub {
     }
 }
 
-/// Whoever calls.
+/// The only client.
 struct Everybody;
 
 impl Client for Everybody {
@@ -96,7 +96,7 @@ impl Client for Everybody {
     }
 }
 
-/// There is always a place.
+/// There is always a free place.
 struct Free;
 
 impl Place for Free {

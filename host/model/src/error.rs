@@ -157,7 +157,7 @@ impl fmt::Display for CallError {
             Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
             Self::Limit { limit, tool } => f.write_str(&limit.message(tool.as_deref())),
-            // What the guest wrote last is where its language says what went wrong, so it comes first.
+            // The guest's last output usually says what went wrong, so it comes first.
             Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
             Self::Trap { what, stderr: None } => f.write_str(what),
             Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_word_of_its_own() {
+    fn every_kind_has_its_own_word() {
         let words: std::collections::BTreeSet<&str> = ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
         assert_eq!(words.len(), ErrorKind::ALL.len());
     }

@@ -1,8 +1,8 @@
-//! The words that all parts of Toolbay share, as data.
+//! The types that all parts of Toolbay share, as plain data.
 //!
-//! Definitions of tools and what calls return, limits and permissions, why a call ended, what it used, and the
-//! [`Observer`] that hears of it while it runs. Nothing here reads a file, starts a thread or knows wasmtime, JSON-RPC
-//! or MCP's revisions: values come in through serde or from the crate that makes them, and go to every other crate.
+//! Definitions of tools, results of calls, limits and permissions, errors, usage, and the [`Observer`] of a running
+//! call. Nothing here reads a file, starts a thread, or knows wasmtime, JSON-RPC or the revisions of MCP. Values come
+//! from serde or from the crate that creates them, and every other crate uses them.
 
 mod answer;
 mod content;
@@ -10,6 +10,7 @@ mod definition;
 mod digest;
 mod error;
 mod header;
+mod interrupt;
 mod limits;
 mod name;
 mod observer;
@@ -30,6 +31,7 @@ pub use self::definition::{Annotations, Description, Icon, Theme, ToolDefinition
 pub use self::digest::Digest;
 pub use self::error::{CallError, ErrorKind, Limit};
 pub use self::header::{HeaderKind, ParamHeader};
+pub use self::interrupt::Interrupt;
 pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet};

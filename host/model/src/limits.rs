@@ -1,8 +1,8 @@
 //! The limits of one call: their values, where they come from, and how they are clamped.
 //!
-//! Three layers make a call's [`Limits`]: the server's defaults, the plugin's grant, and the server's ceilings, which
-//! win. A [`LimitsPatch`] has only the keys that a TOML `[limits]` table sets. Both are made from the one
-//! table below: a further limit is a further row.
+//! A call's [`Limits`] come from three layers: the server's defaults, the plugin's grant, and the server's ceilings,
+//! which take precedence. A [`LimitsPatch`] has only the keys that a TOML `[limits]` table sets. Both are generated
+//! from the one table below; to add a limit, add a row.
 
 use std::fmt;
 use std::time::Duration;
@@ -70,7 +70,7 @@ macro_rules! limits {
 limits! {
     /// wasmtime fuel: about one unit per WebAssembly instruction, and at least one per nanosecond of CPU time.
     fuel: u64, "crate::setting::positive", 10_000_000_000, 1_000_000_000_000, u64::MAX;
-    /// Wall-clock time from instantiation to the guest's return. Waiting for a slot is not included.
+    /// Wall-clock time from the admission of the call until its result is checked. Waiting for a slot is not included.
     timeout: Duration, "crate::setting::positive", Duration::from_secs(30), Duration::from_mins(10), Duration::from_hours(24);
     /// Bytes of linear memory, summed over all memories of the component.
     memory: ByteSize, "crate::setting::positive", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);
@@ -207,8 +207,8 @@ impl fmt::Display for Clamp {
     }
 }
 
-/// `asked` within `ceiling`; `default` where nobody asked. A default above the ceiling is lowered without a word,
-/// because nobody wrote it.
+/// `asked` clamped to `ceiling`, or `default` if nothing was asked for. Lowering the default causes no warning, because
+/// nobody wrote it.
 fn clamp<T: Copy + Ord + Into<Amount>>(
     clamps: &mut Vec<Clamp>,
     key: &'static str,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ceiling_wins_and_says_so() {
+    fn a_value_above_the_ceiling_is_clamped_and_reported() {
         let patch = patch(serde_json::json!({"memory": "8GiB", "timeout": "1h"}));
         let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
         assert_eq!(limits.memory, ByteSize::gib(1));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_ceiling_lowers_the_default_in_silence() {
+    fn a_lower_ceiling_lowers_the_default_without_a_warning() {
         let ceiling = Limits { fuel: 5, ..Limits::CEILING };
         let (limits, clamps) = Limits::DEFAULT.with(&LimitsPatch::default(), &ceiling);
         assert_eq!(limits.fuel, 5);

@@ -1,6 +1,6 @@
-//! What may be the name of a tool, a prefix or a variable.
+//! Checks the names of tools, prefixes and variables.
 
-/// The longest name of a tool, in bytes (MCP, "Tool Names").
+/// Longest name of a tool, in bytes (MCP, "Tool Names").
 pub const TOOL_NAME: usize = 128;
 
 /// Whether `text` is one or more of `A-Z a-z 0-9 _ - .`, of any length.

@@ -14,12 +14,12 @@ pub struct Permissions {
     /// Names of the server's environment variables that are passed through. No patterns.
     #[serde(deserialize_with = "variables")]
     pub environment: Vec<String>,
-    /// Folders that the plugin can use, each under a path of its own.
+    /// Folders that the plugin can use, each under its own path.
     #[serde(deserialize_with = "mounts")]
     pub mounts: Vec<Mount>,
 }
 
-/// A folder of the host that a plugin sees under a path of its own: `[[permissions.mounts]]`.
+/// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mount {
@@ -48,7 +48,7 @@ pub enum Access {
     ReadWrite,
 }
 
-/// Names of variables: the operator decides about each, so there are no patterns.
+/// Parses names of variables. There are no patterns: the operator decides about each variable.
 fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let variables = Vec::<String>::deserialize(deserializer)?;
     match variables.iter().find(|name| !is_name(name)) {
@@ -60,11 +60,11 @@ fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
     }
 }
 
-/// Mounts: the second of two at one path would hide the first.
+/// Parses mounts. Of two at the same path, the second would hide the first.
 fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::Error> {
     let mounts = Vec::<Mount>::deserialize(deserializer)?;
     for (index, mount) in mounts.iter().enumerate() {
-        // Compared by components: a slash at the end changes nothing.
+        // Compared by components, so that a trailing slash makes no difference.
         if let Some(first) =
             mounts.iter().take(index).position(|other| Path::new(&other.guest) == Path::new(&mount.guest))
         {
@@ -77,7 +77,7 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::E
     Ok(mounts)
 }
 
-/// An absolute path that stays where it says.
+/// Parses an absolute path without `..`.
 fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let guest = String::deserialize(deserializer)?;
     let path = Path::new(&guest);

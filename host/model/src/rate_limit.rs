@@ -34,7 +34,7 @@ pub struct ToolRateLimit {
 /// The longest period: a year. Time is counted in nanoseconds of 64 bits, with room for several periods.
 const LONGEST: Duration = Duration::from_hours(8766);
 
-/// The table as it is written.
+/// The table in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -69,7 +69,7 @@ impl TryFrom<Written> for RateLimit {
 
     fn try_from(Written { calls, per }: Written) -> Result<Self, Self::Error> {
         let limit = NonZeroU32::new(calls).map(|calls| Self { calls, per });
-        // Each call has a share of the period, which must be a nanosecond at least.
+        // Each call has a share of the period, which must be at least one nanosecond.
         limit.filter(|limit| !limit.share().is_zero()).ok_or("per is too short for this many calls")
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_at_all_and_no_time_are_not_limits() {
+    fn zero_calls_and_a_period_of_zero_are_rejected() {
         let read = |calls: u32, per: &str| {
             serde_json::from_value::<RateLimit>(serde_json::json!({"calls": calls, "per": per}))
         };

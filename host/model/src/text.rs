@@ -1,7 +1,7 @@
-//! Text from guests: what people and models see must be what it says, and no more.
+//! Cleans text from guests, so that people and models see what it really says.
 //!
-//! Terminals obey control characters, and bidirectional overrides make text
-//! read as what it is not. Neither has a place in a tool's answer.
+//! Terminals obey control characters, and bidirectional overrides make text look like other text. Neither belongs in a
+//! tool's result.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
 /// bidirectional controls and invisible tag characters.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    // Almost all text is this: a look at bytes, many at a time.
+    // Almost all text contains none: a fast check of the bytes.
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     if text.bytes().all(plain) || !text.chars().any(acts) {
         return Cow::Borrowed(text);
@@ -19,7 +19,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     while let Some(c) = rest.next() {
         match c {
             '\u{1b}' | '\u{9b}' => skip_escape(c, &mut rest),
-            // A line end of other systems is one line end.
+            // CRLF counts as one line end.
             '\r' if rest.as_str().starts_with('\n') => {}
             '\r' => out.push('\n'),
             c if acts(c) => {}
@@ -49,7 +49,7 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// The non-blank lines of `text`, trimmed and joined by `; `: messages of compilers as one line.
+/// The non-blank lines of `text`, trimmed and joined by `; `, such as a compiler's message on one line.
 pub fn joined(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
@@ -73,7 +73,7 @@ fn acts(c: char) -> bool {
     }
 }
 
-/// Skips what belongs to an escape: `ESC [ parameters final`, `ESC ] text BEL`, or one more character.
+/// Skips the rest of an escape sequence: `ESC [ parameters final`, `ESC ] text BEL`, or one more character.
 fn skip_escape(first: char, rest: &mut std::str::Chars<'_>) {
     let kind = if first == '\u{9b}' { Some('[') } else { rest.as_str().chars().next() };
     match kind {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_text_is_not_touched() {
+    fn plain_text_is_unchanged() {
         for text in ["", "שלום\u{200f}!", "Grüezi\tmitenand\n", "日本語", "عربي", "👩‍👩‍👧", "e\u{301}"]
         {
             assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_can_be_read_and_read_again() {
+    fn a_displayed_duration_can_be_parsed_again() {
         for (seconds, shown) in [(30, "30s"), (90, "1m 30s"), (86_400, "1 day"), (3 * 86_400 + 5, "3 days 5s")] {
             assert_eq!(duration(Duration::from_secs(seconds)), shown);
             assert_eq!(humantime::parse_duration(shown), Ok(Duration::from_secs(seconds)));
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_line_and_no_longer_than_it_may_be() {
+    fn a_line_is_shortened_to_its_maximum() {
         assert_eq!(line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
         assert_eq!(line("öööö", 8), "öööö");
         assert_eq!(line("ööööö", 8), "öö…");
     }
 
     #[test]
-    fn what_acts_goes_and_the_words_stay() {
+    fn control_characters_are_removed_and_the_text_stays() {
         let cases = [
             ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
             ("\u{9b}2Jgone", "gone"),

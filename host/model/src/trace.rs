@@ -1,6 +1,6 @@
-//! Where a call belongs in a distributed trace (W3C Trace Context): who asked for it, and who does it.
+//! The position of a call in a distributed trace (W3C Trace Context): the span of its caller and its own.
 
-/// The longest `tracestate` or `baggage` that goes on. Both are for passing on, and 8 KiB is what baggage may have.
+/// Longest `tracestate` or `baggage` that is passed on: 8 KiB, the limit of the specification of baggage.
 const LONGEST: usize = 8192;
 
 /// A span of a trace.
@@ -8,18 +8,18 @@ const LONGEST: usize = 8192;
 pub struct Trace {
     /// 32 hexadecimal digits.
     pub trace: String,
-    /// 16 hexadecimal digits: the span that this is about.
+    /// 16 hexadecimal digits: the id of this span.
     pub span: String,
     /// The trace flags, as two hexadecimal digits.
     flags: String,
-    /// `tracestate`, as it came.
+    /// `tracestate`, unchanged.
     pub state: Option<String>,
-    /// `baggage`, as it came.
+    /// `baggage`, unchanged.
     pub baggage: Option<String>,
 }
 
 impl Trace {
-    /// Reads a `traceparent` and what came with it; `None` for what is not one.
+    /// Parses a `traceparent` with the values that came with it; `None` if it is invalid.
     pub fn parse(parent: &str, state: Option<String>, baggage: Option<String>) -> Option<Self> {
         let mut parts = parent.trim().split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -27,7 +27,7 @@ impl Trace {
             text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
         let some = |text: &str| text.bytes().any(|byte| byte != b'0');
-        // Later versions may have more parts at the end, and this one must not.
+        // Later versions may have further parts at the end; this version must not.
         let known = hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
         if !(known && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2)) {
             return None;
@@ -44,8 +44,8 @@ impl Trace {
         })
     }
 
-    /// A new span of the same trace, whose parent is this one. `id` is its random id; where that is all zeros, which
-    /// no span may have, the parent stands for its child: the trace is coarser, and holds.
+    /// A new span of the same trace with this one as its parent. `id` is a random id. If it is all zeros, which is
+    /// invalid, the parent stands for its child: the trace is less detailed but correct.
     #[must_use]
     pub fn child(&self, id: [u8; 8]) -> Self {
         let id = u64::from_be_bytes(id);
@@ -53,7 +53,7 @@ impl Trace {
         Self { span, ..self.clone() }
     }
 
-    /// This span as the parent of what it asks for.
+    /// This span as the `traceparent` of its own calls.
     pub fn parent(&self) -> String {
         format!("00-{}-{}-{}", self.trace, self.span, self.flags)
     }
@@ -66,7 +66,7 @@ mod tests {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_parent_has_children_in_its_trace() {
+    fn a_child_span_belongs_to_the_trace_of_its_parent() {
         let parent = Trace::parse(PARENT, Some("a=1".into()), Some(String::new())).unwrap();
         assert_eq!((parent.parent().as_str(), parent.state.as_deref(), &parent.baggage), (PARENT, Some("a=1"), &None));
         let (child, other) = (parent.child([1; 8]), parent.child([2; 8]));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_parent_is_none() {
+    fn an_invalid_traceparent_is_ignored() {
         let parse = |text: &str| Trace::parse(text, None, None);
         for text in [
             "",

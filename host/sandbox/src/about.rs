@@ -1,4 +1,4 @@
-//! What a plugin file is, for people: found out in the compiling child, because the file is a stranger's.
+//! Describes a plugin file for people. Runs in the compiling child, because the file comes from a stranger.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +8,21 @@ use wit_component::{DecodedWasm, WitPrinter, decode};
 
 use crate::adapt::Kind;
 
-/// How much WIT is printed.
+/// Longest WIT text that is printed, in bytes.
 const WIT: usize = 256 << 10;
 
 /// What a plugin file is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct About {
-    /// What the file is, in words.
+    /// The kind of the file, for people.
     pub kind: String,
-    /// What languages and programs made it, with their versions.
+    /// The languages and tools that made it, with their versions.
     pub made_with: Vec<String>,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
     /// What it exports.
     pub exports: Vec<String>,
-    /// Its types in WIT, as far as they can be printed.
+    /// Its types in WIT, if they can be printed.
     pub wit: Option<String>,
     /// The length of its compiled code, in bytes.
     pub code: u64,
@@ -31,7 +31,7 @@ pub struct About {
 impl About {
     pub(crate) fn new(kind: Kind, component: &[u8], code: usize) -> Self {
         let mut about = Self { kind: kind.to_string(), code: code as u64, ..Self::default() };
-        // It compiled, so it parses.
+        // The file compiled, so parsing it cannot fail.
         about.read(component).unwrap_or_default();
         about.wit = wit(component).filter(|wit| wit.len() <= WIT);
         about

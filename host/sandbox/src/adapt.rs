@@ -1,6 +1,6 @@
-//! Turns core modules into components, as far as they say how they want to be called.
+//! Turns core modules into components, if they contain enough information for that.
 //!
-//! Runs in the compiling child: what it reads is a stranger's.
+//! Runs in the compiling child, because the file comes from a stranger.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use wit_parser::Resolve;
 
 use crate::versions::SERVED;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A component.
     Component,
-    /// A core module that says what component it is to become.
+    /// A core module that contains the types of its component.
     Module,
     /// A core module that exports the functions of the contract.
     ContractModule,
@@ -37,22 +37,22 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a look at a core module shows.
+/// What parsing a core module reveals.
 #[derive(Default)]
 struct Look {
     has_type: bool,
     /// The WIT of the version of the contract whose functions it exports.
     contract: Option<&'static str>,
     has_start: bool,
-    /// The modules that it imports from, with the first name of each.
+    /// The modules that it imports from, each with the name of the first import.
     imports: Vec<(String, String)>,
 }
 
-/// A component of these bytes, and what they were.
+/// Returns a component made from these bytes, and the kind of the file.
 ///
 /// # Errors
 ///
-/// Why they cannot be one, and what would help.
+/// Why they cannot become one, and what would help.
 pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
     if !Parser::is_core_wasm(&bytes) {
         return Ok((bytes, Kind::Component));
@@ -112,13 +112,13 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
     Ok(look)
 }
 
-/// The WIT of the version of the contract whose `call-tool` is exported by this name.
+/// The WIT of the version of the contract to which an export named like this `call-tool` belongs.
 fn contract(name: &str) -> Option<&'static str> {
     let version = name.strip_prefix("toolbay:plugin/tools@")?.strip_suffix("#call-tool")?;
     SERVED.iter().find(|(served, _)| *served == version).map(|(_, wit)| *wit)
 }
 
-/// The module with the contract's type in it.
+/// The module with the contract's types embedded.
 fn with_contract(mut module: Vec<u8>, contract: &str) -> anyhow::Result<Vec<u8>> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("plugin.wit", contract)?;
@@ -127,7 +127,7 @@ fn with_contract(mut module: Vec<u8>, contract: &str) -> anyhow::Result<Vec<u8>>
     Ok(module)
 }
 
-/// What a module was built for, where that is another host than ours.
+/// The host for which a module was built, if that is not a host of components.
 fn foreign(look: &Look) -> Option<String> {
     let imports = |modules: &[&str]| look.imports.iter().find(|(module, _)| modules.contains(&module.as_str()));
     if imports(&["wasi_unstable"]).is_some() {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_is_left_alone() {
+    fn a_component_is_unchanged() {
         let bytes = wat::parse_str("(component)").unwrap();
         assert_eq!(componentize(bytes.clone()).unwrap(), (bytes, Kind::Component));
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_adapted_says_what_to_do() {
+    fn errors_of_modules_that_cannot_be_adapted_say_what_to_do() {
         let import = |module: &str| format!(r#"(module (import "{module}" "x" (func)) (func (export "_start")))"#);
         let cases = [
             ("(module (func (export \"f\")))".to_owned(), "so it cannot be called"),

@@ -1,4 +1,4 @@
-//! What a guest returned, in whichever version of the contract: not yet checked.
+//! What a guest returned, in a form that is independent of the contract's version. Not checked yet.
 
 /// A guest's result.
 #[derive(Clone, Debug, Default)]
@@ -16,24 +16,24 @@ pub(crate) struct Returned {
 pub(crate) enum Refusal {
     /// The arguments make no sense.
     InvalidArguments(String),
-    /// The work could not be done.
+    /// The tool could not do its work.
     Failed(String),
 }
 
-/// One content block. Every version of the contract can be written as this.
+/// One content block. The blocks of every version of the contract can be represented like this.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
-    /// The name of its kind: one of [`Kind`], or one that this host does not know.
+    /// The name of its kind: that of a [`Kind`], or one that this host does not know.
     pub(crate) kind: String,
     pub(crate) text: Option<String>,
-    /// Bytes, not base64.
+    /// Raw bytes, not base64.
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) mime_type: Option<String>,
     pub(crate) uri: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
-    /// Bytes of a linked resource.
+    /// Size of a linked resource, in bytes.
     pub(crate) size: Option<u64>,
     /// `user`, `assistant`, each at most once; empty means everyone.
     pub(crate) audience: Vec<&'static str>,
@@ -44,8 +44,8 @@ pub(crate) struct Block {
     pub(crate) members: Option<String>,
 }
 
-/// The kinds of content blocks that this host knows. A further kind is a further variant; the compiler then names every
-/// place that must know it.
+/// The kinds of content blocks that this host knows. For each further kind, add a variant; the compiler then reports
+/// every place that must handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `text`.
@@ -108,7 +108,8 @@ impl Block {
         Self { kind: Kind::Text.name().into(), text: Some(text), ..Self::default() }
     }
 
-    /// Bytes that the block brings along. The name of a known kind costs nothing: contract 0.1.0 does not even send it.
+    /// The size of the block in bytes. The name of a known kind is not counted, because contract 0.1.0 does not send
+    /// it.
     pub(crate) fn size(&self) -> usize {
         let kind = Some(&self.kind).filter(|kind| Kind::parse(kind).is_none());
         let texts = [&self.text, &self.mime_type, &self.uri, &self.name, &self.title, &self.description];

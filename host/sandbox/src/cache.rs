@@ -1,10 +1,9 @@
-//! Compiled components on disk, by content: what was compiled once is opened in a millisecond.
+//! The compile cache: compiled components on disk, by content. Opening one takes a millisecond.
 //!
-//! Compiled code is native code: whoever can write this folder runs code as
-//! the server. So it is private (owner and mode are checked), and nothing of a
-//! plugin folder ever gets here but through the compiler. Files are written
-//! under a temporary name, synced and renamed, and never changed: servers that
-//! share the folder, and one that is killed at any moment, leave it usable.
+//! Compiled code is native code: whoever can write to this folder can run code as the server. The folder is therefore
+//! private (its owner and mode are checked), and nothing from a plugin folder gets into it without passing the
+//! compiler. Files are written under a temporary name, synced, renamed, and never changed. Several servers can share
+//! the folder, and one that is killed at any moment leaves it usable.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -24,21 +23,21 @@ use crate::about::About;
 use crate::error::too_large;
 use crate::versions::SERVED;
 
-/// What a temporary file is called while it is written.
+/// Prefix of the name of a file that is being written.
 const TEMPORARY: &str = ".tmp-";
 
-/// A temporary file that is older was left by a server that was killed.
+/// An older temporary file was left behind by a server that was killed.
 const ABANDONED: Duration = Duration::from_hours(1);
 
-/// How old a mark of use may get before it is renewed: a start that opens a
-/// thousand components should not write a thousand times.
+/// Age from which the time of last use is renewed. A server that opens a thousand components at startup should not
+/// write a thousand times.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// The version of what derives descriptions and schemas from a component. It goes up with every change of what is
-/// derived, so that a newer Toolbay does not show what an older one derived.
+/// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
+/// what is derived, so that a newer Toolbay does not show what an older one derived.
 const DERIVATION: u32 = 3;
 
-/// Stands for the engine's version, settings and target, for the versions of the contract, and for the version of what
+/// Identifies the engine's version, settings and target, the versions of the contract, and the version of the code that
 /// derives descriptions.
 fn maker(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -48,43 +47,43 @@ fn maker(engine: &Engine, derivation: u32) -> u64 {
     hasher.finish()
 }
 
-/// A folder of compiled components of one maker; other makers' files may be in it.
+/// A folder of compiled components of one maker. It may contain files of other makers.
 #[derive(Debug)]
 pub(crate) struct CompileCache {
     folder: PathBuf,
-    /// Of everything that made the files, see [`maker`]: those of any other maker are not looked at.
+    /// Identifies everything that made the files, see [`maker`]. Files of other makers are ignored.
     maker: u64,
     size: u64,
 }
 
-/// The file `<digest>-<engine>.json`: written last, so what it speaks of is whole.
+/// The file `<digest>-<engine>.json`. It is written last, so the files that it names are complete.
 #[derive(Deserialize, Serialize)]
 struct Record {
-    /// The file that has the code.
+    /// The name of the file with the code.
     code: String,
-    /// Its length and checksum: disks and people make mistakes.
+    /// The code's length and checksum, to detect damage.
     length: u64,
     crc32: u32,
-    /// How the component described itself.
+    /// The tools that the component listed.
     description: Description,
-    /// What its file is.
+    /// What is known about its file.
     about: About,
 }
 
 /// Why a compiled component is not used.
 enum Unusable {
-    /// It is not what it should be.
+    /// It is damaged.
     Damaged(String),
-    /// It is what it was, and this server's ceilings are lower: whoever compiles it says so.
+    /// It is intact but exceeds this server's ceilings, which are lower; compiling it again reports that.
     TooLarge,
 }
 
 impl CompileCache {
-    /// Opens the store, making the folder if need be.
+    /// Opens the cache. Creates the folder if necessary.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used, in one line.
+    /// Why the cache cannot be used, in one line.
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
         make_private(folder).map_err(|why| format!("the compile cache is off: {why}"))?;
         let cache = Self { folder: folder.to_owned(), maker: maker(engine, DERIVATION), size: size.as_u64() };
@@ -92,8 +91,7 @@ impl CompileCache {
         Ok(cache)
     }
 
-    /// The component with this digest, and how it described itself. A file
-    /// that is not what it should be is removed, with one line in the log.
+    /// The component with this digest, and the tools that it listed. Removes a damaged file and logs that.
     pub(crate) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Description, About)> {
         let path = self.record(digest);
         let text = fs::read(&path).ok()?;
@@ -120,7 +118,7 @@ impl CompileCache {
         let path = self.folder.join(name);
         let code = fs::read(&path).map_err(|error| damaged(format!("cannot read its code: {error}")))?;
         if code.len() as u64 != record.length || crc32fast::hash(&code) != record.crc32 {
-            // Whoever compiles it again must not find the damaged file in its place.
+            // Whoever compiles it again must not find the damaged file.
             drop(fs::remove_file(&path));
             return Err(damaged("its code is corrupt (length or checksum differs)".to_owned()));
         }
@@ -132,18 +130,18 @@ impl CompileCache {
         Ok((component, record.description, record.about))
     }
 
-    /// Whether the component with this digest, in hexadecimal, is kept.
+    /// Whether the cache has the component with this digest, in hexadecimal.
     pub(crate) fn has(&self, digest: &str) -> bool {
         self.record(digest).exists()
     }
 
-    /// A file to compile into, which [`CompileCache::keep`] keeps.
+    /// Creates a file for the compiler's output, which [`CompileCache::keep`] can add to the cache.
     pub(crate) fn scratch(&self) -> io::Result<NamedTempFile> {
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)
     }
 
-    /// Keeps compiled code and how it described itself. A store that cannot
-    /// is a slower start and nothing else, so errors are for the log.
+    /// Adds compiled code and the tools that it listed. Errors are only logged: without the cache, the next start is
+    /// slower.
     pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) {
         if let Err(error) = self.try_keep(digest, code, description, about) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
@@ -151,13 +149,14 @@ impl CompileCache {
     }
 
     fn try_keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) -> io::Result<()> {
-        // Another server was faster. Compiling twice does not give the same bytes, and two files would be one too many.
+        // Another server was faster. Compiling twice gives different bytes, and a second file would be superfluous.
         if self.record(digest).exists() {
             return Ok(());
         }
         let bytes = fs::read(code.path())?;
         let crc32 = crc32fast::hash(&bytes);
-        // The checksum in the name: two servers that compile the same at the same time do not mix their files.
+        // The name contains the checksum, so that the files of two servers that compile the same component are not
+        // mixed.
         let name = format!("{digest}-{:016x}-{crc32:08x}.cwasm", self.maker);
         code.as_file().sync_all()?;
         code.persist(self.folder.join(&name))?;
@@ -190,7 +189,7 @@ impl CompileCache {
         }
     }
 
-    /// Removes the components that were not used for the longest time until the rest fits.
+    /// Removes the least recently used components until the rest fits.
     fn evict(&self) {
         let mut files = self.files();
         let mut total: u64 = files.iter().map(|file| file.length).sum();
@@ -205,7 +204,7 @@ impl CompileCache {
             if total <= self.size {
                 return;
             }
-            // The record first: code without a record is only waste.
+            // The record first: code without a record only wastes space.
             for file in files.iter().filter(|file| file.name.starts_with(&key)).rev() {
                 if fs::remove_file(self.folder.join(&file.name)).is_ok() {
                     total = total.saturating_sub(file.length);
@@ -230,9 +229,9 @@ impl CompileCache {
     }
 }
 
-/// Opens compiled code that our compiler wrote into a folder that is ours alone.
+/// Opens compiled code that our compiler wrote into our private folder.
 pub(crate) fn open(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file is in a folder that only this user can write, was written whole by our compiler, and is never
+    // SAFETY: the file is in a folder that only this user can write; our compiler wrote all of it, and it is never
     // changed in place.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
     unsafe {
@@ -240,7 +239,7 @@ pub(crate) fn open(engine: &Engine, path: &Path) -> wasmtime::Result<Component> 
     }
 }
 
-/// A file in memory, for code that is not kept.
+/// A file in memory, for code that is not added to the cache.
 pub(crate) fn memory() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }
@@ -250,27 +249,27 @@ pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
     let mut code = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut code)?;
-    // SAFETY: nobody but our compiler, a child that has ended, had the file.
+    // SAFETY: only our compiler, a child process that has ended, had access to the file.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
     unsafe {
         Component::deserialize(engine, code)
     }
 }
 
-/// Whether a file of this name is one of ours: whatever else is in the folder is not touched.
+/// Whether a file with this name belongs to the cache. Other files in the folder are left alone.
 fn is_ours(name: &str) -> bool {
     let digest = name.get(..64).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
     name.starts_with(TEMPORARY) || (digest && name.get(64..65) == Some("-"))
 }
 
-/// A file of the store.
+/// A file of the cache.
 struct Listed {
     name: String,
     length: u64,
     used: SystemTime,
 }
 
-/// Makes the folder, or checks that nobody else can write it, or put another one in its place.
+/// Creates the folder, or checks that nobody else can write to it or replace it.
 fn make_private(folder: &Path) -> Result<(), String> {
     let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
     if !folder.exists() {
@@ -285,14 +284,14 @@ fn make_private(folder: &Path) -> Result<(), String> {
         if owner != me && (own || owner != 0) {
             return Err(format!("{} belongs to another user", folder.display()));
         }
-        // In a sticky folder, as /tmp is, nobody moves what is another's.
+        // In a sticky folder such as /tmp, users cannot move each other's files.
         if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
             let mode = mode & 0o777;
             let folder = folder.display();
             return Err(format!("{folder} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)"));
         }
     }
-    // Writing is what it is for; better known now than at the first plugin.
+    // The cache must be writable. Find out now instead of at the first plugin.
     tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
     Ok(())
 }
@@ -324,7 +323,7 @@ mod tests {
         Description { tools: vec![tool], ..Description::default() }
     }
 
-    /// A store with one component in it.
+    /// A cache with one component.
     fn filled(folder: &Path) -> CompileCache {
         let store = CompileCache::open(folder, &engine(), ByteSize::mib(10)).unwrap();
         let mut code = store.scratch().unwrap();
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_child_compiles_the_server_opens() {
+    fn the_server_opens_what_the_compiler_process_wrote() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
         let (_, found, _) = store.find(&engine(), digest()).unwrap();
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_toolbay_derived_is_not_found() {
+    fn entries_of_an_older_toolbay_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let older = CompileCache { maker: maker(&engine(), DERIVATION - 1), ..filled(dir.path()) };
         assert!(older.find(&engine(), digest()).is_none());
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn code_of_another_engine_is_not_looked_at() {
+    fn code_of_another_engine_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         filled(dir.path());
         let mut other = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
@@ -417,13 +416,13 @@ mod tests {
             let error = CompileCache::open(&folder, &engine(), ByteSize::mib(1)).unwrap_err();
             assert!(error.ends_with("is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
         }
-        // Where everybody can write and nobody can move what is another's, there may be one.
+        // It may be in a folder that everybody can write to but where users cannot move each other's files.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         CompileCache::open(&dir.path().join("below"), &engine(), ByteSize::mib(1)).unwrap();
     }
 
     #[test]
-    fn the_oldest_goes_when_there_is_no_room() {
+    fn the_least_recently_used_is_removed_when_the_cache_is_full() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = filled(dir.path());
         let record = store.record(digest());
@@ -440,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_renews_the_mark() {
+    fn a_use_renews_the_time_of_last_use() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
         let record = store.record(digest());

@@ -1,31 +1,30 @@
-//! One entry into a guest, start to finish: the only place that makes a store.
+//! One call of a guest from start to finish: the only place that creates a store.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 use toolbay_model::text::clean;
-use toolbay_model::{CallError, Description, Limit, Limits, Output, Quiet, Usage};
+use toolbay_model::{CallError, Description, Limit, Limits, Quiet, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::block::Refusal;
 use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
-use crate::output;
+use crate::output::Unchecked;
 use crate::prepared::Prepared;
 use crate::sandbox::Sandbox;
 use crate::state::State;
 
-/// A guest gives way after this much fuel: 40 to 250 µs of compute. A tenth of
-/// it doubles the run time of tight loops, ten times as much lets others wait.
+/// Fuel after which a guest yields: 40 to 250 µs of computation. With a tenth of it, tight loops take twice as long;
+/// with ten times as much, other tasks wait.
 const YIELD_EVERY: u64 = 1_000_000;
 
-/// How much of a crashed guest's standard error goes into the error.
+/// Length of the end of a crashed guest's standard error that the error quotes, in bytes.
 const STDERR_SHOWN: usize = 1_000;
 
 /// The outcome of a call and its usage.
@@ -48,7 +47,9 @@ impl Sandbox {
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
         let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
-        match self.enter(Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) }, None) {
+        let deadline = Instant::now() + limits.timeout;
+        let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+        match self.enter(entry, None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.describe(&mut entered.store, compiled.docs());
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -61,36 +62,33 @@ impl Sandbox {
         }
     }
 
-    /// Calls a tool by its name without the prefix. `arguments` is a JSON object as text.
+    /// Calls a tool by its name without the prefix. `arguments` is a JSON object as text. What the tool returns is not
+    /// yet checked: [`Unchecked::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
-    pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, tool: &str, arguments: &str) -> Finished<Output> {
-        let environment = entry.environment;
+    pub async fn call(
+        &self,
+        prepared: &Prepared,
+        entry: Entry<'_>,
+        tool: &str,
+        arguments: &str,
+    ) -> Finished<Unchecked> {
+        let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
         match self.enter(entry, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
-                let answer = timeout(environment.limits.timeout, call).await;
-                entered.finish(answer, |answer| match answer {
-                    Ok(output) => output::check(output, &environment.limits, &environment.secrets),
-                    Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(output::message(
-                        text,
-                        &environment.limits,
-                        &environment.secrets,
-                    ))),
-                    Err(Refusal::Failed(text)) => {
-                        Err(CallError::Failed(output::message(text, &environment.limits, &environment.secrets)))
-                    }
-                })
+                let answer = timeout_at(deadline, call).await;
+                entered.finish(answer, |answer| Ok(Unchecked(answer)))
             }
             Err(error) => Finished::without_entering(error),
         }
     }
 
-    /// Makes the store of one call. Nothing else does.
-    /// A guest that is given `stdin` answers on its standard output.
+    /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
+    /// output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
-        let Entry { environment, trace, observer } = entry;
+        let Entry { environment, trace, observer, .. } = entry;
         let limits = &environment.limits;
         let state = State::new(environment, trace, observer, stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
@@ -100,8 +98,8 @@ impl Sandbox {
         let (meter, fuel) = (Meter::default(), limits.fuel);
         let spent = meter.clone();
         store.epoch_deadline_callback(move |_| {
-            // Work that the host does for a guest burns none of its fuel, so a nanosecond of processor time costs one
-            // unit at the least. Compute burns four times as much and more, and stays deterministic.
+            // The host's work for a guest uses no fuel, so each nanosecond of CPU time counts as at least one unit.
+            // Computation uses at least four units per nanosecond, so its end stays deterministic.
             if spent.nanoseconds() > fuel {
                 return Err(Trap::OutOfFuel.into());
             }
@@ -120,7 +118,7 @@ impl Sandbox {
     }
 }
 
-/// A guest's store while the call runs, and what is needed to judge its end.
+/// A guest's store while the call runs, and what is needed to determine how it ended.
 struct Entered<'a> {
     store: Store<State>,
     limits: &'a Limits,
@@ -131,7 +129,7 @@ struct Entered<'a> {
 }
 
 impl Entered<'_> {
-    /// Judges how the call ended; the store is dropped on return, whatever came of it.
+    /// Determines how the call ended. The store is dropped on return in any case.
     fn finish<A, T>(
         self,
         answer: Result<wasmtime::Result<A>, Elapsed>,
@@ -175,9 +173,9 @@ impl<T> Finished<T> {
     }
 }
 
-/// The end of `text`, at most [`STDERR_SHOWN`] bytes; nothing if it is blank.
+/// The end of `text`, at most [`STDERR_SHOWN`] bytes; `None` if it is blank.
 ///
-/// Without the line in which Rust says how to see more: here there is no more to see.
+/// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
 fn tail(text: &str) -> Option<String> {
     let text = clean(text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
@@ -192,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_standard_error_the_end_is_shown_without_advice_that_does_not_help() {
+    fn an_error_quotes_the_end_of_standard_error_without_the_hint_about_backtraces() {
         let panic = "\nthread 'main' panicked at src/lib.rs:3:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
         assert_eq!(tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
         assert_eq!(tail(" \n"), None);

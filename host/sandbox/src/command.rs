@@ -1,4 +1,5 @@
-//! Commands as tools: `wasi:cli/run` gets the arguments as JSON on standard input and answers on standard output.
+//! Commands as tools: `wasi:cli/run` receives the arguments as JSON on standard input and writes its result to standard
+//! output.
 
 use serde_json::{Map, Value};
 use toolbay_model::ToolDefinition;
@@ -9,10 +10,10 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 use crate::block::{Block, Refusal, Returned};
 use crate::state::State;
 
-/// What the tool is called until it is known by its file's name.
+/// The tool's placeholder name. The plugin's file name replaces it.
 const NAME: &str = "run";
 
-/// The one tool that a command is.
+/// The only tool of a command.
 pub(crate) fn definition() -> ToolDefinition {
     ToolDefinition {
         name: NAME.into(),
@@ -25,7 +26,7 @@ pub(crate) fn definition() -> ToolDefinition {
     }
 }
 
-/// Runs it. The store's standard input has the arguments.
+/// Runs the command. The store's standard input contains the arguments.
 pub(crate) async fn call(
     pre: &CommandPre<State>,
     store: &mut Store<State>,

@@ -1,4 +1,4 @@
-//! Has a component compiled by a child process, and says what became of it.
+//! Compiles components in a child process, and interprets how the child ended.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use crate::prepare_error::PrepareError;
 use crate::source::Source;
 use crate::worker::{self, NOTES, Notes, UNWRITTEN};
 
-/// How much of a child's complaint is read.
+/// Longest error text that is read from a child.
 const COMPLAINT: usize = 4096;
 
 /// Limits of the compiler process.
@@ -38,16 +38,16 @@ pub(crate) struct Compiler {
     limits: Compile,
 }
 
-/// Where that happens.
+/// Where components are compiled.
 enum Place {
-    /// In a child each: a `toolbay`, for guests with a native stack of this size.
+    /// Each in a child process that runs `toolbay`, for guests with a native stack of this size.
     Child(PathBuf, ByteSize),
     /// In this process, with the child's engine.
     Here(Engine),
 }
 
 impl Compiler {
-    /// `program` is a `toolbay`; without one, this process compiles.
+    /// `program` is a `toolbay` executable. `None` compiles in this process.
     pub(crate) fn new(program: Option<PathBuf>, stack: ByteSize, limits: Compile) -> wasmtime::Result<Self> {
         let place = match program {
             Some(program) => Place::Child(program, stack),
@@ -106,7 +106,7 @@ impl Compiler {
         match signal {
             None if status.success() => Ok(()),
             None if status.code() == Some(UNWRITTEN.into()) => Err(PrepareError::Unwritten),
-            // A compiler that finds no memory may still unwind far enough to say so.
+            // A compiler that runs out of memory may still unwind and report it.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
             None => Err(PrepareError::Invalid(complaint)),
             // SIGXCPU.
@@ -116,9 +116,9 @@ impl Compiler {
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))
             }
-            // SIGABRT is how Rust ends when there is no memory.
+            // SIGABRT: Rust aborts like this if it is out of memory.
             Some(6) => Err(self.out_of_memory()),
-            // Somebody else's: most likely the machine had no memory left.
+            // The signal came from outside: most likely the machine was out of memory.
             Some(9) => Err(PrepareError::Hindered("its compiler was killed by another process (signal 9)".to_owned())),
             Some(signal) => {
                 Err(PrepareError::Compiler(format!("the compiler crashed while compiling it (signal {signal})")))
@@ -134,7 +134,7 @@ impl Compiler {
     }
 }
 
-/// What the child does, in this process: nothing bounds it, and nothing can interrupt it.
+/// Compiles in this process. Nothing limits the work, and nothing can interrupt it.
 async fn here(engine: Engine, source: Source, mut output: File) -> Result<Notes, PrepareError> {
     let work = tokio::task::spawn_blocking(move || {
         let (code, notes) = worker::compile(&engine, source.file, &source.wit)
@@ -145,12 +145,12 @@ async fn here(engine: Engine, source: Source, mut output: File) -> Result<Notes,
     work.await.unwrap_or_else(|error| Err(PrepareError::Hindered(format!("compiling it failed: {error}"))))
 }
 
-/// Writes the source, and reads the notes or the complaint, until the child ends.
+/// Writes the source and reads the notes or the error until the child ends.
 async fn converse(child: &mut Child, source: &Source) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A child that ended early has said why, or its status does.
+            // A child that ended early has reported why, or its exit status says so.
             for part in [&(source.file.len() as u64).to_le_bytes(), source.file.as_slice(), source.wit.as_bytes()] {
                 if stdin.write_all(part).await.is_err() {
                     return;

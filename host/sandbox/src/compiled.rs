@@ -1,4 +1,4 @@
-//! A plugin file that became code, and what was found out about it on the way.
+//! A plugin file after compilation, and what was learned about it.
 
 use tempfile::NamedTempFile;
 
@@ -9,10 +9,10 @@ use crate::prepared::Prepared;
 /// Compiled code that can be added to the compile cache after its tools have been listed.
 pub struct Scratch(pub(crate) Option<NamedTempFile>);
 
-/// A plugin file that became code.
+/// A compiled plugin file.
 pub struct Compiled {
     pub(crate) prepared: Prepared,
-    /// What is written about its functions.
+    /// The documentation of its functions.
     pub(crate) docs: Docs,
     pub(crate) remarks: Vec<String>,
     pub(crate) about: About,
@@ -30,12 +30,12 @@ impl Compiled {
         &self.remarks
     }
 
-    /// What is written about its functions.
+    /// The documentation of its functions.
     pub(crate) fn docs(&self) -> &Docs {
         &self.docs
     }
 
-    /// The component to call, the code to cache, and what the file is.
+    /// The component to call, the code to cache, and what is known about the file.
     pub fn into_parts(self) -> (Prepared, Scratch, About) {
         (self.prepared, self.scratch, self.about)
     }

@@ -1,8 +1,8 @@
 //! The contract between host and plugin: one module for each version that is served.
 //!
-//! A version, once released, is served for ever. Its module turns what the version has into what the host has
-//! ([`Returned`], [`ToolDefinition`]), and nothing else knows it. A plugin for a version that is not served, or whose
-//! types are not those of its version, is refused when it is loaded, not when it is first called.
+//! Every released version is served for ever. Its module converts its types to those of the host ([`Returned`],
+//! [`ToolDefinition`]), and nothing else depends on it. A plugin for a version that is not served, or whose types
+//! differ from those of its version, is refused when it is loaded, not when it is first called.
 
 mod interface;
 mod v0_1;
@@ -41,7 +41,7 @@ pub(crate) struct Exported {
 }
 
 impl Exported {
-    /// The contract among the names that a component exports.
+    /// Finds the contract among the names that a component exports.
     pub(crate) fn find<'a>(mut exports: impl Iterator<Item = &'a str>) -> Option<Self> {
         exports.find_map(|name| {
             let version = name.strip_prefix(TOOLS)?.strip_prefix('@')?;
@@ -51,7 +51,8 @@ impl Exported {
 }
 
 impl Contract {
-    /// Checks the types of the exports against the version that they name. `pre` is the same component, linked.
+    /// Checks the types of the exports against those of the version that they name. `pre` is the same component after
+    /// linking.
     pub(crate) fn new(
         engine: &Engine,
         component: &Component,
@@ -92,7 +93,7 @@ impl Contract {
     }
 }
 
-/// The version, as people read it.
+/// The version for messages.
 impl fmt::Display for Contract {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [(oldest, _), (newest, _)] = SERVED;

@@ -1,22 +1,19 @@
-//! Makes a guest's fuel yields real yields of the tokio task.
+//! Turns a guest's fuel yields into real yields of the tokio task.
 //!
-//! When a store yields by fuel, wasmtime wakes its own task at once and returns
-//! `Pending`. Tokio puts such a task straight back into its queue and looks at
-//! its I/O and timers only every 61 polls, so a spinning guest makes everything
-//! else on the runtime wait for 61 slices. [`coop`] gives the call a waker of its
-//! own: a wake during the poll itself becomes `tokio::task::yield_now`, which
-//! lets the driver run first.
+//! When a store yields because of fuel, wasmtime wakes its own task at once and returns `Pending`. Tokio puts such a
+//! task straight back into its queue and polls I/O and timers only once per 61 polls, so that a spinning guest makes
+//! everything else on the runtime wait for 61 slices. [`coop`] gives the call its own waker: a wake during the poll
+//! becomes `tokio::task::yield_now`, which lets the driver run first.
 //!
-//! On the way it counts the processor time of the call, which fuel alone does
-//! not: a guest that does nothing but ask for randomness burns a hundred units
-//! of fuel in a millisecond of the host's time.
+//! It also measures the CPU time of the call, because fuel alone does not: a guest that only requests random data uses
+//! a hundred units of fuel in a millisecond of the host's time.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The processor time that a call has used, in nanoseconds. Clones share it.
+/// The CPU time that a call has used, in nanoseconds. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter(Arc<AtomicU64>);
 
@@ -25,7 +22,7 @@ impl Meter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Runs one step of the call, on one thread from beginning to end.
+    /// Runs one step of the call, all of it on one thread.
     fn measure<T>(&self, step: impl FnOnce() -> T) -> T {
         let before = thread_time();
         let result = step();
@@ -34,14 +31,13 @@ impl Meter {
     }
 }
 
-/// Processor time of this thread, in nanoseconds.
+/// CPU time of this thread, in nanoseconds.
 fn thread_time() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
 }
 
-/// Drives `call`, giving way to the rest of the runtime whenever it yields, and
-/// adds its processor time to `meter`.
+/// Drives `call`, yields to the rest of the runtime whenever it yields, and adds its CPU time to `meter`.
 pub(crate) async fn coop<F: Future>(meter: Meter, call: F) -> F::Output {
     let mut call = pin!(call);
     let bell = Arc::new(Bell::default());
@@ -64,7 +60,7 @@ pub(crate) async fn coop<F: Future>(meter: Meter, call: F) -> F::Output {
     }
 }
 
-/// A waker that tells a wake during the poll from one that comes later.
+/// A waker that distinguishes wakes during the poll from later ones.
 #[derive(Default)]
 struct Bell {
     polling: AtomicBool,
@@ -73,7 +69,7 @@ struct Bell {
 }
 
 impl Bell {
-    /// Before a poll: whoever rings from now on means `waker`'s task.
+    /// Before a poll: from now on, a wake concerns the task of `waker`.
     fn listen(&self, waker: &Waker) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *task {
@@ -85,7 +81,7 @@ impl Bell {
         self.polling.store(true, Ordering::SeqCst);
     }
 
-    /// After a poll: whether it rang meanwhile.
+    /// After a poll: whether there was a wake during it.
     fn quiet(&self) -> bool {
         self.polling.store(false, Ordering::SeqCst);
         self.rung.swap(false, Ordering::SeqCst)
@@ -99,8 +95,8 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.rung.store(true, Ordering::SeqCst);
-        // During the poll nobody need be woken: `quiet` sees `rung`. Should the poll
-        // end between the two, the task is woken once too often, which is harmless.
+        // During the poll nobody needs to be woken: `quiet` checks `rung`. If the poll ends between the two, the task
+        // is woken once more than necessary, which is harmless.
         if self.polling.load(Ordering::SeqCst) {
             return;
         }
@@ -114,7 +110,7 @@ impl Wake for Bell {
 mod tests {
     use super::*;
 
-    /// Returns `Pending` `n` times, each time having woken itself, as a fuel yield does.
+    /// Returns `Pending` `n` times and wakes itself each time, as a fuel yield does.
     async fn yields(mut n: u32) -> &'static str {
         std::future::poll_fn(|task| {
             if n == 0 {
@@ -135,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn processor_time_is_counted_and_waiting_is_not() {
+    async fn cpu_time_is_counted_and_waiting_is_not() {
         let meter = Meter::default();
         let before = thread_time();
         let busy = async {

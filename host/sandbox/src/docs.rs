@@ -1,4 +1,4 @@
-//! What the author wrote about plain functions, by function: in the component or in a `.wit` file beside it.
+//! The author's documentation of plain functions: from the component or from a `.wit` file beside it.
 
 use std::collections::BTreeMap;
 
@@ -16,45 +16,45 @@ pub(crate) struct Docs {
 /// The documentation of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct FunctionDocs {
-    /// What it does.
+    /// What the function does.
     pub(crate) text: Option<String>,
-    /// What the parts of its parameters and its result are, by a path of names such as `/request/units`; a
-    /// result's begins with [`RESULT`].
+    /// The documentation of the parts of its parameters and its result, by a path of names such as `/request/units`.
+    /// Paths into the result begin with [`RESULT`].
     pub(crate) parts: BTreeMap<String, String>,
 }
 
-/// What the paths to parts of a result begin with.
+/// The beginning of paths into the result.
 pub(crate) const RESULT: &str = "=";
 
 impl Docs {
-    /// The documentation of the function `name` of the interface `interface`, or of the world.
+    /// The documentation of the function `name` of `interface`, or of the world.
     pub(crate) fn of(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
         let Some(interface) = interface else { return self.functions.get(name) };
         let interface = interface.split('@').next().unwrap_or_default();
         let by = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
-        // A component's own section knows interfaces by their last name alone.
+        // The component's own section names interfaces only by the last part of their name.
         by(interface).or_else(|| by(interface.rsplit('/').next().unwrap_or_default()))
     }
 }
 
-/// The section of a component that holds its documentation, as `wit-component` writes it.
+/// The section of a component that contains its documentation, as `wit-component` writes it.
 const SECTION: &str = "package-docs";
 
-/// How many parts of one signature may be documented.
+/// Most parts of one signature that can have documentation.
 const PARTS: usize = 1_000;
 
-/// How deep a signature is walked for them.
+/// Deepest nesting to which a signature is searched for them.
 const DEPTH: usize = 16;
 
 impl Docs {
-    /// What the component itself carries. One that carries nothing readable has none: it is only words.
+    /// The documentation in the component itself. Unreadable documentation is ignored; it is not essential.
     pub(crate) fn of_component(bytes: &[u8]) -> Self {
         let mut docs = Self::default();
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload {
                 Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == SECTION => {
-                    // One byte of version, then JSON.
+                    // One byte with the version, then JSON.
                     let json = section.data().get(1..).unwrap_or_default();
                     if let Ok(metadata) = serde_json::from_slice::<Metadata>(json) {
                         docs.add(metadata);
@@ -96,11 +96,11 @@ impl Docs {
         }
     }
 
-    /// What a `.wit` file says.
+    /// The documentation in a `.wit` file.
     ///
     /// # Errors
     ///
-    /// Where it is not WIT.
+    /// The place where the text is not valid WIT.
     pub(crate) fn of_wit(text: &str) -> Result<Self, String> {
         let mut resolve = Resolve::default();
         let group = UnresolvedPackageGroup::parse("wit", text).map_err(|(sources, error)| error.render(&sources))?;
@@ -148,7 +148,7 @@ impl Docs {
     }
 }
 
-/// Collects what is written about the fields and cases within a type.
+/// Collects the documentation of the fields and cases of a type.
 fn walk(resolve: &Resolve, ty: &Type, path: &str, depth: usize, parts: &mut BTreeMap<String, String>) {
     let Type::Id(id) = ty else { return };
     let Some(def) = resolve.types.get(*id) else { return };
@@ -179,7 +179,7 @@ fn walk(resolve: &Resolve, ty: &Type, path: &str, depth: usize, parts: &mut BTre
         }
         _ => {}
     }
-    // A field's own words are nearer to it than its type's.
+    // A field's own documentation takes precedence over that of its type.
     for (path, docs) in said {
         if let Some(text) = &docs.contents {
             parts.insert(path, trimmed(text));
@@ -217,7 +217,7 @@ struct Interface {
     funcs: BTreeMap<String, Function>,
 }
 
-/// A text in its first version, an object since.
+/// A string in its first version, an object since then.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Function {
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wit_file_tells_of_functions_and_their_parts() {
+    fn a_wit_file_documents_functions_and_their_parts() {
         let wit = "package a:b@1.0.0;
             interface weather {
                 /// What is asked.
@@ -257,13 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wit_says_where() {
+    fn an_error_in_a_wit_file_has_a_place() {
         let why = Docs::of_wit("package a:b;\nworld {").unwrap_err();
         assert!(why.contains("expected an identifier") && why.contains("wit:2:"), "{why}");
     }
 
     #[test]
-    fn a_component_may_carry_its_documentation() {
+    fn a_component_can_contain_its_documentation() {
         let json = r#"{"worlds":{"root":{"func_exports":{"hello":{"docs":"Says hello."}}}},"interfaces":{"weather":{"funcs":{"forecast":"Foretells."}}}}"#;
         let wat = format!(r#"(component (@custom "package-docs" "\01{}"))"#, json.replace('"', "\\\""));
         let docs = Docs::of_component(&wat::parse_str(wat).unwrap());

@@ -8,19 +8,19 @@ use bytesize::ByteSize;
 use toolbay_model::Limits;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
-/// Tables per component. No toolchain makes more than a handful; `QuickJS` and
-/// composed components have one for each core module.
+/// Tables per component. No toolchain uses more than a few; `QuickJS` and composed components have one for each core
+/// module.
 pub(super) const TABLES: usize = 16;
 
-/// How often the epoch advances while calls run. A guest gives way at least
-/// this often, even inside host calls that burn no fuel.
+/// Interval at which the epoch advances while calls run. A guest yields at least this often, even during host calls
+/// that use no fuel.
 const TICK: Duration = Duration::from_millis(2);
 
-/// Host functions need room on the guest's stack beyond what the guest may use.
+/// Host functions need space on the guest's stack in addition to what the guest may use.
 const HOST_STACK: usize = 512 << 10;
 
-/// Builds the engine: a pool for `slots` components, or a smaller one, or none, where the machine refuses the address
-/// space. Also the number of components that the pool has room for, whatever each of them consists of.
+/// Builds the engine with a pool for `slots` components. Falls back to a smaller pool or to none if the system refuses
+/// the address space. Also returns the number of components for which the pool has room, whatever they consist of.
 pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<(Engine, Option<u32>)> {
     let (least, mut slots) = (slots.min(16), slots);
     while slots > 0 && slots >= least {
@@ -40,29 +40,30 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
     }
     tracing::warn!("running without an instance pool: every call allocates its memory, which is several times slower");
     let engine = Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand));
-    Ok((engine.map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))?, None))
+    Ok((engine.map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?, None))
 }
 
-/// An engine that compiles and runs nothing: no pool, whose address space a limited child could not have.
+/// An engine that compiles but runs nothing: it has no pool, because a limited child could not reserve the address
+/// space.
 ///
-/// Its code opens in the engine of [`build`]; a test of the store holds the two together.
+/// The engine of [`build`] can open its code; a test of the compile cache checks that.
 pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
     Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
-/// Everything that decides what compiled code looks like; the pool does not.
+/// All settings that affect compiled code. The pool does not.
 fn config(stack: ByteSize) -> Config {
     let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
     let mut config = Config::new();
     config
         .consume_fuel(true)
         .epoch_interruption(true)
-        // WASI 0.3 is not offered: 5 µs a call, and code a stranger could reach.
+        // WASI 0.3 is not offered: it would cost 5 µs per call and add code that strangers could reach.
         .concurrency_support(false)
         .memory_init_cow(true)
         .max_wasm_stack(stack)
         .async_stack_size(stack + HOST_STACK)
-        // Multi-memory stays on: fused adapters of composed components need it.
+        // Multi-memory stays on, because the adapters that connect composed components need it.
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
         .cranelift_opt_level(OptLevel::Speed);
@@ -75,29 +76,28 @@ fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_stacks(slots)
-        // Each component can have as much as it may have: what one takes, no other misses.
+        // As much as each component may have: no component can use up what another one needs.
         .total_core_instances(slots.saturating_mul(instances))
         .total_memories(slots.saturating_mul(memories))
         .total_tables(slots.saturating_mul(tables))
         .max_core_instances_per_component(instances)
         .max_memories_per_component(memories)
         .max_tables_per_component(tables)
-        // Of one core module: the default is one of each, and some toolchains make several.
+        // Per core module. The default is one of each, and some toolchains use several.
         .max_memories_per_module(memories)
         .max_tables_per_module(tables)
         .max_memory_size(usize::try_from(ceiling.memory.as_u64()).unwrap_or(usize::MAX))
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
-        // Resetting warm pages in place and skipping untouched ones makes a call
-        // twice as fast on one thread and five times on two: no `madvise`, so
-        // threads do not queue for the address space's lock.
+        // Resetting warm pages in place and skipping untouched ones makes a call twice as fast on one thread and five
+        // times as fast on two: without `madvise`, threads do not wait for the lock of the address space.
         .linear_memory_keep_resident(2 << 20)
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto)
-        // Each keeps what a guest touched of those 2 MiB. More than a few dozen would only wait for plugins that are
-        // seldom called, or are not there any more.
+        // Each keeps up to 2 MiB that a guest touched. More than a few dozen would mostly wait for plugins that are
+        // seldom called or no longer exist.
         .max_unused_warm_slots(32);
     InstanceAllocationStrategy::Pooling(pool)
 }
@@ -120,7 +120,7 @@ struct Guests {
 }
 
 impl Ticker {
-    /// Starts the thread. It ends when the engine or [`Ticker::close`] says so.
+    /// Starts the thread. It ends with the engine or with [`Ticker::close`].
     pub(super) fn start(engine: &Engine) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared { guests: Mutex::default(), changed: Condvar::new() });
         let ticker = Self { shared: Arc::clone(&shared) };
@@ -159,7 +159,7 @@ impl Ticker {
 }
 
 impl Shared {
-    /// Waits for one tick with a guest running; false when the ticker is closed.
+    /// Waits for one tick while a guest runs; false if the ticker is closed.
     fn wait(&self) -> bool {
         let state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self
@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// A guest that runs; dropped, it no longer needs the epoch.
+/// A running guest. Dropping it means that it no longer needs the epoch.
 pub(super) struct Ticking {
     ticker: Ticker,
 }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_address_space_gets_a_smaller_pool_or_none() {
-        // 2^31 slots of 4 GiB each are more than any machine maps.
+        // 2^31 slots of 4 GiB each exceed what any machine can map.
         let engine = build(u32::MAX / 2, ByteSize::kib(512), &Limits::CEILING);
         assert!(engine.is_ok());
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use toolbay_model::{Limits, Observer, Permissions, Trace};
 
@@ -28,4 +29,6 @@ pub struct Entry<'a> {
     pub trace: Option<&'a Trace>,
     /// Receives log lines and progress.
     pub observer: Arc<dyn Observer>,
+    /// When the call must have ended: [`Limits::timeout`](toolbay_model::Limits::timeout) after it was admitted.
+    pub deadline: Instant,
 }

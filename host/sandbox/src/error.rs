@@ -1,4 +1,4 @@
-//! What an error of wasmtime means for the caller.
+//! Interprets wasmtime's errors.
 
 use bytesize::ByteSize;
 use toolbay_model::text::thousands;
@@ -6,20 +6,20 @@ use toolbay_model::{CallError, Limit, Limits};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
-/// What the store saw while the guest ran, by which a trap can be told apart from its cause.
+/// What the store recorded while the guest ran. It reveals the cause behind a trap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
-    /// A memory was refused its growth.
+    /// The growth of a memory was denied.
     pub(super) memory_refused: bool,
-    /// A table was refused its growth.
+    /// The growth of a table was denied.
     pub(super) table_refused: bool,
-    /// Standard output and error went over their bound.
+    /// Standard output and error exceeded their limit.
     pub(super) stdio_exceeded: bool,
     /// The last lines of standard error.
     pub(super) stderr: Option<String>,
 }
 
-/// Decides what an error of wasmtime means for the caller.
+/// Determines what an error of wasmtime means for the caller.
 pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Limits, stack: ByteSize) -> CallError {
     if evidence.stdio_exceeded {
         return CallError::limit(Limit::Stdio(limits.stdio));
@@ -29,7 +29,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
         Some(Trap::StackOverflow) => return CallError::limit(Limit::Stack(stack)),
         _ => {}
     }
-    // A guest whose allocation failed aborts: the trap is `unreachable`, the cause is the limit.
+    // A guest aborts if an allocation fails: the trap is `unreachable`, but the cause is the limit.
     if evidence.memory_refused {
         return CallError::limit(Limit::Memory(limits.memory));
     }
@@ -39,11 +39,11 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::limit(Limit::Handles(limits.handles));
     }
-    // More guests than admission lets in: loading plugins hold some of the slots for calls.
+    // More guests than admission allows: some slots are reserved for listing tools, and loading uses them.
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return CallError::Internal(format!("no free slot in the instance pool: {error}"));
     }
-    // wasmtime has no types for these; their words are pinned by tests with a guest each.
+    // wasmtime has no types for these errors. Tests with one guest per error pin their texts.
     let root = error.root_cause().to_string();
     if root.contains("fuel allocated for hostcalls") {
         return CallError::limit(Limit::Transfer(limits.transfer));
@@ -59,7 +59,7 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     }
     if let Some(&wasmtime_wasi::I32Exit(code)) = error.downcast_ref() {
         return match evidence.stderr {
-            // How languages without exceptions give up: they say why, and end the process.
+            // Languages without exceptions give up like this: they print the reason and end the process.
             Some(words) if code != 0 => CallError::Failed(words),
             stderr => CallError::Trap { what: format!("exited with code {code}"), stderr },
         };
@@ -67,10 +67,10 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     CallError::Trap { what: root, stderr: evidence.stderr }
 }
 
-/// What to say of a component that the pool has no room for, by the ceilings that it was made by; `None` for any other
-/// error. wasmtime has no types for these; their words are pinned by a test with a component each.
+/// Describes a component for which the pool has no room, in terms of the ceilings that determine the pool; `None` for
+/// any other error. wasmtime has no types for these errors. Tests with one component per error pin their texts.
 pub(super) fn too_large(root: &str) -> Option<String> {
-    // Sizes may be hexadecimal, and some have an index before the two that count.
+    // Sizes may be hexadecimal, and some messages have an index before the two numbers that matter.
     let number = |word: &str| match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_is_a_failure_if_it_has_words_and_a_crash_if_it_has_none() {
+    fn an_exit_is_a_failure_if_standard_error_has_text_and_a_crash_otherwise() {
         let exit = |code, stderr: Option<&str>| {
             let evidence = Evidence { stderr: stderr.map(str::to_owned), ..Evidence::default() };
             classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))

@@ -1,4 +1,4 @@
-//! Components for any host: each plain function that one exports is a tool.
+//! Components that were not built for Toolbay: each plain function that one exports becomes a tool.
 
 mod schema;
 mod shape;
@@ -20,21 +20,21 @@ use crate::block::{Block, Refusal, Returned};
 use crate::docs::{Docs, FunctionDocs, RESULT};
 use crate::state::State;
 
-/// What a value that is not an object is called in structured content, which must be one.
+/// The member that wraps a value in structured content, which must be an object.
 const VALUE: &str = "result";
 
-/// The functions of a component, found and checked.
+/// The functions of a component that can be tools.
 pub(crate) struct Functions {
     pre: InstancePre<State>,
-    /// By the name of the tool.
+    /// By the tool's name.
     by_tool: BTreeMap<String, Function>,
-    /// What was left out, and why.
+    /// The functions that were left out, with the reasons.
     refused: Vec<String>,
 }
 
 /// A function that a tool calls.
 struct Function {
-    /// The interface that it is in; none if it is the world's.
+    /// The interface that contains it; `None` for a function of the world.
     interface: Option<String>,
     name: String,
     export: ComponentExportIndex,
@@ -46,11 +46,11 @@ struct Function {
 enum Returns {
     Nothing,
     Value(Shape),
-    /// `result`, whose error is the tool's failure.
+    /// `result`. Its error is the tool's failure.
     Result(Option<Shape>, Option<Shape>),
 }
 
-/// A function as it is exported.
+/// An exported function.
 struct Export {
     interface: Option<String>,
     name: String,
@@ -58,11 +58,11 @@ struct Export {
     ty: ComponentFunc,
 }
 
-/// What a component exports of functions that a tool can be made of.
+/// The exported functions of a component of which tools can be made.
 ///
 /// # Errors
 ///
-/// There are none; the text says why, and is empty if it exports no functions at all.
+/// There are none; the text says why, and is empty if the component exports no functions at all.
 pub(crate) fn find(engine: &Engine, component: &Component) -> Result<Found, String> {
     let exports = exports(engine, component);
     let names = tool_names(&exports);
@@ -88,13 +88,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// With the linked component that they are of.
+    /// Completes this with the linked component.
     pub(crate) fn linked(self, pre: InstancePre<State>) -> Functions {
         Functions { pre, by_tool: self.by_tool, refused: self.refused }
     }
 }
 
-/// Every exported function, but for what runtimes leave behind and what is WASI's.
+/// Every exported function, except those that runtimes add and those of WASI.
 fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
     let mut exports = Vec::new();
     let ty = component.component_type();
@@ -118,13 +118,13 @@ fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
     exports
 }
 
-/// What componentize-qjs and componentize-py leave in what they make.
+/// Functions that componentize-qjs and componentize-py add.
 fn is_runtime_helper(name: &str) -> bool {
     matches!(name, "init" | "exports" | "exports#init")
 }
 
-/// The names of the tools: the function's own where no other has it, else with the interface's before it,
-/// else with all that an export is called by.
+/// The names of the tools: the name of the function if it is unique; otherwise with the interface's name before it, or
+/// if necessary with the whole name of the export.
 fn tool_names(exports: &[Export]) -> Vec<String> {
     let short = |export: &Export| export.name.clone();
     let middle = |export: &Export| match &export.interface {
@@ -183,7 +183,7 @@ impl Function {
         };
         let function =
             Self { interface: export.interface, name: export.name, export: export.index, parameters, returns };
-        // Its schemas must be what `tools/list` takes.
+        // The schemas must be valid in `tools/list`.
         let definition = function.definition(tool, None);
         let schemas = std::iter::once(definition.input_schema).chain(definition.output_schema);
         for schema in schemas {
@@ -192,7 +192,7 @@ impl Function {
         Ok(function)
     }
 
-    /// As it is written in WIT.
+    /// The function in WIT notation.
     fn signature(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(|(name, shape)| format!("{name}: {shape}")).collect();
         let returns = match &self.returns {
@@ -220,7 +220,7 @@ impl Function {
         });
         ToolDefinition {
             name: tool.to_owned(),
-            // Types are better than nothing.
+            // Types alone are better than nothing.
             description: Some(docs.and_then(|docs| docs.text.clone()).unwrap_or_else(|| self.signature())),
             input_schema: input.to_string(),
             output_schema: output.map(|schema| schema.to_string()),
@@ -228,7 +228,7 @@ impl Function {
         }
     }
 
-    /// What the caller is given of what came back.
+    /// Converts the returned value for the caller.
     fn answer(&self, results: &[Val]) -> Option<Result<Returned, Refusal>> {
         let payload = |shape: &Option<Shape>, value: &Option<Box<Val>>| match (shape, value) {
             (Some(shape), Some(value)) => output(shape, value),
@@ -252,7 +252,7 @@ impl Function {
 }
 
 impl Returns {
-    /// What a success carries.
+    /// The value of a success.
     fn shape(&self) -> Option<&Shape> {
         match self {
             Self::Nothing | Self::Result(None, _) => None,
@@ -262,7 +262,7 @@ impl Returns {
 }
 
 impl Functions {
-    /// The tools, with what their author wrote about them.
+    /// The tools, with the author's documentation.
     pub(crate) fn definitions(&self, docs: &Docs) -> Vec<ToolDefinition> {
         let definition = |(tool, function): (&String, &Function)| {
             function.definition(tool, docs.of(function.interface.as_deref(), &function.name))
@@ -270,7 +270,7 @@ impl Functions {
         self.by_tool.iter().map(definition).collect()
     }
 
-    /// What was left out, and why.
+    /// The functions that were left out, with the reasons.
     pub(crate) fn refused(&self) -> &[String] {
         &self.refused
     }
@@ -285,7 +285,7 @@ impl Functions {
         let Some(function) = self.by_tool.get(tool) else {
             return Ok(Err(Refusal::Failed(format!("There is no function named {tool}."))));
         };
-        // What wasmtime asks of values that a guest gives, asked of those that it gets.
+        // wasmtime limits the values that a guest passes to the host. Apply the same limit to those that it receives.
         let mut room = store.hostcall_fuel() / size_of::<Val>();
         let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
         let parameters = match value::from_object(&function.parameters, &arguments, "", &mut room) {
@@ -309,7 +309,7 @@ impl Functions {
     }
 }
 
-/// A value as a result: text as text, everything else as structured content.
+/// Converts a value to a result: text stays text, everything else becomes structured content.
 fn output(shape: &Shape, value: &Val) -> Option<Returned> {
     if let (Shape::String, Val::String(text)) = (shape, value) {
         return Some(Returned { content: vec![Block::text(text.clone())], ..Returned::default() });

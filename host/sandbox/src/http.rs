@@ -1,4 +1,4 @@
-//! The network of a guest without a grant: linked, because runtimes import it whether a tool uses it or not, and closed.
+//! HTTP of a guest: always linked, because runtimes import it whether a tool uses it or not, and always denied.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use crate::secret::Secrets;
 use crate::wasi::BODY;
 
-/// How much of a host's name the log shows.
+/// Longest part of a host's name that the log shows, in bytes.
 const ORIGIN: usize = 300;
 
-/// Refuses every request before a name is looked up.
+/// Denies every request before its host name is resolved.
 pub(crate) struct NoNetwork {
-    /// What the log must not hold: a guest chooses the name.
+    /// The guest chooses the name, so it may contain what the log must not.
     pub(crate) secrets: Arc<Secrets>,
 }
 

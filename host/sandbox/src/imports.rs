@@ -1,5 +1,4 @@
-//! What a guest asks of the host, whichever version of the contract it asks by: log, progress, cancellation,
-//! configuration.
+//! The host functions of the contract, independent of its version: log, progress, cancellation, configuration.
 
 use toolbay_model::text::clean;
 use toolbay_model::{Limit, LogLevel, Progress};
@@ -15,7 +14,7 @@ impl State {
         self.secrets.redact(&clean(text)).into_owned()
     }
 
-    /// Logs a message, as long as the call has room for it: a guest that logs in a loop fills its own room, not the
+    /// Logs a message if the call has room for it. A guest that logs in a loop fills its own room and not the
     /// operator's disk.
     pub(crate) fn guest_log(&mut self, level: LogLevel, message: &str) {
         if self.log_room == 0 {
@@ -31,7 +30,7 @@ impl State {
         }
     }
 
-    /// Reports progress. MCP wants it to increase; what does not, NaN included, is dropped.
+    /// Reports progress. MCP requires it to increase: values that do not, and NaN, are dropped.
     pub(crate) fn guest_progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
@@ -41,7 +40,7 @@ impl State {
         }
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether nobody waits for the result any more.
     pub(crate) fn guest_cancelled(&self) -> bool {
         self.observer.cancelled()
     }

@@ -1,9 +1,9 @@
-//! Runs guests: compiles and links components, and gives every call a fresh store within its limits.
+//! Runs guests: compiles and links components, and gives each call a new store within its limits.
 //!
-//! The only crate that knows wasmtime. Data flows one way: a [`Source`] becomes [`Compiled`] code and a [`Prepared`]
-//! component once; a call takes it, an [`Environment`] and arguments, and ends as a [`Finished`]. Nothing of a guest
-//! outlives its call. Nothing here knows the plugin folder, the catalog or the protocol: bytes and permissions come from
-//! the caller, and results go back to it.
+//! The only crate that knows wasmtime. Data flows in one direction: a [`Source`] becomes [`Compiled`] code and a
+//! [`Prepared`] component once; a call takes the component, an [`Environment`] and arguments, and ends as a
+//! [`Finished`], whose output is [`Unchecked`]. Nothing of a guest outlives its call. This crate does not know the plugin folder, the catalog or the
+//! protocol: its caller supplies bytes and permissions, and receives the results.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -49,6 +49,7 @@ pub use self::call::Finished;
 pub use self::compile::Compile;
 pub use self::compiled::{Compiled, Scratch};
 pub use self::environment::{Entry, Environment};
+pub use self::output::Unchecked;
 pub use self::prepare_error::PrepareError;
 pub use self::prepared::Prepared;
 pub use self::sandbox::{Sandbox, Settings};

@@ -1,4 +1,4 @@
-//! Memory and tables of one store: refuses growth past the limits, and draws the rest from the call's account.
+//! Limits the memory and tables of one store, and draws them from the call's account.
 
 use wasmtime::ResourceLimiter;
 

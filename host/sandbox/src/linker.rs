@@ -1,4 +1,4 @@
-//! What a component can import. Linking is not permission: an empty context denies at use.
+//! The imports that a component can have. Linking is not permission: without a grant, their use is denied.
 
 use wasmtime::Engine;
 use wasmtime::component::Linker;
@@ -7,8 +7,8 @@ use crate::contract;
 use crate::state::State;
 use crate::wasi;
 
-/// The beginnings of the names of all imports that a plugin can have: these are always linked, and the grant decides what
-/// they may do.
+/// Prefixes of the names of all imports that a plugin can have. They are always linked; the grant decides what they may
+/// do.
 pub(crate) const WORLD: [&str; 8] = [
     "toolbay:plugin/",
     "wasi:cli/",

@@ -1,4 +1,4 @@
-//! Turns what a guest returned into ours, and refuses what breaks the contract or a bound.
+//! Checks what a guest returned and converts it to the host's types. Rejects what violates the contract or a limit.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,51 @@ use bytesize::ByteSize;
 use serde_json::{Map, Value};
 use toolbay_model::text::clean;
 use toolbay_model::{
-    Body, CallError, Content, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink, ToolDefinition,
+    Body, CallError, Content, Interrupt, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink,
+    ToolDefinition,
 };
 
-use crate::block::{Block, Kind, Returned};
+use crate::block::{Block, Kind, Refusal, Returned};
+use crate::environment::Environment;
 use crate::secret::Secrets;
+
+/// What a tool returned, or why it failed in its own words: neither checked nor cleaned.
+#[derive(Debug)]
+pub struct Unchecked(pub(crate) Result<Returned, Refusal>);
+
+impl Unchecked {
+    /// How many bytes there are to check.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            Ok(returned) => size(returned),
+            Err(Refusal::InvalidArguments(text) | Refusal::Failed(text)) => text.len(),
+        }
+    }
+
+    /// Checks the bounds of the result and the contract, and takes what only acts and what is secret out of all text.
+    ///
+    /// Takes about 10 ms for each megabyte, of which there are as many as [`Limits::output`] allows.
+    ///
+    /// # Errors
+    ///
+    /// What the tool said of its failure, the bound or the rule that its result breaks, or [`Limit::Deadline`] if
+    /// `interrupt` was due first.
+    pub fn check(self, environment: &Environment, interrupt: &Interrupt) -> Result<Output, CallError> {
+        let Environment { limits, secrets, .. } = environment;
+        match self.0 {
+            Ok(returned) => check(returned, limits, secrets, interrupt),
+            Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(message(text, limits, secrets))),
+            Err(Refusal::Failed(text)) => Err(CallError::Failed(message(text, limits, secrets))),
+        }
+    }
+}
+
+/// The bytes of a result.
+fn size(output: &Returned) -> usize {
+    output.content.iter().map(Block::size).sum::<usize>()
+        + output.structured.as_ref().map_or(0, String::len)
+        + output.meta.as_ref().map_or(0, String::len)
+}
 
 /// The texts of a definition without what only acts.
 pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
@@ -24,27 +64,31 @@ pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
 }
 
 /// Checks a result against its bounds and the contract.
-pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
+fn check(output: Returned, limits: &Limits, secrets: &Secrets, interrupt: &Interrupt) -> Result<Output, CallError> {
     if output.content.len() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
     }
-    let size: usize = output.content.iter().map(Block::size).sum::<usize>()
-        + output.structured.as_ref().map_or(0, String::len)
-        + output.meta.as_ref().map_or(0, String::len);
-    if size as u64 > limits.output.as_u64() {
+    if size(&output) as u64 > limits.output.as_u64() {
         return Err(CallError::limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
     }
     let mut cleaner = Cleaner::new(secrets);
+    cleaner.interrupt = Some(interrupt);
+    let checked = cleaned(output, &mut cleaner);
+    // Whatever came of it: what was not cleaned goes nowhere.
+    if cleaner.interrupted { Err(CallError::limit(Limit::Deadline(limits.timeout))) } else { checked }
+}
+
+fn cleaned(output: Returned, cleaner: &mut Cleaner<'_>) -> Result<Output, CallError> {
     let content = output
         .content
         .into_iter()
         .enumerate()
         .map(|(index, block)| {
-            content(block, &mut cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
+            content(block, cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
         })
         .collect::<Result<_, _>>()?;
-    let structured = output.structured.map(|text| json("structured", &text, &mut cleaner)).transpose()?;
-    let meta = match output.meta.map(|text| json("meta", &text, &mut cleaner)).transpose()? {
+    let structured = output.structured.map(|text| json("structured", &text, cleaner)).transpose()?;
+    let meta = match output.meta.map(|text| json("meta", &text, cleaner)).transpose()? {
         None => Map::new(),
         Some(Value::Object(members)) => members,
         Some(_) => return Err(CallError::InvalidOutput("meta is not a JSON object".into())),
@@ -53,28 +97,35 @@ pub(crate) fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Res
 }
 
 /// A failure's message, at most as long as a result may be.
-pub(crate) fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
+fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     let mut text = Cleaner::new(secrets).text(text);
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));
     text
 }
 
-/// Takes what only acts and what is secret out of a guest's text, and says in the log how much that was.
+/// Removes control characters and secrets from a guest's text, and logs how much was removed.
 struct Cleaner<'a> {
     secrets: &'a Secrets,
-    /// What only acted, in bytes.
+    /// Removed control characters, in bytes.
     removed: usize,
-    /// Texts with secrets in them.
+    /// Texts that contained secrets.
     redacted: usize,
+    interrupt: Option<&'a Interrupt>,
+    /// Whether it stopped before the end.
+    interrupted: bool,
 }
 
 impl<'a> Cleaner<'a> {
     fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, removed: 0, redacted: 0 }
+        Self { secrets, removed: 0, redacted: 0, interrupt: None, interrupted: false }
     }
 
     fn text(&mut self, text: String) -> String {
+        self.interrupted |= self.interrupt.is_some_and(Interrupt::is_due);
+        if self.interrupted {
+            return text;
+        }
         let text = match clean(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(cleaned) => {
@@ -82,7 +133,7 @@ impl<'a> Cleaner<'a> {
                 cleaned
             }
         };
-        // Afterwards: what was between two parts of a secret is gone.
+        // After that, because removing characters can join the parts of a secret.
         match self.secrets.redact(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => {
@@ -96,17 +147,17 @@ impl<'a> Cleaner<'a> {
         if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
     }
 
-    /// Every text in it, the names of members too. It stays the JSON that it is.
+    /// Cleans every string in a JSON value, including the names of members. The value stays valid JSON.
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
-            // Digits can be a secret.
+            // Digits can be a secret, too.
             Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
                 Value::String(self.text(number.to_string()))
             }
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
             Value::Object(members) => {
-                // Of two names that become the same, the last counts, as where a name is given twice.
+                // If two names become equal, the last member counts, as with duplicate names.
                 members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
             }
             value => value,
@@ -131,7 +182,7 @@ fn json(member: &str, text: &str, cleaner: &mut Cleaner<'_>) -> Result<Value, Ca
     Ok(cleaner.value(value))
 }
 
-/// Reads a block by its kind: a member that is missing, or one too many, is the author's mistake.
+/// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
 fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     let Some(kind) = Kind::parse(&block.kind) else { return unknown(block, cleaner) };
     let mut members = Members { kind, block };
@@ -163,7 +214,7 @@ fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     annotated(body, block, cleaner)
 }
 
-/// A block of a kind that this host does not know: its text, which is there for such hosts.
+/// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
 fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     match &block.text {
         Some(text) => annotated(Body::Text(cleaner.text(text.clone())), block, cleaner),
@@ -173,7 +224,7 @@ fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     }
 }
 
-/// The block with what any kind can have.
+/// The block with the members that all kinds can have.
 fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
     if let Some(priority) = block.priority
         && !(0.0..=1.0).contains(&priority)
@@ -187,7 +238,7 @@ fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Cont
     Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
 }
 
-/// The members of a block that are not used up yet.
+/// The members of a block that have not been used yet.
 struct Members {
     kind: Kind,
     block: Block,
@@ -240,7 +291,7 @@ impl Members {
     }
 }
 
-/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
+/// Type and subtype according to RFC 6838, with or without parameters, in visible ASCII.
 fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
     let token = |part: &str| {
@@ -250,7 +301,7 @@ fn is_mime_type(text: &str) -> bool {
         && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
-/// A date, or a date and a time, of ISO 8601 as far as MCP uses it: digits and their separators.
+/// A date, or a date and time, in the part of ISO 8601 that MCP uses: digits and their separators.
 fn is_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     let date = bytes.get(..10).is_some_and(|date| {
@@ -264,7 +315,7 @@ fn is_time(text: &str) -> bool {
         || (time.first() == Some(&b'T') && (2..=30).contains(&time.len()) && time.iter().skip(1).all(plain)))
 }
 
-/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
+/// A scheme (RFC 3986), a colon, and only characters that a URI can contain.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -275,6 +326,11 @@ fn is_uri(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As it is checked where nothing is in a hurry.
+    fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
+        super::check(output, limits, secrets, &Interrupt::default())
+    }
 
     fn block(kind: Kind) -> Block {
         Block { kind: kind.name().into(), ..Block::default() }
@@ -319,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn media_and_addresses_must_be_what_they_say() {
+    fn mime_types_uris_and_dates_must_be_valid() {
         use Kind::{Audio, Image, ResourceLink};
         let media = |kind, mime: &str| Block { data: Some(vec![1]), mime_type: Some(mime.into()), ..block(kind) };
         let link = |uri: &str| Block { uri: Some(uri.into()), name: Some("n".into()), ..block(ResourceLink) };
@@ -341,6 +397,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_interrupted_is_neither_cleaned_nor_shown() {
+        let returned = || Returned { structured: Some(r#"["\u001b[31m"]"#.into()), ..output(vec![text("\u{1b}[31m")]) };
+        let due = Interrupt::default();
+        due.raise();
+        let stopped = super::check(returned(), &Limits::DEFAULT, Secrets::none(), &due);
+        assert_eq!(stopped, Err(CallError::limit(Limit::Deadline(Limits::DEFAULT.timeout))));
+        assert!(check(returned(), &Limits::DEFAULT, Secrets::none()).is_ok());
+    }
+
+    #[test]
     fn text_is_cleaned() {
         let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, Secrets::none()).unwrap();
         assert_eq!(shown.content[0].body, Body::Text("red".into()));
@@ -348,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_in_structured_content_is_cleaned_and_it_stays_json() {
+    fn every_string_in_structured_content_is_cleaned_and_the_json_stays_valid() {
         let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
         let structured = Returned { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
         let shown = check(structured, &Limits::DEFAULT, Secrets::none()).unwrap();
@@ -373,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn too_large_and_too_many_are_limits() {
+    fn large_results_and_many_blocks_reach_limits() {
         let limits = Limits { output: ByteSize::b(4), output_items: 2, ..Limits::DEFAULT };
         assert!(check(output(vec![text("ab"), text("cd")]), &limits, Secrets::none()).is_ok());
         assert_eq!(
@@ -387,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_leave_in_no_member() {
+    fn secrets_are_redacted_in_every_member() {
         let secrets = Secrets::new([("token".to_owned(), "12345678901".to_owned())].into()).unwrap();
         let shown = check(
             Returned {

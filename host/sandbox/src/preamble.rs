@@ -1,8 +1,9 @@
-//! The beginning and the sections of a WebAssembly file: enough to tell a half-written one from one that is none.
+//! Parses the header and sections of a WebAssembly file, just enough to distinguish an incomplete file from one that is
+//! not a component.
 
 use crate::prepare_error::PrepareError;
 
-/// Tells what is no component at all from what is not one yet, without compiling anything.
+/// Distinguishes bytes that are not a component from an incomplete one, without compiling.
 pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
     const MAGIC: &[u8] = b"\0asm";
     if !bytes.starts_with(MAGIC) {
@@ -14,13 +15,13 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         });
     }
     match bytes.get(4..8) {
-        // Version 1, layer 0: a core module. Version 13, layer 1: a component. Their sections are alike.
+        // Version 1, layer 0: a core module. Version 13, layer 1: a component. Both have the same kind of sections.
         Some(_) if sections_are_complete(bytes.get(8..).unwrap_or_default()) => Ok(()),
         _ => Err(PrepareError::Incomplete),
     }
 }
 
-/// Whether every section is as long as it says: an id, a LEB128 length, that many bytes.
+/// Whether every section is complete: an id, a LEB128 length, and that many bytes.
 fn sections_are_complete(mut rest: &[u8]) -> bool {
     while let Some((_id, tail)) = rest.split_first() {
         let mut length: u64 = 0;
@@ -35,7 +36,7 @@ fn sections_are_complete(mut rest: &[u8]) -> bool {
                 break;
             }
             if shift > 28 {
-                // Longer than any LEB128 of 32 bits: let the validator say so.
+                // Longer than any 32-bit LEB128: the validator reports it.
                 return true;
             }
         }
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_component_is_named() {
+    fn files_that_are_not_components_are_described() {
         assert_eq!(refused(b""), PrepareError::Incomplete);
         assert_eq!(refused(b"\0as"), PrepareError::Incomplete);
         assert_eq!(refused(b"\0asm\x0d\0"), PrepareError::Incomplete);

@@ -34,14 +34,14 @@ pub enum PrepareError {
     /// It imports an interface that the host provides, but with other types or in another version.
     #[error("its imports do not match the host's: {0}")]
     Link(String),
-    /// A component for a version of the contract that this host does not serve: its export, and the version's major and
-    /// minor number.
+    /// The component was built for a version of the contract that this host does not serve: its export, and the major
+    /// and minor number of the version.
     #[error(
         "exports {0}, but this version of Toolbay supports {served}; use Toolbay {1} or newer",
         served = versions::served()
     )]
     UnknownContract(String, String),
-    /// A component whose types are not those of the version of the contract that it exports.
+    /// The component's types differ from those of the version of the contract that it exports.
     #[error("exports {0}, but its types differ from those of that version: {1}")]
     ContractTypes(String, String),
     /// The component exports nothing that can be a tool.

@@ -1,4 +1,4 @@
-//! A component that is compiled, checked and linked: all that can be done before the first call.
+//! A component that is compiled, checked and linked, and ready for its first call.
 
 use std::fmt;
 
@@ -20,19 +20,19 @@ use crate::{command, output};
 /// The export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
 
-/// A component ready to be instantiated; cheap to share, never changed.
+/// A component that is ready to be instantiated. Cheap to clone, never changed.
 pub struct Prepared {
     form: Form,
 }
 
-/// How a component offers its tools. A further form is a further variant here
-/// and an arm in [`Prepared::describe`] and [`Prepared::call`].
+/// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::describe`] and
+/// [`Prepared::call`].
 enum Form {
     /// It implements the contract.
     Contract(Contract),
-    /// It exports functions of its own: each is a tool.
+    /// It exports plain functions. Each is a tool.
     Functions(Functions),
-    /// It exports `wasi:cli/run`: it is one tool, called as its file is.
+    /// It exports `wasi:cli/run`. It is a single tool, named like its file.
     Command(CommandPre<State>),
 }
 
@@ -71,7 +71,7 @@ impl Prepared {
         Ok(Self { form })
     }
 
-    /// How it offers its tools, in words.
+    /// How it offers its tools, for people.
     pub fn form(&self) -> String {
         match &self.form {
             Form::Contract(contract) => format!("it exports toolbay:plugin/tools@{contract}"),
@@ -80,12 +80,12 @@ impl Prepared {
         }
     }
 
-    /// Whether it is one tool without a name of its own.
+    /// Whether it is a single tool that has no name of its own.
     pub fn is_command(&self) -> bool {
         matches!(self.form, Form::Command(_))
     }
 
-    /// Its tools; `docs` is what is written about plain functions.
+    /// Its tools. `docs` is the documentation of plain functions.
     pub(crate) async fn describe(&self, store: &mut Store<State>, docs: &Docs) -> wasmtime::Result<Description> {
         match &self.form {
             Form::Contract(contract) => {

@@ -27,8 +27,8 @@ use crate::source::Source;
 use crate::state::State;
 use crate::worker::Notes;
 
-/// Threads for guests' blocking host calls (files, name look-ups). A guest can
-/// hold one for good, by opening a FIFO for instance, so they are bounded.
+/// Threads for blocking host calls of guests (files, name resolution). Bounded, because a guest can occupy one for
+/// ever, for example by opening a FIFO.
 const BLOCKING_THREADS: usize = 64;
 
 /// Plugins that list their tools at once, when they are loaded: these have slots of their own, so that loading many
@@ -69,19 +69,19 @@ struct Inner {
     ticker: Ticker,
     stack: ByteSize,
     compiler: Compiler,
-    /// Or why nothing is kept.
+    /// The compile cache, or why it is off.
     cache: Result<CompileCache, String>,
-    /// Guests run on threads of their own: whatever they do, the operating
-    /// system keeps scheduling the protocol's. `None` only while dropping.
+    /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
+    /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
 }
 
 impl Sandbox {
-    /// Starts the engine and the guests' runtime. A compile cache that cannot be used is one line in the log.
+    /// Starts the engine and the guests' runtime. If the compile cache cannot be used, logs that.
     ///
     /// # Errors
     ///
-    /// The machine refuses threads or memory.
+    /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
         let Settings { calls, stack, ceiling, compiler, compile, cache } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
@@ -96,12 +96,12 @@ impl Sandbox {
             None => Err("the compile cache is off: compile.store is empty".to_owned()),
         };
         let compiler = Compiler::new(compiler, stack, compile)
-            .map_err(|error| anyhow!("wasmtime refused its configuration: {error:#}"))?;
+            .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS)
-            // Calls arrive through the injection queue: look there often.
+            // Calls arrive through the injection queue, so check it often.
             .global_queue_interval(4)
             .build()
             .context("failed to start the guests' runtime")?;
@@ -114,7 +114,7 @@ impl Sandbox {
     /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for milliseconds.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
         let (component, description, about) = self.inner.cache.as_ref().ok()?.find(&self.inner.engine, digest)?;
-        // Linked once already, so a failure is not the file's: let it be compiled and said again.
+        // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
         Some((self.link(&component).ok()?, description, about))
     }
 
@@ -138,7 +138,7 @@ impl Sandbox {
                     let component = self.blocking(move |engine| cache::open(engine, &path)).await?;
                     return linked(&component, notes, Some(scratch));
                 }
-                // A full disk: what is not kept still serves.
+                // For example, a full disk. Code that is not in the cache can still serve.
                 Err(PrepareError::Unwritten) => tracing::warn!("cannot write to the compile cache: the disk is full"),
                 Err(error) => return Err(error),
             }
@@ -200,7 +200,7 @@ impl Sandbox {
         }
     }
 
-    /// How much of the pool is in use: nothing when no guest lives.
+    /// How much of the pool is in use; nothing if no guest is alive.
     pub fn live(&self) -> u64 {
         self.inner.engine.pooling_allocator_metrics().map_or(0, |pool| {
             let parts = pool.memories() + pool.tables() + pool.stacks();
@@ -235,8 +235,8 @@ impl Sandbox {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.ticker.close();
-        // `shutdown_background` and not `shutdown_timeout`: the last clone may
-        // be dropped on a runtime's own thread, where blocking is not allowed.
+        // `shutdown_background` instead of `shutdown_timeout`: the last clone may be dropped on a thread of a runtime,
+        // where blocking is not allowed.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,4 +1,4 @@
-//! Values that an operator calls secret: found in whatever a plugin says, and taken out.
+//! Secrets: finds the operator's secret values in everything that a plugin says, and redacts them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,16 +9,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// How short a secret may be, in bytes. A shorter one is found in text that has nothing to do with it.
+/// Shortest secret, in bytes. A shorter one would also be found in unrelated text.
 const SHORTEST: usize = 8;
 
-/// How short a line of a secret of several lines may be to be looked for alone.
+/// Shortest line of a multi-line secret that is redacted on its own, in bytes.
 const SHORTEST_LINE: usize = 16;
 
-/// What percent-encoding leaves as it is (RFC 3986, section 2.3).
+/// The characters that percent-encoding leaves unchanged (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The same as JavaScript's `encodeURIComponent` has it.
+/// The same for JavaScript's `encodeURIComponent`.
 const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
 
 /// No secrets.
@@ -26,18 +26,18 @@ static NONE: Secrets = Secrets { values: BTreeMap::new(), finder: None };
 
 /// Named secrets, and a search for all of them at once.
 ///
-/// It finds each value as it is, at any offset in base64, in hexadecimal, percent-encoded and escaped as in JSON. A
-/// plugin that can read a secret can encode it in other ways: this prevents accidents, not attacks.
+/// It finds each value in plain text, in base64 at any offset, in hexadecimal, percent-encoded, and escaped as in JSON.
+/// A plugin that can read a secret can encode it in other ways: redaction prevents accidents, not attacks.
 #[derive(Default)]
 pub struct Secrets {
     values: BTreeMap<String, String>,
-    /// None where there are no secrets.
+    /// `None` if there are no secrets.
     finder: Option<Finder>,
 }
 
 struct Finder {
     search: AhoCorasick,
-    /// What stands for each pattern.
+    /// The replacement for each pattern.
     marks: Vec<String>,
 }
 
@@ -52,11 +52,11 @@ impl Secrets {
         self.values.keys()
     }
 
-    /// Secrets by their names.
+    /// The secrets with these names and values.
     ///
     /// # Errors
     ///
-    /// The name of a secret that is too short to redact, or that there are too many.
+    /// The name of a secret that is too short to redact, or that the secrets are too many.
     pub fn new(values: BTreeMap<String, String>) -> Result<Self, String> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in &values {
@@ -76,7 +76,7 @@ impl Secrets {
         Ok(Self { values, finder: Some(Finder { search, marks }) })
     }
 
-    /// `text` with `[secret:NAME]` in the place of each.
+    /// `text` with each secret replaced by `[secret:NAME]`.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
         let (mut out, mut end) = (String::new(), 0);
@@ -98,7 +98,7 @@ impl Secrets {
     }
 }
 
-/// The names alone.
+/// Shows only the names.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.values.keys()).finish()
@@ -111,7 +111,7 @@ impl PartialEq for Secrets {
     }
 }
 
-/// The ways in which a value is looked for.
+/// The forms in which a value is searched for.
 fn forms(value: &str) -> BTreeSet<Vec<u8>> {
     let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
     let mut forms = BTreeSet::new();
@@ -134,7 +134,7 @@ fn forms(value: &str) -> BTreeSet<Vec<u8>> {
     forms
 }
 
-/// Of the base64 of `padded`, the digits that hold nothing of its first `before` bytes, nor of what could follow it.
+/// The base64 digits of `padded` that depend neither on its first `before` bytes nor on what could follow it.
 fn inner(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
     let (start, end) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
     base64.get(start..end).unwrap_or(base64).as_bytes().to_vec()
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn without_secrets_nothing_is_touched() {
+    fn without_secrets_text_is_unchanged() {
         assert!(matches!(Secrets::none().redact("any text"), Cow::Borrowed("any text")));
         assert!(!Secrets::none().are_in(b"any text"));
     }
 
     #[test]
-    fn a_secret_is_found_in_each_of_its_forms() {
+    fn a_secret_is_found_in_every_encoding() {
         let secrets = secrets(&[("token", VALUE)]).unwrap();
         let bytes = VALUE.as_bytes();
         let forms = [
@@ -181,26 +181,26 @@ mod tests {
     }
 
     #[test]
-    fn the_text_around_it_stays() {
+    fn the_text_around_a_secret_is_unchanged() {
         let secrets = secrets(&[("a", "12345678"), ("b", "abcdefgh\n")]).unwrap();
         assert_eq!(secrets.redact("ü12345678-abcdefgh12345678ü"), "ü[secret:a]-[secret:b][secret:a]ü");
         assert_eq!(secrets.redact("1234567 8"), "1234567 8");
     }
 
     #[test]
-    fn each_long_line_of_a_key_is_a_secret() {
+    fn each_long_line_of_a_multi_line_secret_is_redacted() {
         let secrets = secrets(&[("key", "-----BEGIN-----\nMIIEvQIBADANBgkqhkiG\n-----END-----\n")]).unwrap();
         assert_eq!(secrets.redact("see MIIEvQIBADANBgkqhkiG and -----END-----"), "see [secret:key] and -----END-----");
     }
 
     #[test]
-    fn what_cannot_be_found_safely_is_refused() {
+    fn secrets_that_are_too_short_or_too_many_are_refused() {
         let said = secrets(&[("pin", "1234 ")]).unwrap_err();
         assert_eq!(said, "secrets.pin has fewer than 8 bytes, too few to redact reliably");
     }
 
     #[test]
-    fn their_values_are_not_shown() {
+    fn debug_output_does_not_show_values() {
         assert_eq!(format!("{:?}", secrets(&[("token", VALUE)]).unwrap()), r#"{"token"}"#);
     }
 }

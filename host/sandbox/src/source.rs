@@ -1,19 +1,19 @@
-//! What is compiled.
+//! The input of the compiler.
 
 use sha2::{Digest as _, Sha256};
 use toolbay_model::Digest;
 
-/// A plugin file, and the file beside it that changes what it becomes.
+/// A plugin file, and the file beside it that affects the result.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     /// The bytes of the plugin file.
     pub file: Vec<u8>,
-    /// The text of the `.wit` file beside it, which says what its functions do; empty if there is none.
+    /// The text of the `.wit` file beside it, which documents its functions; empty if there is none.
     pub wit: String,
 }
 
 impl Source {
-    /// The identity of everything that is compiled: SHA-256 of the file, or of its digest and that of the `.wit` file.
+    /// The identity of all input: SHA-256 of the file, or of its digest and that of the `.wit` file.
     pub fn digest(&self) -> Digest {
         let file: [u8; 32] = Sha256::digest(&self.file).into();
         if self.wit.is_empty() {

@@ -1,4 +1,4 @@
-//! What a store holds: the guest's WASI context, its limits, and where its logs and progress go.
+//! The data of a store: the guest's WASI context, its limits, and the receiver of its log and progress.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,20 +35,20 @@ pub(crate) struct State {
     pub(crate) config: Arc<BTreeMap<String, String>>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) observer: Arc<dyn Observer>,
-    /// Bytes of log messages that may still be kept.
+    /// Bytes of log messages that may still be forwarded.
     pub(crate) log_room: usize,
-    /// How much room there was.
+    /// Bytes of log messages that the call may forward in all.
     pub(crate) log_limit: ByteSize,
-    /// Messages that came when there was none left.
+    /// Number of messages that were dropped.
     pub(crate) log_dropped: u64,
-    /// The last progress that was reported; the next must be greater.
+    /// The last reported progress. The next one must be greater.
     pub(crate) progress: f64,
 }
 
 impl State {
     /// # Errors
     ///
-    /// A mounted folder that cannot be opened, in words for the operator.
+    /// A mounted folder cannot be opened; the text addresses the operator.
     pub(crate) fn new(
         environment: &Environment,
         trace: Option<&Trace>,

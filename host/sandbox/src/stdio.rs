@@ -1,4 +1,5 @@
-//! Where a guest's standard output and standard error go: a bounded buffer, never the host's own streams.
+//! Captures a guest's standard output and standard error in a bounded buffer. A guest never gets the host's own
+//! streams.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,14 +9,14 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
 use crate::account::Account;
 
-/// How much of what a guest writes is kept for the log and the error. More
-/// would not be read, and every call in flight may hold this much.
+/// How much of a guest's output is kept for the log and the error, in bytes. More would not be read, and every running
+/// call may hold this much.
 const KEPT: usize = 64 << 10;
 
-/// How much a guest may write between two checks: one WASI write is at most this long.
+/// How much a guest may write between two checks; the longest single WASI write.
 const PERMIT: usize = 64 << 10;
 
-/// The standard output and standard error of one call, under one bound.
+/// The standard output and standard error of one call, under a common limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Stdio {
     shared: Arc<Mutex<Shared>>,
@@ -25,9 +26,9 @@ pub(crate) struct Stdio {
 struct Shared {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// Bytes written in all, on both streams.
+    /// Bytes written in all to both streams.
     written: u64,
-    /// Past this the guest is stopped.
+    /// The number of bytes above which the guest is stopped.
     limit: u64,
     /// How much of standard output is kept.
     keep: usize,
@@ -35,7 +36,7 @@ struct Shared {
     account: Account,
 }
 
-/// One of the two streams, as the guest holds it.
+/// One of the two streams, as the guest sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     stdio: Stdio,
@@ -48,7 +49,7 @@ impl Stdio {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// The same, with so much of standard output kept: of a command, it is the answer.
+    /// The same, but keeps more of standard output: a command's result is there.
     pub(crate) fn keeping(self, stdout: usize) -> Self {
         self.with(|shared| shared.keep = stdout);
         self
@@ -62,12 +63,12 @@ impl Stdio {
         Stream { stdio: self.clone(), kept: |shared| (&mut shared.stderr, KEPT) }
     }
 
-    /// Whether the guest wrote more than it may.
+    /// Whether the guest exceeded the limit.
     pub(crate) fn exceeded(&self) -> bool {
         self.with(|shared| shared.written > shared.limit)
     }
 
-    /// What was kept of standard output and of standard error, and how many bytes in all were written.
+    /// The kept parts of standard output and standard error, and the number of bytes written in all.
     pub(crate) fn captured(&self) -> (String, String, u64) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.with(|shared| (text(&shared.stdout), text(&shared.stderr), shared.written))
@@ -86,7 +87,7 @@ impl IsTerminal for Stream {
 
 impl StdoutStream for Stream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        // Only WASI 0.3 asks for this one, and it is not linked.
+        // Only WASI 0.3 calls this, and it is not linked.
         Box::new(tokio::io::sink())
     }
 
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_beginning_of_each_and_counts_the_rest() {
+    fn the_beginning_of_each_stream_is_kept_and_the_rest_is_counted() {
         let stdio = Stdio::new(1 << 20, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from(vec![b'a'; KEPT - 1])).unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn stops_the_guest_past_the_limit_of_both_together() {
+    fn the_guest_is_stopped_when_both_streams_together_exceed_the_limit() {
         let stdio = Stdio::new(3, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
         assert!(matches!(stdio.stderr().write(Bytes::from_static(b"d")), Err(StreamError::Trap(_))));

@@ -1,12 +1,12 @@
 //! The versions of the contract that are served.
 
-/// The versions that are served, oldest first, each with its WIT: what a core module needs to become a component.
+/// The versions that are served, oldest first, each with its WIT, which turns a core module into a component.
 pub(crate) const SERVED: [(&str, &str); 2] = [
     ("0.1.0", include_str!("../../../wit/0.1.0/plugin.wit")),
     ("0.2.0", include_str!("../../../wit/0.2.0/plugin.wit")),
 ];
 
-/// The versions that are served, as people read them: `0.1.0 and 0.2.0`.
+/// The versions that are served, for messages: `0.1.0 and 0.2.0`.
 pub(crate) fn served() -> String {
     SERVED.map(|(version, _)| version).join(" and ")
 }
@@ -14,7 +14,7 @@ pub(crate) fn served() -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn every_version_is_named() {
+    fn the_list_of_versions_is_readable() {
         assert_eq!(super::served(), "0.1.0 and 0.2.0");
     }
 }

@@ -1,8 +1,7 @@
 //! The compiling child: `toolbay compile-worker` reads a plugin file and writes its compiled form.
 //!
-//! Compiling cannot be interrupted, and a component of a kilobyte can make it
-//! take minutes and gigabytes. In a process of its own it has limits that the
-//! operating system enforces, and what it does to itself it does to nobody else.
+//! Compiling cannot be interrupted, and a component of one kilobyte can make it take minutes and gigabytes. In a child
+//! process, the operating system enforces limits on it, and its failures affect nothing else.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
@@ -17,38 +16,36 @@ use crate::about::About;
 use crate::docs::Docs;
 use crate::{adapt, engine};
 
-/// A compiled component is a small multiple of its source; more is a mistake.
+/// Largest output. Compiled code is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
 
-/// How far a compile steps back: to about a tenth of a busy core. At 19, the
-/// most, it is a sixtieth, and a plugin that is dropped beside busy tools would
-/// not come up for minutes.
+/// The nice value of the compiler, which gives it about a tenth of a busy core. With the highest value, 19, it would
+/// get a sixtieth, and loading a plugin beside busy tools would take minutes.
 const NICE: i32 = 10;
 
-/// What a complaint about a component begins with.
+/// Prefix of an error about the component.
 const INVALID: &str = "invalid component: ";
 
-/// The exit code that says: compiled, but the output could not be written.
+/// Exit code for: compiled, but the output could not be written.
 pub(crate) const UNWRITTEN: u8 = 3;
 
-/// How many bytes of notes a child may leave. More is documentation that nobody reads.
+/// Longest notes of a child, in bytes. Longer ones contain documentation that nobody reads.
 pub(crate) const NOTES: usize = 1 << 20;
 
-/// What the child found out about a file, beside its code.
+/// The notes: what the child learned about a file, besides its code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Notes {
-    /// What its author wrote about its functions.
+    /// The author's documentation of its functions.
     pub(crate) docs: Docs,
-    /// What the operator should know.
+    /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
-    /// What the file is.
+    /// What is known about the file.
     pub(crate) about: About,
 }
 
-/// Compiles standard input to standard output: the length of the plugin file (eight
-/// bytes, little endian), the file, and the `.wit` file beside it. Within `memory`
-/// bytes of address space and `cpu` seconds. Standard error gets the notes, or
-/// what is wrong with the input.
+/// Compiles standard input to standard output. The input is the length of the plugin file (eight bytes, little endian),
+/// the file, and the `.wit` file beside it. Uses at most `memory` bytes of address space and `cpu` seconds. Writes the
+/// notes, or an error about the input, to standard error.
 pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
         return failed(&format!("cannot set the compiler's limits: {error}"));
@@ -70,7 +67,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
     }
 }
 
-/// The compiled form of a plugin file and what it says of itself, or what is wrong with it.
+/// The compiled form of a plugin file and the notes about it, or what is wrong with it.
 pub(crate) fn compile(engine: &Engine, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
     let (component, kind) = adapt::componentize(file)?;
     let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
@@ -102,7 +99,7 @@ fn notes(about: About, component: &[u8], wit: &str) -> Notes {
     Notes { docs, remarks, about }
 }
 
-/// The notes as the parent reads them, without what is too long for it.
+/// The notes for the parent, without the parts that are too long.
 fn encode(notes: Notes) -> Vec<u8> {
     let text = serde_json::to_vec(&notes).unwrap_or_default();
     if text.len() <= NOTES {
@@ -116,7 +113,7 @@ fn encode(notes: Notes) -> Vec<u8> {
 fn limit(memory: u64, cpu: u64) -> io::Result<()> {
     let limits = [
         (Resource::As, memory, memory),
-        // At the first value the child dies of SIGXCPU, which tells this limit from a stranger's SIGKILL.
+        // At the soft limit, the child dies of SIGXCPU, which distinguishes this limit from a SIGKILL from outside.
         (Resource::Cpu, cpu, cpu + 5),
         (Resource::Fsize, OUTPUT, OUTPUT),
         (Resource::Core, 0, 0),
@@ -124,9 +121,9 @@ fn limit(memory: u64, cpu: u64) -> io::Result<()> {
     for (resource, current, maximum) in limits {
         setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?;
     }
-    // Calls come first. The kernel may refuse; then they are only slower.
+    // Calls take precedence. If the kernel refuses, they only become slower.
     let _ = nice(NICE);
-    // A parent that is killed leaves no child compiling for nobody.
+    // If the parent is killed, the child must not continue to compile for nobody.
     set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     Ok(())
 }

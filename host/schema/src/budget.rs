@@ -1,117 +1,176 @@
-//! Bounds the work of checking a value: a schema of a few lines can make it take years, or all of the stack.
+//! Bounds the work of checking a value: a schema of a few lines can make a check take years, or use up the stack.
 //!
-//! References may ask for the next one twice on each of forty levels, or go
-//! round without end; a list of thousands may be compared with thousands of
-//! alternatives; a pattern may take a thousand times what a comparison takes.
-//! So a check looks at values through `Counted`,
-//! which takes a step out of a budget for each look, and every reference is put
-//! behind a keyword of our own that takes some more. When the budget, the time
-//! or the stack is spent, the check is unwound.
+//! On each of forty levels, a schema may refer to the next one twice, or its references may form a circle. It may
+//! compare each element of a long list with thousands of alternatives, and matching one pattern may take a thousand
+//! times as long as a comparison. A check therefore looks at values through `Counted`, which takes one step from a
+//! budget for each access, and every reference is placed behind a keyword of our own, which takes further steps. When
+//! the budget, the time or the stack is used up, the check unwinds.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use toolbay_model::Interrupt;
 
-/// The keyword that takes a step. No schema of anybody's has it.
+/// The keyword that takes a step. No real schema uses this name.
 pub(super) const STEP: &str = "dev.toolbay/step";
 
-/// What one check may cost.
+/// The cost that one check may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Steps: one for each look at a value, 16 for each reference.
+    /// Steps: one for each access to a value, 16 for each reference.
     pub steps: u64,
-    /// Wall clock, for what a few steps can make long: patterns.
+    /// Wall-clock time, for steps that can take long, such as patterns.
     pub time: Duration,
 }
 
 impl Budget {
-    /// For deciding whether a value fits. Half a second or so: a hundred looks at each value of a result of a megabyte,
-    /// or three million references.
+    /// For deciding whether a value matches: about half a second. Enough for a hundred accesses to each value in a
+    /// result of one megabyte, or for three million references.
     pub const CHECK: Self = Self { steps: 50_000_000, time: Duration::from_secs(2) };
 
-    /// For listing the violations. Every alternative that failed keeps its violations in memory until the end, so this
-    /// is much less.
+    /// For listing the violations. Much smaller, because the violations of every alternative that failed stay in memory
+    /// until the end.
     pub const LIST: Self = Self { steps: 40_000, time: Duration::from_secs(1) };
+
+    /// For a look on a thread that has other things to do: 2 ms or so, which is what a guest may compute before it
+    /// gives way. Enough for any value of a few hundred bytes and an honest schema.
+    pub const GLANCE: Self = Self { steps: 40_000, time: Duration::from_millis(10) };
 }
 
-/// What a reference costs: it may lead to something that looks at nothing.
+/// What matching the name of a member with patterns costs.
+pub(super) trait NameCost: Send + Sync {
+    /// Takes it.
+    fn take(&self, name: &str);
+}
+
+/// The cost of a reference, because its target may access no value at all.
 const STEP_COST: u64 = 16;
 
-/// The clock is looked at whenever so many steps were taken.
+/// The clock is read once per this number of steps.
 const CLOCK: u64 = 64;
 
-/// How much of the stack a check may use: half of what a thread of ours has.
+/// How much of the stack a check may use: half the stack of our threads.
 const STACK: usize = 1 << 20;
 
 /// Keywords whose values are maps from names to schemas.
 const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Keywords whose values are data: a reference in them is none.
+/// Keywords whose values are data. A `$ref` in them is not a reference.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// The keywords that refer.
+/// The keywords that are references.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
+/// So many bytes of a text are looked at in one step. A comparison or a format reads a gigabyte a second.
+const TEXT: usize = 64;
+
 thread_local! {
-    static METER: Meter = const { Meter { left: Cell::new(u64::MAX), until: Cell::new(None), stack: Cell::new(None) } };
+    static METER: Meter = const {
+        Meter {
+            left: Cell::new(u64::MAX),
+            until: Cell::new(None),
+            stack: Cell::new(None),
+            interrupt: RefCell::new(None),
+            names: RefCell::new(None),
+        }
+    };
 }
 
-/// What is left to the check that runs on this thread.
+/// What is left for the check that runs on this thread.
 struct Meter {
     left: Cell<u64>,
     until: Cell<Option<Instant>>,
-    /// Where the stack was when it began.
+    /// The position of the stack when it began.
     stack: Cell<Option<usize>>,
+    interrupt: RefCell<Option<Interrupt>>,
+    /// What reading the name of a member takes.
+    names: RefCell<Option<Arc<dyn NameCost>>>,
 }
 
-/// The value with which a check is unwound.
+/// The payload with which a check unwinds.
 struct Spent;
 
-/// The schema with every reference behind a step. It allows the same values.
+/// Returns the schema with every reference behind a step. It accepts the same values.
 pub(super) fn with_steps(schema: &Value, siblings_count: bool) -> Value {
     let mut schema = schema.clone();
     visit(&mut schema, siblings_count);
     schema
 }
 
-/// Runs a check with this budget; `None` when that was not enough.
-pub(super) fn within<T>(budget: Budget, check: impl FnOnce() -> T) -> Option<T> {
+/// Runs a check with this budget; `None` when that was not enough, or when it was interrupted.
+pub(super) fn within<T>(
+    budget: Budget,
+    interrupt: &Interrupt,
+    names: &Arc<dyn NameCost>,
+    check: impl FnOnce() -> T,
+) -> Option<T> {
     METER.with(|meter| {
         meter.left.set(budget.steps);
         meter.until.set(Instant::now().checked_add(budget.time));
         meter.stack.set(Some(stack()));
+        meter.interrupt.replace(Some(interrupt.clone()));
+        meter.names.replace(Some(Arc::clone(names)));
     });
-    match catch_unwind(AssertUnwindSafe(check)) {
+    let outcome = catch_unwind(AssertUnwindSafe(check));
+    METER.with(|meter| {
+        meter.interrupt.take();
+        meter.names.take();
+    });
+    match outcome {
         Ok(result) => Some(result),
         Err(panic) if panic.is::<Spent>() => None,
         Err(panic) => resume_unwind(panic),
     }
 }
 
-/// How many steps the last check left.
+/// How many steps the last check left over.
 pub(super) fn left() -> u64 {
     METER.with(|meter| meter.left.get())
 }
 
-/// One look at a value.
+/// Charges one access to a value.
 pub(super) fn look() {
-    METER.with(|meter| meter.take(1));
+    take(1);
 }
 
-/// What following a reference costs.
+/// Charges a reference.
 pub(super) fn step() {
-    METER.with(|meter| meter.take(STEP_COST));
+    take(STEP_COST);
 }
 
-/// One look at a text, which a pattern may do long things to.
-pub(super) fn read() {
-    METER.with(|meter| {
-        meter.take(1);
-        meter.check_clock();
-    });
+/// One look at a text.
+pub(super) fn read(text: &str) {
+    take(1 + (text.len() / TEXT) as u64);
+}
+
+/// One look at the name of a member, which patterns may be about.
+pub(super) fn read_name(name: &str) {
+    read(name);
+    let names = METER.with(|meter| meter.names.borrow().clone());
+    if let Some(names) = names {
+        names.take(name);
+    }
+}
+
+/// Work that is worth so many steps.
+pub(super) fn take(cost: u64) {
+    METER.with(|meter| meter.take(cost));
+}
+
+/// Ends the check unless so many steps are left.
+pub(super) fn need(steps: u64) {
+    if left() < steps {
+        spent();
+    }
+}
+
+/// Whether a check was unwound with this.
+pub(super) fn is_spent(panic: &(dyn std::any::Any + Send)) -> bool {
+    panic.is::<Spent>()
 }
 
 impl Meter {
@@ -128,18 +187,21 @@ impl Meter {
     }
 
     fn check_clock(&self) {
-        if self.until.get().is_some_and(|until| until < Instant::now()) {
+        if self.until.get().is_some_and(|until| until < Instant::now())
+            || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due)
+        {
             spent();
         }
     }
 }
 
-fn spent() -> ! {
+/// Ends the check without a result.
+pub(super) fn spent() -> ! {
     // Not a panic: no hook is called and nothing is printed.
     resume_unwind(Box::new(Spent))
 }
 
-/// About where the stack is now.
+/// The approximate position of the stack.
 fn stack() -> usize {
     let here = 0_u8;
     std::ptr::from_ref(black_box(&here)).addr()
@@ -164,8 +226,8 @@ fn visit(schema: &mut Value, siblings_count: bool) {
     }
 }
 
-/// Moves the references of one schema behind a step: at the end of its `allOf`,
-/// so that pointers into that still point to the same.
+/// Moves the references of one schema behind a step at the end of its `allOf`, so that JSON Pointers into the `allOf`
+/// keep their targets.
 fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
     let mut references = Map::new();
     for key in REFERENCES {
@@ -174,7 +236,7 @@ fn put_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
         }
     }
     if !siblings_count {
-        // Drafts up to 7 ignore what stands beside a reference, but not what is only defined there.
+        // Drafts up to 7 ignore the siblings of a reference, except for definitions.
         members.retain(|key, _| ["$schema", "$id", "id", "definitions", "$defs"].contains(&key.as_str()));
     }
     let behind = json!({"allOf": [{STEP: true}, references]});

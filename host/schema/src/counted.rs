@@ -1,19 +1,22 @@
-//! JSON values as a check sees them: each look costs a step of its budget.
+//! JSON values as a check accesses them: each access costs one step of the budget.
 
 use std::borrow::Cow;
 use std::iter::Map as Mapped;
 
 use jsonschema::JsonType;
-use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, cmp, unique};
+use jsonschema::json::{Array, Json, Node, NodeIdentity, Object};
 use serde_json::map::Iter;
 use serde_json::{Map, Number, Value};
 
-use super::budget;
+use super::{budget, equality};
+
+/// So much of a value's size is quoted in one step: what a violation keeps of a value is formatted at once.
+const QUOTED: u64 = 64;
 
 /// The representation that validators are built for.
 pub(super) struct Counted;
 
-/// A value under the eyes of a check.
+/// A value whose accesses are counted.
 #[derive(Clone, Copy)]
 pub(super) struct Looked<'a>(pub(super) &'a Value);
 
@@ -54,8 +57,9 @@ impl<'a> Node<'a, Counted> for Looked<'a> {
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
-        budget::read();
-        self.0.as_str().map(Cow::Borrowed)
+        let text = self.0.as_str();
+        budget::read(text.unwrap_or_default());
+        text.map(Cow::Borrowed)
     }
 
     fn as_number(&self) -> Option<&'a Number> {
@@ -86,11 +90,12 @@ impl<'a> Node<'a, Counted> for Looked<'a> {
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        budget::look();
-        cmp::equal(self.0, expected)
+        equality::equal(self.0, expected)
     }
 
+    /// For a violation, which may quote all of it.
     fn to_value(&self) -> Cow<'a, Value> {
+        budget::take(1 + size(self.0) / QUOTED);
         Cow::Borrowed(self.0)
     }
 
@@ -116,8 +121,7 @@ impl<'a> Object<'a, Counted> for Members<'a> {
 
     fn members(&self) -> Self::MembersIter {
         self.0.iter().map(|(name, value)| {
-            // Patterns may be about the name.
-            budget::read();
+            budget::read_name(name);
             (name.as_str(), Looked(value))
         })
     }
@@ -139,7 +143,18 @@ impl<'a> Array<'a, Counted> for Elements<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        self.0.iter().for_each(|_| budget::look());
-        unique::is_unique(self.0)
+        equality::are_unique(self.0)
+    }
+}
+
+/// How large a value is: its values, and its text by eight bytes.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => 1 + text.len() as u64 / 8,
+        Value::Array(items) => items.iter().map(size).sum::<u64>() + 1,
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| 1 + name.len() as u64 / 8 + size(member)).sum::<u64>() + 1
+        }
+        _ => 1,
     }
 }

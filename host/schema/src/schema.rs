@@ -1,131 +1,115 @@
-//! A compiled JSON Schema, and what is wrong with a value that does not fit it.
+//! A compiled JSON Schema, and how a value violates it.
 
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::Value;
-use toolbay_model::Violation;
 use toolbay_model::text::{line, thousands};
+use toolbay_model::{Interrupt, Violation};
 
-use super::budget::{self, Budget};
+use super::budget::{self, Budget, NameCost};
 use super::counted::{Counted, Looked};
+use super::names::Names;
+use super::pattern::Pattern;
+use super::patterns::{self, Patterns};
 use super::step::Step;
 
-/// How deep a schema may nest. Hand-written ones stay below ten.
+/// Deepest nesting of a schema. Schemas written by hand stay below ten.
 const DEPTH: usize = 64;
 
-/// How many JSON values a schema may hold. The largest of real tools have hundreds.
+/// Most JSON values in a schema. The largest ones of real tools have hundreds.
 const VALUES: usize = 10_000;
 
-/// Steps that one `pattern` may backtrack. Enough for any honest pattern on a
-/// text of kilobytes; a catastrophic one stops after milliseconds.
+/// Steps that one pattern for names may backtrack. Where they are many, the same pattern has taken them out of the
+/// budget already.
 const BACKTRACKS: usize = 100_000;
-
-/// How large the compiled patterns of one plugin may be together, in bytes.
-const PATTERNS: usize = 16 << 20;
-
-/// How large one of them may be. `\p{L}{90}` is.
-const PATTERN: usize = 4 << 20;
-
-/// So many bytes of a pattern's text have one share of that: each may become a pattern of its own.
-const SHARE: usize = 16;
 
 /// How many violations are reported: a model can mend so many at once.
 const VIOLATIONS: usize = 10;
 
-/// How long a violation's text may be before the value it quotes is left out.
+/// The library resolves relative references against this.
+const BASE: &str = "json-schema:///";
+
+/// The dialect of a schema without `$schema`.
+const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// Longest text of a violation in bytes. The value is omitted from a longer one.
 const MESSAGE: usize = 300;
 
 /// A compiled schema, with the text of it for `tools/list`.
-#[derive(Debug)]
 pub struct Schema {
     value: Value,
     validator: Validator<Counted>,
+    names: Arc<dyn NameCost>,
 }
 
-/// How large one compiled pattern may be: what a plugin may have is divided by all that it has.
-#[derive(Clone, Copy, Debug)]
-pub struct PatternSize(usize);
-
-impl PatternSize {
-    /// For a plugin with these schemas. What is not JSON will be told of otherwise.
-    pub fn of<'a>(schemas: impl IntoIterator<Item = &'a str>) -> Self {
-        let shares: usize = schemas
-            .into_iter()
-            .filter_map(|text| serde_json::from_str::<Value>(text).ok())
-            .map(|schema| shares(&schema))
-            .sum();
-        Self((PATTERNS / shares.max(1)).min(PATTERN))
-    }
-}
-
-/// How many shares the patterns in a schema have.
-fn shares(schema: &Value) -> usize {
-    let share = |pattern: &str| 1 + pattern.len() / SHARE;
-    match schema {
-        Value::Array(items) => items.iter().map(shares).sum(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| {
-                let own = match (key.as_str(), value) {
-                    ("pattern", Value::String(pattern)) => share(pattern),
-                    ("patternProperties", Value::Object(patterns)) => {
-                        patterns.keys().map(|pattern| share(pattern)).sum()
-                    }
-                    _ => 0,
-                };
-                own + shares(value)
-            })
-            .sum(),
-        _ => 0,
-    }
-}
+/// A check did not end before it was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
 
 impl Schema {
     /// Compiles the schema in `text`.
     ///
-    /// The default dialect is 2020-12; `$schema` may name 2019-09 or drafts 4,
-    /// 6 and 7. Nothing is fetched: an external `$ref` is an error.
+    /// The default dialect is 2020-12; `$schema` can name 2019-09 or drafts 4, 6 and 7. Nothing is fetched: a `$ref` to
+    /// another document is an error.
     ///
     /// # Errors
     ///
     /// What is wrong with the schema, in one line.
     pub fn compile(text: &str) -> Result<Self, String> {
-        Self::compile_with(text, PatternSize::of([text]))
+        Self::compile_with(text, &Patterns::of([text]))
     }
 
-    /// Compiles the schema in `text`, one of several of a plugin's.
+    /// Compiles the schema in `text`, one of several schemas of a plugin.
     ///
     /// # Errors
     ///
     /// As [`Schema::compile`].
-    pub fn compile_with(text: &str, patterns: PatternSize) -> Result<Self, String> {
+    pub fn compile_with(text: &str, patterns: &Patterns) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         if !value.is_object() {
             return Err("must be a JSON object".into());
         }
         measure(&value)?;
-        let patterns =
-            PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(patterns.0).dfa_size_limit(patterns.0);
+        patterns::measure(&value)?;
+        let names = Names::of(&value, patterns)?;
+        let names: Arc<dyn NameCost> = {
+            let names = Arc::new(names);
+            let own = Arc::clone(&names);
+            let cost: Arc<dyn NameCost> = names;
+            budget::within(Budget::CHECK, &Interrupt::default(), &cost, || own.read_own(&value))
+                .ok_or("its patternProperties take too long for its own properties")?;
+            cost
+        };
+        let for_names = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(patterns.size())
+            .dfa_size_limit(patterns.size());
+        let of_plugin = patterns.clone();
         let options = jsonschema::options_for::<Counted>()
             .offline()
-            .with_pattern_options(patterns)
+            .with_pattern_options(for_names)
+            .with_keyword("pattern", move |_, value, _| Ok(Box::new(Pattern::compile(value, &of_plugin)?)))
             .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(Step)));
         let siblings_count = !matches!(Draft::default().detect(&value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         let stepped = budget::with_steps(&value, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
-            // Said of the schema as it was written.
+            // Report the error for the schema as the plugin wrote it.
             let error = if stepped == value { error } else { options.build(&value).err().unwrap_or(error) };
             let place = place(&error);
             if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
         })?;
-        Ok(Self { value, validator })
+        Ok(Self { value, validator, names })
     }
 
-    /// Compiles a schema of arguments: its root must say `"type": "object"`.
+    /// Compiles an input schema. Its root must have `"type": "object"`.
     ///
     /// # Errors
     ///
     /// As [`Schema::compile`].
-    pub fn compile_input(text: &str, patterns: PatternSize) -> Result<Self, String> {
+    pub fn compile_input(text: &str, patterns: &Patterns) -> Result<Self, String> {
         let schema = Self::compile_with(text, patterns)?;
         if schema.is_object() { Ok(schema) } else { Err("its root must have \"type\": \"object\"".into()) }
     }
@@ -135,40 +119,80 @@ impl Schema {
         &self.value
     }
 
-    /// Whether the root says `"type": "object"`, as clients before 2026 need.
+    /// Whether the root has `"type": "object"`, which clients of revisions before 2026 require.
     pub fn is_object(&self) -> bool {
         self.value.get("type").and_then(Value::as_str) == Some("object")
     }
 
-    /// Every way in which `instance` does not fit, up to ten; empty when it fits.
+    /// The violations of `instance`, at most ten; empty if it matches.
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
         self.violations_within(instance, Budget::CHECK, Budget::LIST)
     }
 
+    /// As [`Schema::violations`], if that can be said at a glance, within [`Budget::GLANCE`]; otherwise `None`.
+    pub fn glance(&self, instance: &Value) -> Option<Vec<Violation>> {
+        let fits = self.within(Budget::GLANCE, &Interrupt::default(), || self.validator.is_valid(Looked(instance)))?;
+        Some(if fits { Vec::new() } else { self.list(instance, Budget::LIST, &Interrupt::default()) })
+    }
+
+    /// As [`Schema::violations`], until `interrupt` is due. May take seconds.
+    ///
+    /// # Errors
+    ///
+    /// The interrupt was due first.
+    pub fn violations_until(&self, instance: &Value, interrupt: &Interrupt) -> Result<Vec<Violation>, Interrupted> {
+        let violations = self.check(instance, Budget::CHECK, Budget::LIST, interrupt);
+        // What did not fit in a budget may have been interrupted.
+        if !violations.is_empty() && interrupt.is_due() { Err(Interrupted) } else { Ok(violations) }
+    }
+
     /// Whether `instance` fits and how many steps it took to find out; `None` where `budget` was not enough.
     pub fn fits(&self, instance: &Value, budget: Budget) -> Option<(bool, u64)> {
-        let fits = budget::within(budget, || self.validator.is_valid(Looked(instance)))?;
+        let fits = self.within(budget, &Interrupt::default(), || self.validator.is_valid(Looked(instance)))?;
         Some((fits, budget.steps.saturating_sub(budget::left())))
     }
 
-    /// As [`Schema::violations`], with a budget for deciding whether `instance` fits and one for listing why not.
+    /// As [`Schema::violations`], with one budget for deciding whether `instance` matches and one for listing the
+    /// violations.
     pub fn violations_within(&self, instance: &Value, check: Budget, list: Budget) -> Vec<Violation> {
-        let whole = |message: &str| vec![Violation { pointer: String::new(), message: message.to_owned() }];
-        match budget::within(check, || self.validator.is_valid(Looked(instance))) {
-            Some(true) => return Vec::new(),
-            Some(false) => {}
-            None => return whole("validation against the schema takes too long"),
+        self.check(instance, check, list, &Interrupt::default())
+    }
+
+    fn check(&self, instance: &Value, check: Budget, list: Budget, interrupt: &Interrupt) -> Vec<Violation> {
+        match self.within(check, interrupt, || self.validator.is_valid(Looked(instance))) {
+            Some(true) => Vec::new(),
+            Some(false) => self.list(instance, list, interrupt),
+            None => whole("validation against the schema takes too long"),
         }
+    }
+
+    /// Why `instance` does not fit.
+    fn list(&self, instance: &Value, budget: Budget, interrupt: &Interrupt) -> Vec<Violation> {
         let listed = || {
             let errors = self.validator.iter_errors(Looked(instance)).take(VIOLATIONS);
             errors.map(|error| Violation { pointer: place(&error), message: describe(&error) }).collect()
         };
-        budget::within(list, listed)
+        self.within(budget, interrupt, listed)
             .unwrap_or_else(|| whole("does not match the schema (finding the exact location takes too long)"))
+    }
+
+    fn within<T>(&self, budget: Budget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
+        budget::within(budget, interrupt, &self.names, check)
     }
 }
 
-/// Refuses schemas whose size alone makes them costly.
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.value).finish()
+    }
+}
+
+/// A violation of the whole value.
+fn whole(message: &str) -> Vec<Violation> {
+    vec![Violation { pointer: String::new(), message: message.to_owned() }]
+}
+
+/// Refuses schemas that are costly because of their size alone.
 fn measure(schema: &Value) -> Result<(), String> {
     let mut values = 0;
     let mut open = vec![(schema, 1)];
@@ -189,16 +213,59 @@ fn measure(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The error in words, without the value where that is long.
+/// Describes the error. Omits the value if it is long.
 fn describe(error: &ValidationError<'_>) -> String {
-    let message = error.to_string();
+    if let ValidationErrorKind::Referencing(error) = error.kind() {
+        return line(&describe_reference(error), 2 * MESSAGE);
+    }
+    let (message, whole) = beginning(error);
+    // A value that is long is not quoted.
+    let message = if whole { message } else { beginning(&error.masked()).0 };
     if message.contains(budget::STEP) {
-        // It quotes the schema, which is not quite as it was written.
+        // The message quotes the schema, which contains our own keyword.
         return format!("does not match `{}`", error.kind().keyword());
     }
-    // A value that is long is not quoted.
-    let message = if message.len() <= MESSAGE { message } else { error.masked().to_string() };
     line(&message, MESSAGE)
+}
+
+/// Describes an invalid reference to another part of the schema, or an unknown dialect.
+fn describe_reference(error: &ReferencingError) -> String {
+    let shown = |text: &str| line(text, MESSAGE);
+    match error {
+        ReferencingError::Unretrievable { uri, .. } => format!(
+            "refers to {:?}, but a schema cannot refer to another document; copy the definition into the schema",
+            shown(uri.strip_prefix(BASE).unwrap_or(uri))
+        ),
+        ReferencingError::PointerToNowhere { pointer } => {
+            format!("refers to {:?}, which does not exist", shown(&format!("#{pointer}")))
+        }
+        ReferencingError::NoSuchAnchor { anchor } => {
+            format!("refers to {:?}, which does not exist", shown(&format!("#{anchor}")))
+        }
+        ReferencingError::UnknownSpecification { specification } => format!(
+            "has the unknown dialect {:?} in $schema; leave $schema out, or use {NEWEST:?}",
+            shown(specification)
+        ),
+        error => error.to_string(),
+    }
+}
+
+/// The beginning of the words, and whether that is all. The rest is not even written: it may quote a megabyte.
+fn beginning(words: &impl fmt::Display) -> (String, bool) {
+    let mut written = Short(String::new());
+    let whole = write!(written, "{words}").is_ok();
+    (written.0, whole)
+}
+
+/// A text that stays short: a little longer than a message, so that it is seen to be cut.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = text.floor_char_boundary((MESSAGE + 8).saturating_sub(self.0.len()));
+        self.0.push_str(text.get(..room).unwrap_or_default());
+        if self.0.len() > MESSAGE { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 /// Where the mistake is. Names in it are a stranger's.
@@ -213,7 +280,7 @@ mod tests {
     use super::*;
 
     fn compile_input(text: &str) -> Result<Schema, String> {
-        Schema::compile_input(text, PatternSize::of([text]))
+        Schema::compile_input(text, &Patterns::of([text]))
     }
 
     fn schema() -> Schema {
@@ -257,7 +324,20 @@ mod tests {
             ("[]", "must be a JSON object"),
             (r#"{"type":"strin"}"#, "strin"),
             (r#"{"type":"string"}"#, "its root must have \"type\": \"object\""),
-            (r#"{"type":"object","$ref":"https://example.com/x.json"}"#, "example.com"),
+            (
+                r#"{"type":"object","$ref":"https://example.com/x.json"}"#,
+                "refers to \"https://example.com/x.json\", but a schema cannot",
+            ),
+            (
+                r#"{"type":"object","properties":{"a":{"$ref":"other.json#/a"}}}"#,
+                "refers to \"other.json#/a\", but a schema cannot",
+            ),
+            (r##"{"type":"object","$ref":"#/nowhere"}"##, "refers to \"#/nowhere\", which does not exist"),
+            (r##"{"type":"object","$ref":"#nowhere"}"##, "refers to \"#nowhere\", which does not exist"),
+            (
+                r#"{"type":"object","$schema":"https://example.com/meta"}"#,
+                "has the unknown dialect \"https://example.com/meta\" in $schema",
+            ),
             (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
         ];
         for (text, expected) in cases {
@@ -267,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_strangers_are_shown_and_do_nothing() {
+    fn names_in_messages_have_no_control_characters() {
         let error = Schema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#).unwrap_err();
         assert!(error.starts_with("/properties/a\\nb/type: \"strin\""), "{error}");
         let schema = Schema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
@@ -286,7 +366,7 @@ mod tests {
         assert_eq!(Schema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
     }
 
-    /// Forty levels, each of which asks for the next one twice.
+    /// Forty levels, each of which refers to the next one twice.
     fn doubling(keyword: &str) -> Schema {
         let levels: serde_json::Map<String, Value> = (0..40)
             .map(|n| {
@@ -299,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_would_take_years_ends() {
+    fn a_check_that_would_take_years_stops_early() {
         for keyword in ["anyOf", "oneOf"] {
             let violations = doubling(keyword).violations(&json!(7));
             assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long", "{keyword}");
@@ -308,10 +388,10 @@ mod tests {
     }
 
     #[test]
-    fn steps_change_nothing_of_what_is_allowed() {
+    fn counting_steps_does_not_change_which_values_match() {
         let drafts = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"];
         let cases = [
-            // A tree, a name that looks like a keyword, and data that looks like a reference.
+            // A tree, a property that is called like a keyword, and data that looks like a reference.
             (
                 json!({"definitions": {"tree": {"type": "object", "additionalProperties": false, "properties": {
                 "left": {"$ref": "#/definitions/tree"}, "$ref": {"type": "integer"},
@@ -320,7 +400,7 @@ mod tests {
                 vec![json!({"left": {"$ref": 1}}), json!({"is": {"$ref": "#/definitions/tree"}})],
                 vec![json!({"left": {"$ref": "x"}}), json!({"default": {"no": 1}}), json!({"is": {}})],
             ),
-            // A pointer into an `allOf` that stands beside a reference.
+            // A pointer into an `allOf` beside a reference.
             (
                 json!({"definitions": {"a": {"allOf": [{"type": "string"}]}}, "properties": {
                 "x": {"$ref": "#/definitions/a"}, "y": {"$ref": "#/definitions/a/allOf/0"}}}),
@@ -344,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_reference_counts_since_2019_alone() {
+    fn siblings_of_a_reference_count_only_since_2019() {
         let beside = |draft: &str| {
             let schema = json!({"$schema": draft, "definitions": {"a": {"type": "string"}},
                 "properties": {"x": {"$ref": "#/definitions/a", "maxLength": 1}}});
@@ -355,13 +435,13 @@ mod tests {
     }
 
     #[test]
-    fn a_catastrophic_pattern_ends() {
+    fn a_catastrophic_pattern_stops_early() {
         let schema = Schema::compile(r#"{"pattern":"^(?=a)(a+)+\\1$"}"#).unwrap();
         let violations = schema.violations(&json!("a".repeat(60) + "!"));
         assert_eq!(violations.len(), 1);
     }
 
-    /// Lists in lists, each level of which goes through `length` references.
+    /// Lists in lists; each level passes through `length` references.
     fn round(length: usize) -> Schema {
         let levels: serde_json::Map<String, Value> = (0..length)
             .map(|n| (format!("l{n}"), json!({"$ref": format!("#/$defs/l{}", n + 1)})))
@@ -382,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_alternatives_for_thousands_of_values_end() {
+    fn thousands_of_alternatives_for_thousands_of_values_stop_early() {
         let alternatives: Vec<Value> = (0..4000).map(|n| json!({"const": n})).collect();
         let schema = Schema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([3999, 3998])), []);
@@ -391,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn many_catastrophic_patterns_end() {
+    fn many_catastrophic_patterns_stop_early() {
         let pattern = |n: usize| format!("^(a|a)*\\1b{{1,{}}}", n + 1);
         let text = |n: usize| "a".repeat(30) + &format!("!{n}");
         let patterns: Vec<Value> = (0..300).map(|n| json!({"pattern": pattern(n)})).collect();
@@ -399,15 +479,263 @@ mod tests {
         let values = Schema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
         let violations = values.violations(&json!(texts));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
-        let patterns: serde_json::Map<String, Value> = (0..300).map(|n| (pattern(n), json!(true))).collect();
+        let patterns: serde_json::Map<String, Value> = (0..15).map(|n| (pattern(n), json!(true))).collect();
         let texts: serde_json::Map<String, Value> = (0..300).map(|n| (text(n), json!(1))).collect();
         let names = Schema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
         let violations = names.violations(&json!(texts));
         assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
     }
 
+    const TOO_LONG: &str = "(root): validation against the schema takes too long";
+
     #[test]
-    fn what_a_plugin_may_have_in_patterns_is_shared() {
+    fn unique_items_are_found_in_linear_time() {
+        // Every tree of empty arrays with ten of them: 4,862 values that hold no text, in a list of 58,344.
+        let mut trees: Vec<Vec<Value>> = vec![vec![]];
+        for size in 1..=10 {
+            let mut own = Vec::new();
+            for first in 0..size {
+                // The first child has `first` arrays below it, and the others hold what is left.
+                for child in if first == 0 { vec![json!([])] } else { trees[first].clone() } {
+                    let rest = size - first - 1;
+                    let others = if rest == 0 { vec![json!([])] } else { trees[rest].clone() };
+                    for other in others {
+                        let mut items = vec![child.clone()];
+                        items.extend(other.as_array().unwrap().iter().cloned());
+                        own.push(Value::Array(items));
+                    }
+                }
+            }
+            trees.push(own);
+        }
+        let trees: Vec<Value> = trees.into_iter().flatten().collect();
+        let unique = Schema::compile(r#"{"uniqueItems":true}"#).unwrap();
+        let many: Value = (0..6).map(|n| json!([n])).chain(trees.iter().cloned()).collect();
+        let (fits, steps) = unique.fits(&many, Budget::CHECK).unwrap();
+        assert!(fits && steps < 300_000, "{steps} for {} trees", trees.len());
+        let twice: Value = trees.iter().chain([&json!([[[]]])]).cloned().collect();
+        assert_eq!(unique.violations(&twice).len(), 1);
+        // Sixteen and fewer took another way in the library.
+        let few: Value = trees.iter().take(12).cloned().collect();
+        assert_eq!(unique.violations(&few), []);
+    }
+
+    #[test]
+    fn what_is_compared_is_counted() {
+        let long: Vec<u32> = (0..9000).collect();
+        let schema = Schema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
+        assert_eq!(schema.violations(&json!([long, long])), []);
+        let (_, steps) = schema.fits(&json!([long, long]), Budget::CHECK).unwrap();
+        assert!(steps > 18_000, "{steps}");
+    }
+
+    #[test]
+    fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
+        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
+        let text: String =
+            (0..1_u32 << 20).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+        let begun = std::time::Instant::now();
+        assert_eq!(schema.violations(&json!(text))[0].to_string(), TOO_LONG);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert_eq!(
+            Schema::compile(r#"{"pattern":"[ab]*a[ab]{2000}$"}"#).unwrap().violations(&json!("a".repeat(2_001))),
+            []
+        );
+        // What needs few states may be long.
+        let lines = Schema::compile(r#"{"pattern":"^([a-z]{1,64} ){1,}$"}"#).unwrap();
+        assert_eq!(lines.violations(&json!("word ".repeat(1 << 18))), []);
+        let letters = Schema::compile(r#"{"items":{"pattern":"^[\p{L} .'-]{1,80}$"}}"#).unwrap();
+        let names: Vec<String> =
+            (0..2000).map(|n| format!("Zoë Ångström-Ødegård der {}. Große", ["Erste", "Zweite"][n % 2])).collect();
+        let violations = letters.violations(&json!(names));
+        assert_eq!(violations, []);
+    }
+
+    #[test]
+    fn patterns_mean_what_they_did() {
+        let cases = [
+            ("^a|b$", "xb", true),
+            ("^(get|put)$", "put", true),
+            ("^(get|put)$", "puts", false),
+            ("^/", "/api", true),
+            (r"^\S*$", "a b", false),
+            (r"^\d{4}-\d\d$", "2026-01", true),
+            (r"^\d$", "٣", false),
+            (r"\bword\b", "a word.", true),
+            (r"\bword\b", "swords", false),
+            (r"^\w+$", "é", false),
+            ("^.$", "é", true),
+            ("^.$", "\n", false),
+            ("^$", "", true),
+            ("", "any", true),
+            (r"^\cA$", "\u{1}", true),
+            ("^(?!eo:)", "eo:x", false),
+            ("^(?!eo:)", "proj", true),
+            (r"^(\w+) \1$", "mirror mirror", true),
+            (r"^(?=.*[A-Z])(?=.*\d).{8,64}$", "passw0rD", true),
+            (r"^(?=.*[A-Z])(?=.*\d).{8,64}$", "password", false),
+            (r"(?<=a)é", "aé", true),
+            (r"^\p{Lu}", "Été", true),
+        ];
+        for (pattern, text, fits) in cases {
+            let ours = Schema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
+            assert_eq!(ours.violations(&json!(text)).is_empty(), fits, "{pattern} {text}");
+            let theirs = jsonschema::options().build(&json!({"pattern": pattern})).unwrap();
+            assert_eq!(theirs.is_valid(&json!(text)), fits, "{pattern} {text}");
+            // Names go another way.
+            let names = json!({"patternProperties": {pattern: false}});
+            let names = Schema::compile(&names.to_string()).unwrap();
+            assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
+            let names = Schema::compile(&json!({"propertyNames": {"pattern": pattern}}).to_string()).unwrap();
+            assert_eq!(names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
+        }
+        let schema = Schema::compile(r#"{"properties":{"a":{"pattern":"^[a-z]{1,3}$"}}}"#).unwrap();
+        assert_eq!(
+            schema.violations(&json!({"a": "\"A"}))[0].to_string(),
+            r#"/a: "\"A" does not match "^[a-z]{1,3}$""#
+        );
+        let long = schema.violations(&json!({"a": "A".repeat(100_000)}));
+        assert_eq!(long[0].to_string(), r#"/a: value does not match "^[a-z]{1,3}$""#);
+    }
+
+    #[test]
+    fn parts_of_a_pattern_that_looks_around_are_bounded() {
+        let parts = "(?=[ab]*a[ab]{900}c)".repeat(10);
+        let patterns = [
+            format!("^{parts}"),
+            r"^(a+)\1\1\1b".to_owned(),
+            r"^(?:(((((((((a)))))))))|\1)*$".to_owned(),
+            r"(?=a)(?:[ab]*a[ab]{900}c|.)*d".to_owned(),
+        ];
+        for pattern in patterns {
+            let Ok(schema) = Schema::compile(&json!({"items": {"pattern": pattern}}).to_string()) else { continue };
+            for length in [100, 1_000, 10_000, 60_000, 1 << 20] {
+                let begun = std::time::Instant::now();
+                schema.violations(&json!(["ab".repeat(length / 2), "a".repeat(length)]));
+                assert!(
+                    begun.elapsed() < std::time::Duration::from_secs(20),
+                    "{pattern} {length} {:?}",
+                    begun.elapsed()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn names_pay_for_patterns_too() {
+        let text = "ab".repeat(1 << 19);
+        for pattern in ["[ab]*a[ab]{20000}$", "^(?=a)(a+|b)+c"] {
+            let schema = Schema::compile(&json!({"patternProperties": {pattern: false}}).to_string()).unwrap();
+            assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
+            let schema = json!({"patternProperties": {pattern: false}, "additionalProperties": false});
+            let schema = Schema::compile(&schema.to_string()).unwrap();
+            assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
+            let own = json!({"properties": {&text: true}, "patternProperties": {pattern: false}, "additionalProperties": false});
+            let error = Schema::compile(&own.to_string()).unwrap_err();
+            assert_eq!(error, "its patternProperties take too long for its own properties", "{pattern}");
+        }
+        let plain = json!({"patternProperties": {"^x-[a-z0-9-]{1,64}$": {"type": "integer"}, "^_": true}});
+        let names: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("x-name-{n}"), json!(n))).collect();
+        assert_eq!(Schema::compile(&plain.to_string()).unwrap().violations(&json!(names)), []);
+    }
+
+    #[test]
+    fn automata_for_names_share_what_they_may_keep() {
+        let large = |n: usize| (format!("[ab]*a[ab]{{{}}}$", 100 + n), json!(true));
+        let schema = |count| json!({"patternProperties": (0..count).map(large).collect::<serde_json::Map<_, _>>()});
+        assert!(Schema::compile(&schema(16).to_string()).is_ok());
+        let error = Schema::compile(&schema(17).to_string()).unwrap_err();
+        assert_eq!(error, "its patternProperties need too much memory: use fewer or simpler patterns");
+    }
+
+    #[test]
+    fn automata_share_what_they_keep() {
+        let patterns: Vec<Value> =
+            (0..100).map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}})).collect();
+        let text = json!({"allOf": patterns}).to_string();
+        let shared = Patterns::of([text.as_str()]);
+        let schema = Schema::compile_with(&text, &shared).unwrap();
+        let random: String =
+            (0..400_u32).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+        schema.violations(&json!(random));
+        let kept = shared.kept().load(std::sync::atomic::Ordering::Relaxed);
+        assert!((1..=Patterns::KEPT).contains(&kept), "{kept}");
+        drop(schema);
+        assert_eq!(shared.kept().load(std::sync::atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn formats_are_read_in_linear_time() {
+        let formats = [
+            "date",
+            "date-time",
+            "duration",
+            "email",
+            "hostname",
+            "idn-email",
+            "idn-hostname",
+            "ipv4",
+            "ipv6",
+            "iri",
+            "iri-reference",
+            "json-pointer",
+            "regex",
+            "relative-json-pointer",
+            "time",
+            "uri",
+            "uri-reference",
+            "uri-template",
+            "uuid",
+        ];
+        let parts = [
+            "a", "a.", "a@", "1", ":", "/~0", "(", "(?<a>b)", "[", "\\cA", "{a}", "xn--", "é", "-", "P1Y", "%61", "?a",
+            "\"", "\\",
+        ];
+        for format in formats {
+            let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": format});
+            let schema = Schema::compile(&schema.to_string()).unwrap();
+            for part in parts {
+                for text in [part.repeat(1_000_000 / part.len()), format!("a@{}", part.repeat(500_000 / part.len()))] {
+                    let begun = std::time::Instant::now();
+                    schema.violations(&json!(text));
+                    assert!(
+                        begun.elapsed() < std::time::Duration::from_secs(5),
+                        "{format} {part} {:?}",
+                        begun.elapsed()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_check() {
+        let schema = doubling("anyOf");
+        let due = Interrupt::at(std::time::Instant::now());
+        assert_eq!(schema.violations_until(&json!(7), &due), Err(Interrupted));
+        assert_eq!(schema.glance(&json!(7)), None);
+        let raised = Interrupt::default();
+        let seen = raised.clone();
+        let check = std::thread::spawn(move || schema.violations_until(&json!(7), &seen));
+        raised.raise();
+        assert_eq!(check.join().unwrap(), Err(Interrupted));
+        let small = Schema::compile(r#"{"type":"integer"}"#).unwrap();
+        assert_eq!(small.violations_until(&json!(7), &Interrupt::default()), Ok(vec![]));
+        assert_eq!(small.glance(&json!("x")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_violations_quote_is_counted() {
+        let alternatives: Vec<Value> = (0..1000)
+            .map(|n| json!({"items": {"type": "array", "minItems": n + 3}, "unevaluatedItems": false}))
+            .collect();
+        let schema = Schema::compile(&json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string()).unwrap();
+        let violations = schema.violations(&json!(vec!["x".repeat(1000); 1000]));
+        assert!(violations.iter().all(|violation| violation.message.len() <= MESSAGE));
+    }
+
+    #[test]
+    fn all_patterns_of_a_plugin_share_one_limit() {
         let letters = |count: usize| json!({"pattern": format!("^\\p{{L}}{{{count}}}$")});
         let compile = |patterns: Vec<Value>| Schema::compile(&json!({"anyOf": patterns}).to_string());
         assert_eq!(compile(vec![letters(80)]).unwrap().violations(&json!("é".repeat(80))), []);

@@ -1,4 +1,4 @@
-//! The keyword that takes a step out of the budget of a check.
+//! The keyword that takes steps from the budget of a check.
 
 use jsonschema::{Keyword, ValidationError};
 

@@ -47,7 +47,7 @@ pub struct Project {
 pub struct Requirement {
     /// A command that prints its version.
     pub command: String,
-    /// The least version; none means that any will do.
+    /// The lowest version that suffices; `None` accepts every version.
     #[serde(default)]
     pub version: Option<String>,
     /// How to install it.
@@ -82,7 +82,7 @@ impl Project {
         Self::parse(&text)
     }
 
-    /// What the machine lacks of what the build needs, and the commands that install it.
+    /// The requirements of the build that this machine does not meet, each with the command that installs it.
     pub fn missing(&self) -> Vec<String> {
         self.requires.iter().filter_map(|requirement| requirement.check().err()).collect()
     }
@@ -98,7 +98,7 @@ impl Project {
 }
 
 impl Requirement {
-    /// Whether the machine has it.
+    /// Checks whether the machine meets the requirement.
     ///
     /// # Errors
     ///
@@ -115,11 +115,11 @@ impl Requirement {
         self.suffices(&said).map_err(|why| format!("{program} {why}: {}", self.install))
     }
 
-    /// Whether a program that says `said` of itself is new enough. One that does not say a version is.
+    /// Checks the version of a program that prints `said`. Output without a version is accepted.
     ///
     /// # Errors
     ///
-    /// Which version it is, and which is needed.
+    /// The version that was found, and the one that is required.
     pub fn suffices(&self, said: &str) -> Result<(), String> {
         let (Some(least), Some(found)) = (&self.version, version::found(said)) else { return Ok(()) };
         match version::is_at_least(&found, least) {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_says_how_to_install_it() {
+    fn a_missing_requirement_says_how_to_install_it() {
         let requirement = |command: &str, version: Option<&str>| Requirement {
             command: command.into(),
             version: version.map(Into::into),

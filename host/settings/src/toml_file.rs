@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-/// A mistake in a TOML text, and its place.
+/// A mistake in a TOML text, with its place.
 #[derive(Debug)]
 pub struct Mistake {
     line: usize,
     column: usize,
-    /// The key that it is about, unless the message names it.
+    /// The key, unless the message names it.
     key: Option<String>,
     /// What was wrong, and what was expected.
     pub words: String,
@@ -44,7 +44,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     let mistake = |error: &toml::de::Error, key: Option<String>| {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
         let words = explain(error.message());
-        // An unknown key is in the words.
+        // The message names an unknown key itself.
         Mistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), words }
     };
     let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
@@ -62,7 +62,7 @@ pub fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Rewrites serde's words, which are about Rust, into advice; other messages stay as they are.
+/// Rewrites messages of serde, which use Rust's terms, as advice. Other messages stay unchanged.
 fn explain(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("unknown field `") {
         return unknown_key(rest);
@@ -83,7 +83,7 @@ fn explain(message: &str) -> String {
     message.replace('\n', "; ")
 }
 
-/// What serde says that it expects, in words that are not Rust's.
+/// What serde expected, without Rust's terms.
 fn expectation(expected: &str) -> &str {
     match expected {
         "a boolean" => "true or false",
@@ -95,10 +95,10 @@ fn expectation(expected: &str) -> &str {
     }
 }
 
-/// What serde says that it found, in words that are not Rust's.
+/// What serde found, without Rust's terms.
 fn finding(found: &str) -> String {
     match found.split_once(' ') {
-        // Quoted as a string is.
+        // A string is already in quotes.
         Some(("string", text)) => text.to_owned(),
         Some(("integer" | "boolean", value)) => value.replace('`', ""),
         Some(("floating", value)) => value.trim_start_matches("point ").replace('`', ""),
@@ -108,7 +108,7 @@ fn finding(found: &str) -> String {
     }
 }
 
-/// Advice about a key that is not known; `rest` is what follows in serde's message.
+/// Advice about an unknown key. `rest` is the rest of serde's message.
 fn unknown_key(rest: &str) -> String {
     let mut quoted = rest.split('`').step_by(2);
     let unknown = quoted.next().unwrap_or_default();
@@ -120,7 +120,7 @@ fn unknown_key(rest: &str) -> String {
     }
 }
 
-/// The known word that `word` was most likely meant to be.
+/// The known word that was most likely meant by `word`.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -138,13 +138,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_key_names_its_place_and_the_nearest() {
+    fn an_unknown_key_is_reported_with_its_place_and_the_most_similar_key() {
         let error = parse::<LimitsPatch>("spin.toml", "fuel = 1\ntimeuot = \"1s\"").unwrap_err();
         assert_eq!(error, "spin.toml:2:1: unknown key `timeuot`; did you mean `timeout`?");
     }
 
     #[test]
-    fn a_key_like_no_other_lists_them() {
+    fn a_key_that_resembles_no_other_lists_all_keys() {
         let error = parse::<LimitsPatch>("spin.toml", "zzz = 1").unwrap_err();
         assert!(error.starts_with("spin.toml:1:1: unknown key `zzz`; valid keys are fuel, timeout, memory"), "{error}");
     }

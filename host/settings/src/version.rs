@@ -1,8 +1,8 @@
-//! Versions as programs say them.
+//! Parses and compares the versions that programs print.
 
 use semver::{Comparator, Op, Version, VersionReq};
 
-/// The first version in what a program says of itself: digits with dots between them. Parts that it leaves out are zero.
+/// The first version in a program's output: digits with dots between them. Missing parts count as zero.
 pub fn found(said: &str) -> Option<Version> {
     let words = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
     words.filter(|word| word.contains('.')).find_map(|word| {
@@ -12,7 +12,7 @@ pub fn found(said: &str) -> Option<Version> {
     })
 }
 
-/// Whether a version is `least` or newer; `least` may leave parts out.
+/// Whether a version is `least` or newer. Parts can be missing in `least`.
 ///
 /// # Errors
 ///
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_what_programs_say() {
+    fn versions_are_found_in_the_output_of_programs() {
         for (said, version) in [
             ("go version go1.27.3 linux/amd64", "1.27.3"),
             ("v20.0.0\n", "20.0.0"),

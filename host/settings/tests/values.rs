@@ -1,4 +1,4 @@
-//! Values of settings in TOML, and what is said of those that are wrong.
+//! Values of settings in TOML, and the messages about invalid ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,14 +20,14 @@ struct Keys {
 }
 
 #[test]
-fn what_is_right_is_read() {
+fn valid_values_are_read() {
     for text in ["", "size = 1", "size = \"1KiB\"", "time = \"1ms\"", "may_be_none = 0", "may_be_none = \"0\""] {
         parse::<Keys>("a.toml", &format!("count = 1\n{text}")).unwrap();
     }
 }
 
 #[test]
-fn what_is_wrong_is_told_in_words() {
+fn invalid_values_are_reported() {
     let values = ["0", "-1", "5_000_000_000", "1.5", "\"a lot\"", "true", "[1]", "{ a = 1 }"];
     let mut said = String::new();
     for value in values {

@@ -1,4 +1,4 @@
-//! Builds the server and the plugins, and puts the plugins where a server can serve them.
+//! Builds the server and the plugins, and copies the plugins to folders that a server can serve.
 
 mod progress;
 
@@ -17,15 +17,15 @@ pub use self::progress::Progress;
 use crate::command;
 use crate::workspace::{HOST, Package, Workspace};
 
-/// What plugins are compiled for.
+/// The target of plugins.
 pub const WASM: &str = "wasm32-wasip2";
 
-/// How the server is built.
+/// The profile of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// As the tests use it.
+    /// The profile of the tests.
     Dev,
-    /// As it is meant to be used.
+    /// The release profile.
     Release,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// What a build gives.
+/// The results of a build.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The server.
@@ -61,26 +61,26 @@ pub struct Built {
     pub guests: PathBuf,
 }
 
-/// Whoever builds.
+/// Builds with cargo.
 pub struct Builder<'a> {
     workspace: &'a Workspace,
-    /// Who hears how far cargo is; without anybody, cargo shows that itself.
+    /// The receiver of cargo's progress. Without one, cargo shows its progress itself.
     watch: Option<&'a mut dyn FnMut(Progress)>,
     quiet: bool,
 }
 
 impl<'a> Builder<'a> {
-    /// One who leaves it to cargo to show how far it is.
+    /// A builder that leaves the display of progress to cargo.
     pub fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, watch: None, quiet: false }
     }
 
-    /// One who tells `watch` how far cargo is, whenever that changes.
+    /// A builder that reports progress to `watch` whenever it changes.
     pub fn watched(workspace: &'a Workspace, watch: &'a mut dyn FnMut(Progress)) -> Self {
         Self { workspace, watch: Some(watch), quiet: false }
     }
 
-    /// Says nothing but warnings and errors.
+    /// Suppresses everything except warnings and errors.
     #[must_use]
     pub fn quiet(self) -> Self {
         Self { quiet: true, ..self }
@@ -88,11 +88,11 @@ impl<'a> Builder<'a> {
 
     /// Builds the server, every sample plugin and every guest.
     pub fn everything(&mut self, profile: Profile) -> Result<Built> {
-        // Two calls: what the guests want of shared dependencies must not change the samples' bytes.
+        // Two builds, so that features that the guests enable in shared dependencies do not change the samples' bytes.
         Ok(Built { server: self.server(profile)?, plugins: self.samples()?, guests: self.guests()? })
     }
 
-    /// The same, with this server if there is one already.
+    /// The same, with this server if there already is one.
     pub fn with_server(&mut self, server: Option<&Path>, profile: Profile) -> Result<Built> {
         match server {
             Some(server) => {
@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
         self.plugins(&[guest], "guests")
     }
 
-    /// Builds crates in one call and copies each to `<target>/<folder>/<id>.wasm`.
+    /// Builds crates in one run of cargo and copies each to `<target>/<folder>/<id>.wasm`.
     fn plugins(&mut self, packages: &[&Package], folder: &str) -> Result<PathBuf> {
         let to = self.workspace.target.join(folder);
         fs::create_dir_all(&to).with_context(|| format!("failed to create {}", to.display()))?;
@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
         Ok(to)
     }
 
-    /// Runs cargo and returns what it says that it made.
+    /// Runs cargo and returns the artifacts that it reports.
     fn artifacts(&mut self, cargo: &mut Command) -> Result<Vec<Value>> {
         let mut artifacts = Vec::new();
         let mut read = |line: &str| {
@@ -179,8 +179,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The configuration of cargo by which a plugin names its sources relative to the workspace or to cargo's home, not by
-/// the folders of the machine that built it (`rustc --remap-path-prefix`).
+/// The configuration with which cargo makes a plugin's source paths relative to the workspace or to cargo's home, so
+/// that they do not contain folders of the build machine (`rustc --remap-path-prefix`).
 fn without_machine_paths(root: &Path) -> Result<String> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
@@ -188,11 +188,11 @@ fn without_machine_paths(root: &Path) -> Result<String> {
     };
     let root = fs::canonicalize(root).with_context(|| format!("failed to find {}", root.display()))?;
     let flags = [(root, ""), (home, "cargo")].map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
-    // A list of strings is written the same way in JSON and in TOML.
+    // JSON and TOML have the same syntax for a list of strings.
     Ok(format!("target.{WASM}.rustflags = {}", Value::from(flags.to_vec())))
 }
 
-/// A size for people.
+/// A size in readable form.
 pub fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
@@ -206,7 +206,7 @@ pub fn wasm_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The .wasm files among artifacts, by the manifest of the crate that they are of.
+/// The .wasm files among the artifacts, by the manifest of their crate.
 fn wasm_artifacts(artifacts: &[Value]) -> BTreeMap<PathBuf, PathBuf> {
     let mut files = BTreeMap::new();
     for artifact in artifacts {
@@ -220,7 +220,7 @@ fn wasm_artifacts(artifacts: &[Value]) -> BTreeMap<PathBuf, PathBuf> {
     files
 }
 
-/// A server may be watching `to`: it is replaced at once, and only by something else.
+/// A server may watch `to`, so the file is replaced atomically, and only if it differs.
 fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
     let replace = || -> io::Result<()> {
         let bytes = fs::read(from)?;
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_is_found_among_artifacts() {
+    fn the_file_of_a_plugin_is_found_among_artifacts() {
         let artifacts = [
             serde_json::json!({"manifest_path": "/r/serde/Cargo.toml", "filenames": ["/t/libserde.rlib"]}),
             serde_json::json!({"manifest_path": "/w/plugins/a-b/Cargo.toml", "filenames": ["/t/a_b.wasm", "/t/x.rlib"]}),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unchanged_file_is_left_alone() {
+    fn an_unchanged_file_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to.wasm"));
         let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());

@@ -1,4 +1,4 @@
-//! A single caller: it asks, waits, and looks back at what came meanwhile.
+//! A single caller: it sends a request, waits for the response, and can read the messages that arrived in the meantime.
 
 mod inbox;
 
@@ -17,25 +17,25 @@ use crate::message::{self, Answer, Arrived};
 use crate::process::Process;
 use crate::{DEADLINE, Folder, Toolbay, revision};
 
-/// A server that was started, and the conversation with it. Everything waits for [`DEADLINE`] at most. Dropped, it ends
-/// the server.
+/// A running server, and the connection to it. Every method waits for at most [`DEADLINE`]. Dropping it ends the
+/// server.
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
     inbox: Inbox,
     requests: u64,
     log: Log,
-    /// Where the server works: kept as long as it runs.
+    /// The server's working folder; kept while the server runs.
     _folder: Folder,
 }
 
 impl Client {
-    /// Starts a server on the folder; no word is said yet.
+    /// Starts a server on the folder. Sends nothing yet.
     pub fn start(folder: &Folder) -> Result<Self> {
         Self::run(Toolbay::new(folder).args([Path::new("serve")]))
     }
 
-    /// Starts `command`, which must serve on its standard streams.
+    /// Starts `command`, which must serve on its standard input and output.
     pub fn run(command: Toolbay) -> Result<Self> {
         let (command, folder) = command.into_parts();
         let (log, (sender, arriving)) = (Log::default(), channel());
@@ -53,7 +53,7 @@ impl Client {
         self.connection.process()
     }
 
-    /// What the server logs.
+    /// The server's log.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -66,14 +66,14 @@ impl Client {
         revision::newest_session(&discovered).map(str::to_owned)
     }
 
-    /// Shakes hands in a revision with sessions; returns what the server says of itself.
+    /// Performs the handshake for a revision with sessions; returns the result of `initialize`.
     pub fn initialize(&mut self, revision: &str) -> Result<Arrived<Value>> {
         let answer = self.say_initialize(revision)?;
         self.notify("notifications/initialized", &json!({}))?;
         Ok(answer)
     }
 
-    /// Says `initialize` and returns the result; the server is not told that the client is ready.
+    /// Sends `initialize` and returns the result. Does not send `notifications/initialized`.
     pub fn say_initialize(&mut self, revision: &str) -> Result<Arrived<Value>> {
         let Arrived { what, at } = self.ask("initialize", &message::hello(revision))?;
         Ok(Arrived { what: message::answer(what)?.context("initialize")?, at })
@@ -101,80 +101,81 @@ impl Client {
         self.request("tools/call", &message::call(tool, arguments, None))
     }
 
-    /// Sends a call that reports its progress, under a token that is its id.
+    /// Sends a call with a progress token, which is the call's id.
     pub fn begin_with_progress(&mut self, tool: &str, arguments: &Value) -> Result<u64> {
         let token = self.requests + 1;
         self.request("tools/call", &message::call(tool, arguments, Some(token)))
     }
 
-    /// Waits for the answer to a request: the whole message.
+    /// Waits for the response to a request and returns the whole message.
     pub fn answer(&mut self, id: u64) -> Result<Arrived<Value>> {
         self.wait_for(&format!("the answer to request {id}"), |message| {
             message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
         })
     }
 
-    /// Sends a request and waits for its answer: the whole message.
+    /// Sends a request and waits for its response, the whole message.
     pub fn ask(&mut self, method: &str, params: &Value) -> Result<Arrived<Value>> {
         let id = self.request(method, params)?;
         self.answer(id)
     }
 
-    /// Waits for the answer to a call.
+    /// Waits for the result of a call.
     pub fn finish(&mut self, id: u64) -> Result<Arrived<Answer>> {
         let Arrived { what, at } = self.answer(id)?;
         Ok(Arrived { what: message::answer(what)?, at })
     }
 
-    /// Calls a tool and waits for the answer.
+    /// Calls a tool and waits for the result.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Arrived<Answer>> {
         let id = self.begin(tool, arguments)?;
         self.finish(id)
     }
 
-    /// Waits for the next notification of this kind, and takes it: the whole message.
+    /// Waits for the next notification with this method and returns the whole message.
     pub fn notification(&mut self, method: &str) -> Result<Arrived<Value>> {
         self.wait_for(method, |message| message.get("method").is_some_and(|name| name == method))
     }
 
-    /// Takes the notifications of this kind that came while something else was waited for: the whole messages.
+    /// Returns the notifications with this method that arrived while the client waited for something else: the whole
+    /// messages.
     pub fn kept_notifications(&mut self, method: &str) -> Vec<Value> {
         self.inbox.take_kept(|message| message.get("method").is_some_and(|name| name == method))
     }
 
-    /// How many notifications that the list of tools changed have been read since the last call of this function.
+    /// The number of `list_changed` notifications that were read since the last call of this function.
     pub fn take_list_changes(&mut self) -> usize {
         std::mem::take(&mut self.inbox.list_changes)
     }
 
-    /// Waits for a message that `wanted` accepts, and keeps all others for later.
+    /// Waits for a message that `wanted` accepts. Keeps all others.
     pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
         self.inbox.wait_for(wanted).with_context(|| format!("waited for {what}"))
     }
 
-    /// The next message that the server sends, whatever was kept before.
+    /// The next message from the server, ignoring those that were kept.
     pub fn receive(&mut self, what: &str) -> Result<Arrived<Value>> {
         self.inbox.next().with_context(|| format!("waited for {what}"))
     }
 
-    /// All tools, page after page.
+    /// All tools, from all pages.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
         message::pages(|params| message::answer(self.ask("tools/list", &params)?.what)?.context("tools/list"))
     }
 
-    /// The names of all tools, page after page.
+    /// The names of all tools, from all pages.
     pub fn names(&mut self) -> Result<Vec<String>> {
         Ok(message::names(&self.tools()?))
     }
 
-    /// Waits until the server has ended; returns what it still said, and its status.
+    /// Waits until the server has ended; returns its last messages and its exit status.
     pub fn wait(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
-        // The end of its output is told by the process; by then everything is in the inbox.
+        // The process signals the end of its output; by then, the inbox contains everything.
         let status = self.connection.process_mut().wait(DEADLINE)?;
         Ok((self.inbox.rest()?, status))
     }
 
-    /// Ends the server's input, and waits until the server has ended.
+    /// Closes the server's input and waits until the server has ended.
     pub fn end(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
         self.process().close_input();
         self.wait()
@@ -185,7 +186,7 @@ impl Client {
         self.connection.process_mut().kill()
     }
 
-    /// Ends the server's input and lets the server end by itself within `patience`.
+    /// Closes the server's input and lets the server end on its own within `patience`.
     pub fn say_goodbye(&mut self, patience: Duration) -> Result<()> {
         self.process().close_input();
         let status = self.connection.process_mut().wait(patience)?;

@@ -1,4 +1,4 @@
-//! Runs other programs, with errors that say which one and why.
+//! Runs other programs. Errors contain the program and the reason.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -7,20 +7,20 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// The cargo that runs this.
+/// The cargo that runs this process.
 pub fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
     cargo
 }
 
-/// Runs a command that talks to the person itself.
+/// Runs a command that shares the terminal.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("failed to start {}", line(command)))?;
     if status.success() { Ok(()) } else { Err(anyhow!("{} failed ({status})", line(command))) }
 }
 
-/// What a command that is expected to succeed writes to standard output.
+/// The standard output of a command that must succeed.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("failed to start {}", line(command)))?;
     if !output.status.success() {
@@ -30,8 +30,8 @@ pub fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("failed to read what {} wrote", line(command)))
 }
 
-/// Runs a command and gives each line of its standard output to `read` as it
-/// comes; says whether the command succeeded.
+/// Runs a command and passes each line of its standard output to `read` as it arrives. Returns whether the command
+/// succeeded.
 pub fn stream(command: &mut Command, mut read: impl FnMut(&str)) -> Result<bool> {
     let mut child = command
         .stdin(Stdio::null())
@@ -59,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_program_is_named() {
+    fn an_error_names_a_missing_program() {
         let error = run(&mut Command::new("/nowhere/no-such-program")).unwrap_err();
         assert_eq!(error.to_string(), "failed to start `no-such-program`");
     }
 
     #[test]
-    fn output_comes_line_by_line() {
+    fn output_is_read_line_by_line() {
         let mut lines = Vec::new();
         let ok = stream(Command::new("printf").arg("a\\nb"), |line| lines.push(line.to_owned())).unwrap();
         assert!(ok);

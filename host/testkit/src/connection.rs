@@ -1,5 +1,5 @@
-//! A conversation with a real server that any number of callers share. Their requests are in flight together, and books
-//! are kept of whether each is answered, once.
+//! A connection to a real server that any number of callers share. Their requests run at the same time, and the
+//! connection records whether each gets exactly one response.
 
 mod books;
 mod event;
@@ -21,32 +21,32 @@ use crate::message::{self, Arrived};
 use crate::process::{Heard, Process};
 use crate::signal::Signal;
 
-/// What becomes of a message that belongs to no caller's request.
+/// What happens to messages that belong to no caller's request.
 #[derive(Debug)]
 pub enum Unclaimed {
-    /// It is judged: what nobody can expect is a fault in the books.
+    /// They are checked: an unexpected message is recorded as a fault.
     Judged,
-    /// It is handed on, and so is a line that is no message, as an error.
+    /// They are passed on, and so are lines that are not messages, as errors.
     HandedOn(Sender<Arrived<Result<Value, String>>>),
 }
 
-/// A server, and everything that is said to it and by it.
+/// A server, and all messages to and from it.
 #[derive(Debug)]
 pub struct Connection {
     process: Process,
     shared: Arc<Shared>,
 }
 
-/// What the thread that reads from the server tells everybody else.
+/// The state that the reading thread shares.
 #[derive(Debug, Default)]
 struct Shared {
     books: Books,
-    /// How often the server has said that its list of tools changed.
+    /// The number of `list_changed` notifications from the server.
     listings: Signal<u64>,
 }
 
 impl Connection {
-    /// Starts a command that serves on its standard streams; no word is said yet. `log` takes in what it logs.
+    /// Starts a command that serves on its standard input and output. Sends nothing yet. `log` receives the log.
     pub fn start(
         mut command: Command,
         unclaimed: Unclaimed,
@@ -59,7 +59,7 @@ impl Connection {
         Ok(Self { process, shared })
     }
 
-    /// Shakes hands in a revision with sessions; returns what the server says of itself.
+    /// Performs the handshake for a revision with sessions; returns the result of `initialize`.
     pub fn initialize(&self, revision: &str) -> Result<Arrived<Value>> {
         let mailbox = self.mailbox();
         let answer = mailbox.answer(mailbox.request("initialize", &message::hello(revision))?)?;
@@ -68,7 +68,7 @@ impl Connection {
         Ok(Arrived { what: result, at: answer.at })
     }
 
-    /// A place for one more caller.
+    /// Adds a caller.
     pub fn mailbox(&self) -> Mailbox<'_> {
         Mailbox::new(self.process(), self.books())
     }
@@ -78,7 +78,7 @@ impl Connection {
         &self.process
     }
 
-    /// The same, to end it.
+    /// The same, mutable, to end it.
     pub fn process_mut(&mut self) -> &mut Process {
         &mut self.process
     }
@@ -88,24 +88,24 @@ impl Connection {
         self.process.pid()
     }
 
-    /// What was asked by way of mailboxes, and answered.
+    /// The number of requests sent through mailboxes and the number of responses.
     pub fn books(&self) -> &Books {
         &self.shared.books
     }
 
-    /// How often the server has said that its list of tools changed.
+    /// The number of `list_changed` notifications from the server.
     pub fn listings(&self) -> &Signal<u64> {
         &self.shared.listings
     }
 
-    /// Tells the server that nobody waits for this request any more.
+    /// Cancels a request: nobody waits for its response any more.
     pub fn cancel(&self, id: u64) -> Result<()> {
         self.books().cancelled(id);
         let params = json!({"requestId": id, "reason": "as asked"});
         self.send(&message::notification("notifications/cancelled", &params))
     }
 
-    /// Sends a line that is no request, which must be answered with an error that names none.
+    /// Sends a line that is not a valid request. The server must respond with an error without a request's id.
     pub fn send_garbage(&self, line: &str) -> Result<()> {
         self.books().garbage_sent();
         self.process.write_line(line)
@@ -116,8 +116,8 @@ impl Connection {
         self.process.write_line(message)
     }
 
-    /// Ends the server's input and waits until the server has ended; returns its status and how long that took. One
-    /// that does not end within `patience` is killed, and that is an error.
+    /// Closes the server's input and waits until the server has ended; returns its exit status and the time that it
+    /// took. A server that does not end within `patience` is killed, which is an error.
     pub fn end(mut self, patience: Duration) -> Result<(ExitStatus, Duration)> {
         let began = Instant::now();
         self.process.close_input();
@@ -125,7 +125,7 @@ impl Connection {
         Ok((status, began.elapsed()))
     }
 
-    /// Waits until the list of tools has all that `wanted` looks for.
+    /// Waits until the list of tools contains everything that `wanted` looks for.
     pub fn until_listed(&self, patience: Duration, wanted: impl Fn(&[String]) -> bool) -> Result<Vec<String>> {
         let mailbox = self.mailbox();
         loop {
@@ -166,7 +166,7 @@ impl Shared {
         match (unclaimed, left) {
             (Unclaimed::Judged, Ok(message)) => self.books.judge(&message),
             (Unclaimed::Judged, Err(error)) => self.books.fault(&error),
-            // Whoever does not listen any more does not want it.
+            // A receiver that was dropped does not want the message.
             (Unclaimed::HandedOn(to), what) => drop(to.send(Arrived { what, at })),
         }
     }

@@ -1,4 +1,4 @@
-//! A plugin folder of a test's own, with room beside it.
+//! A plugin folder for a test, with space beside it.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,11 +16,11 @@ use tempfile::TempDir;
 
 use crate::Program;
 
-/// The plugin folder in a server's own.
+/// The name of the plugin folder within a server's working folder.
 const PLUGINS: &str = "plugins";
 
-/// A temporary folder with `plugins/` in it, in which servers of one program work. It is deleted with the last clone.
-/// What fails here fails the test: every method but [`make`](Self::make) panics then.
+/// A temporary folder with `plugins/` in it, in which the servers of one program work. Dropping the last clone deletes
+/// it. Every method except [`make`](Self::make) panics on an error, which fails the test.
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: Arc<TempDir>,
@@ -53,12 +53,12 @@ impl Folder {
         &self.program
     }
 
-    /// Where everything is: the folder that servers work in.
+    /// The working folder of the servers.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// What is beside the plugins.
+    /// A path beside the plugin folder.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -73,7 +73,7 @@ impl Folder {
         self.plugins().join(name)
     }
 
-    /// Writes the configuration file that servers here read.
+    /// Writes the configuration file of the servers here.
     pub fn configure(&self, config: &str) {
         fs::write(self.beside("toolbay.toml"), config).unwrap();
     }
@@ -84,7 +84,7 @@ impl Folder {
         fs::rename(staged, self.path(name)).unwrap();
     }
 
-    /// Writes a file beside the plugins, on the same file system.
+    /// Writes a file beside the plugin folder, on the same file system.
     pub fn stage(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let staged = self.beside(&format!("staged-{name}"));
         fs::write(&staged, content).unwrap();
@@ -101,20 +101,21 @@ impl Folder {
         fs::remove_file(self.path(name)).unwrap();
     }
 
-    /// Makes `name` in the plugin folder a link to `target`, in one step even if there is one.
+    /// Replaces `name` in the plugin folder atomically by a link to `target`.
     pub fn link(&self, name: &str, target: impl AsRef<Path>) {
         let staged = self.beside("staged-link");
         symlink(target, &staged).unwrap();
         fs::rename(staged, self.path(name)).unwrap();
     }
 
-    /// Makes the folder `gate/`, which the hostile guest's `wait_for_gate` watches, and the grant that shows it.
+    /// Creates the folder `gate/`, which the hostile guest's `wait_for_gate` watches, and returns the grant that mounts
+    /// it.
     pub fn gate(&self) -> String {
         fs::create_dir_all(self.beside("gate")).unwrap();
         "[[permissions.mounts]]\nhost = \"../gate\"\nguest = \"/gate\"\naccess = \"read\"\n".to_owned()
     }
 
-    /// Lets every `wait_for_gate` go.
+    /// Lets every `wait_for_gate` continue.
     pub fn open_gate(&self) {
         fs::write(self.beside("gate/open"), "").unwrap();
     }

@@ -1,7 +1,7 @@
-//! The workspace's own plugins, built when a test first asks for one.
+//! The workspace's own plugins, built when a test first needs one.
 //!
-//! Cargo knows best what is up to date, so each process that tests asks it once, before the first use. Where a runner
-//! starts a process per test, the first one asks and leaves a note for the others of that run.
+//! Cargo determines what is up to date, so each test process runs it once before the first use. If a runner starts a
+//! process per test, the first one runs cargo and leaves a note for the others of that run.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -13,17 +13,17 @@ use anyhow::{Context, Result, anyhow};
 use crate::build::Builder;
 use crate::workspace::{self, Workspace};
 
-/// What cargo-nextest calls one of its runs, the same in each of the run's processes.
+/// The variable with which cargo-nextest identifies a run. It is the same in all processes of the run.
 const RUN: &str = "NEXTEST_RUN_ID";
 
-/// The file by which a target folder is known.
+/// A file that every target folder contains.
 const TARGET_MARK: &str = "CACHEDIR.TAG";
 
 /// A folder that is built as a whole.
 struct Shelf {
     name: &'static str,
     build: fn(&mut Builder<'_>) -> Result<PathBuf>,
-    /// Where it is, once it is built; or why it is not.
+    /// Its path after the build, or why the build failed.
     built: OnceLock<Result<PathBuf, String>>,
 }
 
@@ -48,7 +48,7 @@ impl Shelf {
         fs::read(&file).with_context(|| format!("failed to read {}", file.display()))
     }
 
-    /// Builds it, unless another process of the same run has.
+    /// Builds it, unless another process of the same run has done so.
     fn folder(&self) -> Result<PathBuf> {
         let note = target().join(format!("{}.built", self.name));
         let _alone = lock(&note)?;
@@ -68,15 +68,15 @@ impl Shelf {
     }
 }
 
-/// The target folder that this program was built into, for notes.
+/// The target folder of this program, for notes.
 fn target() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let marked = program.ancestors().skip(1).find(|folder| folder.join(TARGET_MARK).is_file());
     marked.map_or_else(|| workspace::root().join("target"), Path::to_owned)
 }
 
-/// Does `work` unless it was done for these same `inputs`. Among processes that share `stamp`, one does it and the others
-/// wait.
+/// Does `work` unless it was done for the same `inputs`. Of several processes with the same `stamp`, one does it and
+/// the others wait.
 pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let done = || fs::read_to_string(stamp).is_ok_and(|done| done == inputs);
     if done() {
@@ -90,7 +90,7 @@ pub fn once(stamp: &Path, inputs: &str, work: impl FnOnce() -> Result<()>) -> Re
     fs::write(stamp, inputs).with_context(|| format!("failed to write {}", stamp.display()))
 }
 
-/// Keeps other processes out until the file is dropped.
+/// Excludes other processes until the file is dropped.
 fn lock(of: &Path) -> Result<File> {
     let lock = of.with_added_extension("lock");
     let failed = || format!("failed to lock {}", lock.display());
@@ -100,7 +100,7 @@ fn lock(of: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// A number that tells bytes from others, the same in every process.
+/// A hash of bytes that is the same in every process.
 pub(crate) fn digest(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_done_once_for_what_it_is_of() {
+    fn work_is_done_once_for_the_same_inputs() {
         let folder = tempfile::tempdir().unwrap();
         let stamp = folder.path().join("some/stamp");
         let mut times = 0;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_do_it_once() {
+    fn concurrent_callers_do_the_work_once() {
         let folder = tempfile::tempdir().unwrap();
         let (stamp, times) = (folder.path().join("stamp"), AtomicU32::new(0));
         std::thread::scope(|scope| {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_are_built_when_they_are_asked_for() {
+    fn guests_are_built_on_demand() {
         assert_eq!(guest("bare").unwrap().get(..4), Some(b"\0asm".as_slice()));
         let error = guest("nobody").unwrap_err();
         assert!(format!("{error:#}").contains("nobody.wasm"), "{error:#}");

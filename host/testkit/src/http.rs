@@ -1,4 +1,4 @@
-//! A server that listens, and a client that says exactly what a test wants it to say.
+//! A server over HTTP, and a client that sends exactly what a test specifies.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,20 +27,20 @@ use crate::log::Log;
 use crate::message;
 use crate::{DEADLINE, Folder, Toolbay, revision};
 
-/// The value of a header that is to be left out, where it would be there by itself.
+/// The value that omits a header that is sent by default.
 const LEFT_OUT: &str = "-";
 
-/// A running `toolbay serve --http`. Dropped, it is asked to end, and must end well.
+/// A running `toolbay serve --http`. Dropping it asks it to end, and checks that it ended well.
 ///
 /// # Panics
 ///
-/// Every method panics when the server does not do what it is named for within [`DEADLINE`].
+/// Every method panics if the server does not do what the method waits for within [`DEADLINE`].
 #[derive(Debug)]
 pub struct HttpServer {
     listener: Listener,
-    /// Where it listens.
+    /// The server's address.
     pub address: SocketAddr,
-    /// What it logs.
+    /// The server's log.
     pub log: Log,
     folder: Folder,
 }
@@ -57,14 +57,14 @@ impl HttpServer {
         Self::run(Toolbay::new(folder).args(["serve", "--http", "127.0.0.1:0"]))
     }
 
-    /// `command` must listen.
+    /// Runs `command`, which must listen.
     pub fn run(command: Toolbay) -> Self {
         let (command, folder) = command.into_parts();
         let listener = Listener::start(command).unwrap_or_else(|error| panic!("{error:#}"));
         Self { address: listener.address, log: listener.log.clone(), listener, folder }
     }
 
-    /// Waits until the plugins that were there at start are loaded.
+    /// Waits until the plugins that existed at startup are loaded.
     #[must_use]
     pub fn ready(self) -> Self {
         let begun = std::time::Instant::now();
@@ -80,7 +80,7 @@ impl HttpServer {
         self.listener.process.pid()
     }
 
-    /// Sends a request, with these headers and `Host` where they have none.
+    /// Sends a request with these headers. Adds `Host` if it is missing.
     pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -95,16 +95,16 @@ impl HttpServer {
         self.raw([head.as_bytes(), b"\r\n", body].concat())
     }
 
-    /// Sends bytes as they are, and reads the head of the response.
+    /// Sends bytes unchanged and reads the head of the response.
     pub fn raw(&self, bytes: impl AsRef<[u8]>) -> Response {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        // A server that has refused already may have closed its end.
+        // A server that has already rejected the request may have closed the connection.
         drop(stream.write_all(bytes.as_ref()));
         Response::read(stream)
     }
 
-    /// Sends bytes, and closes the connection before anything comes back.
+    /// Sends bytes and closes the connection before a response arrives.
     pub fn send_and_hang_up(&self, bytes: impl AsRef<[u8]>) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(bytes.as_ref()).unwrap();
@@ -115,7 +115,7 @@ impl HttpServer {
         self.request("GET", path, headers, b"")
     }
 
-    /// Posts to `/mcp`, with what every POST must have and these headers.
+    /// Sends a POST to `/mcp` with these headers and those that every POST must have.
     pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -124,12 +124,12 @@ impl HttpServer {
         self.request("POST", "/mcp", &all, body)
     }
 
-    /// Posts a request of the first stateless revision, with the headers that belong to it, and these.
+    /// Sends a request of the first stateless revision with these headers and those that belong to the request.
     pub fn modern(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
         self.stateless(revision::STATELESS, method, params, headers)
     }
 
-    /// The same, of any stateless revision.
+    /// The same for any stateless revision.
     pub fn stateless(&self, revision: &str, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
         let name = params["name"].as_str().map(ToOwned::to_owned);
         let body = message::stateless(revision, 1, method, params);
@@ -158,7 +158,7 @@ impl HttpServer {
         ended.unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text())).code()
     }
 
-    /// Where it works.
+    /// The server's working folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
@@ -166,7 +166,7 @@ impl HttpServer {
 
 impl Drop for HttpServer {
     fn drop(&mut self) {
-        // The process is killed where the test has failed.
+        // If the test has failed, the process is killed.
         if !std::thread::panicking() && !self.listener.process.has_ended().unwrap() {
             let code = self.end();
             assert_eq!(code, Some(0), "the server did not end well; the log:\n{}", self.log.text());

@@ -1,39 +1,39 @@
-//! Durations that are collected, and what is said of them.
+//! Collects durations and computes percentiles.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 
-/// The longest that is told from others.
+/// The longest duration that is recorded exactly.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// Durations by the microsecond, exact to three digits.
+/// Durations in microseconds, with three significant digits.
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// None yet.
+    /// An empty collection.
     pub fn new() -> Result<Self> {
         Histogram::new_with_max(microseconds(LONGEST), 3).map(Self).context("failed to make a histogram")
     }
 
-    /// Adds one.
+    /// Adds a duration.
     pub fn add(&mut self, duration: Duration) {
         self.0.saturating_record(microseconds(duration));
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// The number of durations.
     pub fn len(&self) -> u64 {
         self.0.len()
     }
 
-    /// What this many of a hundred do not go beyond.
+    /// The given percentile.
     pub fn percentile(&self, percentile: f64) -> Duration {
         Duration::from_micros(self.0.value_at_percentile(percentile))
     }
@@ -43,7 +43,7 @@ impl Latencies {
         self.percentile(50.0)
     }
 
-    /// The longest.
+    /// The maximum.
     pub fn max(&self) -> Duration {
         Duration::from_micros(self.0.max())
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_what_was_added() {
+    fn percentiles_are_those_of_the_added_durations() {
         let mut some = Latencies::new().unwrap();
         (1..=100).for_each(|ms| some.add(Duration::from_millis(ms)));
         let about = |duration: Duration, ms: u128| assert!(duration.as_millis().abs_diff(ms) <= 1, "{duration:?}");

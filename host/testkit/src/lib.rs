@@ -1,16 +1,16 @@
-//! What the tests, the soak, the benchmark and the demo share: a client for a real server, a plugin folder, the
-//! command line, components made to measure, and the workspace's own plugins, built on demand.
+//! Shared by the tests, the soak test, the benchmark and the demo: a client for a real server, a plugin folder, the
+//! command line, small components for tests, and the workspace's own plugins, built on demand.
 //!
 //! Three layers, each on top of the one before:
 //!
-//! 1. [`Process`] runs the program and hears its output line by line.
-//! 2. [`Connection`] sends requests for any number of callers and matches each answer to its caller. [`Client`] is the
-//!    single caller that asks, waits and looks back. Both return [`anyhow::Result`].
-//! 3. [`Server`] and [`HttpServer`] are what tests hold: the same operations, failing by panic, with the server's log in
-//!    the message.
+//! 1. [`Process`] runs the program and reads its output line by line.
+//! 2. [`Connection`] sends requests for any number of callers and matches each response to its caller. [`Client`] is a
+//!    single caller that sends a request, waits, and can read earlier messages. Both return [`anyhow::Result`].
+//! 3. [`Server`] and [`HttpServer`] are for tests: they have the same operations, but panic on errors and print the
+//!    server's log.
 //!
-//! The kit knows the server only from outside. Its path is an argument ([`Program::new`]); no crate of the server's is
-//! among the dependencies.
+//! This crate uses the server only from outside. The server's path is an argument ([`Program::new`]), and no crate of
+//! the server is a dependency.
 
 pub mod build;
 pub mod command;
@@ -58,7 +58,7 @@ pub use self::signal::Signal;
 pub use self::tiny::{Tiny, Tool};
 pub use self::toolbay::{Outcome, Toolbay};
 
-/// How long anything may take before it counts as never. Nothing that works takes a tenth of it.
+/// How long anything may take before a test fails. Everything that works takes less than a tenth of it.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The notification that the list of tools has changed.

@@ -1,4 +1,4 @@
-//! What a program writes to its log, to wait for and to show when something goes wrong.
+//! A program's log, for tests to wait for lines and to print after a failure.
 
 #![allow(clippy::panic, reason = "tests fail by panicking; `find` is for everybody else")]
 
@@ -13,7 +13,7 @@ use crate::DEADLINE;
 use crate::process::{Heard, listen};
 use crate::signal::Signal;
 
-/// The text so far; it grows while the program runs. Clones share it.
+/// The text so far. It grows while the program runs. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     state: Arc<Signal<State>>,
@@ -26,14 +26,14 @@ struct State {
 }
 
 impl Log {
-    /// Gathers everything that comes out of `stream`, on a thread of its own.
+    /// Collects everything from `stream`, on a separate thread.
     pub fn follow(stream: impl Read + Send + 'static) -> Self {
         let log = Self::default();
         listen(stream, log.hear());
         log
     }
 
-    /// What takes in a stream's lines for this log.
+    /// The receiver of a stream's lines for this log.
     pub fn hear(&self) -> impl FnMut(Heard<'_>) + Send + use<> {
         let log = self.clone();
         move |heard| {
@@ -61,7 +61,7 @@ impl Log {
         })
     }
 
-    /// Waits for `count` lines that fit, and returns the last of these.
+    /// Waits for `count` lines that match and returns the last of these.
     pub fn find(&self, count: usize, patience: Duration, fits: impl Fn(&str) -> bool) -> Result<String> {
         let nth = |text: &str| text.lines().filter(|line| fits(line)).nth(count.saturating_sub(1)).map(str::to_owned);
         let mut found = None;
@@ -75,7 +75,7 @@ impl Log {
         }
     }
 
-    /// Waits until the program that writes it has ended.
+    /// Waits until the program has ended.
     ///
     /// # Panics
     ///
@@ -85,7 +85,7 @@ impl Log {
         assert!(ended, "the program does not end; its log:\n{}", self.text());
     }
 
-    /// Waits until a line has `words` in it, and returns the first that does.
+    /// Waits until a line contains `words`, and returns the first one.
     ///
     /// # Panics
     ///
@@ -94,7 +94,7 @@ impl Log {
         self.wait_for_count(words, 1)
     }
 
-    /// Waits until `count` lines have `words` in them, and returns the last of these.
+    /// Waits until `count` lines contain `words`, and returns the last of these.
     ///
     /// # Panics
     ///

@@ -1,24 +1,25 @@
-//! The code blocks of a Markdown page, so that tests can check what readers are going to copy.
+//! The code blocks of a Markdown page, so that tests can check what readers will copy.
 
-/// A fenced block of code.
+/// A fenced code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The line of its fence, from 1.
+    /// The line of its opening fence, from 1.
     pub line: usize,
-    /// What follows the opening fence, split at commas and spaces: the language, then attributes such as `ignore`.
+    /// The words after the opening fence, separated by commas and spaces: the language, then attributes such as
+    /// `ignore`.
     pub labels: Vec<String>,
     /// The code, without the indentation of the fence.
     pub text: String,
 }
 
 impl Block {
-    /// The language; empty where the page names none.
+    /// The language; empty if the page names none.
     pub fn language(&self) -> &str {
         self.labels.first().map_or("", String::as_str)
     }
 }
 
-/// Every fenced block of a page. A block that nothing closes ends with the page, as Markdown has it.
+/// Every fenced block of a page. As in Markdown, an unclosed block ends with the page.
 pub fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<(Fence, Block)> = None;
@@ -42,7 +43,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The line that opens a block: what closes it is at least as long.
+/// The opening fence. The closing one is at least as long.
 struct Fence {
     mark: char,
     length: usize,
@@ -52,7 +53,7 @@ struct Fence {
 impl Fence {
     fn opened_by(line: &str) -> Option<(Self, &str)> {
         let (indent, mark, length, info) = parts(line)?;
-        // Backticks in what follows make it code within a line.
+        // Backticks after it make it inline code.
         (!(mark == '`' && info.contains('`'))).then_some((Self { mark, length, indent }, info))
     }
 
@@ -66,7 +67,7 @@ impl Fence {
     }
 }
 
-/// The indentation, the mark, how often it is there and what follows, if a line is a fence.
+/// The indentation, the fence character, its number and the rest of the line, if the line is a fence.
 fn parts(line: &str) -> Option<(usize, char, usize, &str)> {
     let bare = line.trim_start_matches(' ');
     let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;

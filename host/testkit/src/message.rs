@@ -1,4 +1,4 @@
-//! Messages: how requests are written, whether a line is JSON-RPC, and what an answer says.
+//! Writes requests, checks that lines are JSON-RPC, and interprets responses.
 
 use std::fmt;
 use std::time::Instant;
@@ -6,16 +6,16 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-/// Something that came from the server.
+/// A message from the server.
 #[derive(Clone, Debug)]
 pub struct Arrived<T> {
-    /// What came.
+    /// The message.
     pub what: T,
     /// When its line was read.
     pub at: Instant,
 }
 
-/// The result of a request, or the error that it was answered with.
+/// The result of a request, or its error.
 pub type Answer = Result<Value, Refusal>;
 
 /// A JSON-RPC error.
@@ -51,7 +51,7 @@ pub fn hello(revision: &str) -> Value {
     json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client})
 }
 
-/// A request of a stateless revision. Whatever `params` state in their `_meta` stays.
+/// A request of a stateless revision. Keeps what `params` already state in `_meta`.
 pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params: Value) -> Value {
     let stated = [("protocolVersion", json!(revision)), ("clientCapabilities", json!({}))];
     if let Some(params) = params.as_object_mut() {
@@ -68,7 +68,7 @@ pub fn stateless(revision: &str, id: impl Into<Value>, method: &str, mut params:
     request(id, method, &params)
 }
 
-/// The parameters of a call. With a token, the call reports its progress under it.
+/// The parameters of a call. With a token, the call reports its progress.
 pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
     match progress {
         Some(token) => json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": token}}),
@@ -76,7 +76,7 @@ pub fn call(tool: &str, arguments: &Value, progress: Option<u64>) -> Value {
     }
 }
 
-/// Reads a line of the server's: a message or a batch of them. An error names the line and what is wrong with it.
+/// Parses a line from the server: a message or a batch. An error contains the line and what is wrong with it.
 pub fn read(line: &[u8]) -> Result<Value> {
     let shown = || String::from_utf8_lossy(line);
     let message: Value =
@@ -92,7 +92,7 @@ pub fn read(line: &[u8]) -> Result<Value> {
     Ok(message)
 }
 
-/// What a message that answers a request says.
+/// Interprets a response.
 pub fn answer(mut message: Value) -> Result<Answer> {
     if let Some(result) = message.get_mut("result") {
         return Ok(Ok(result.take()));
@@ -103,7 +103,7 @@ pub fn answer(mut message: Value) -> Result<Answer> {
     Ok(Err(Refusal { code, message }))
 }
 
-/// All tools, page after page: `list` answers `tools/list` with these parameters.
+/// All tools, from all pages: `list` sends `tools/list` with these parameters.
 pub fn pages(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>> {
     let (mut tools, mut params) = (Vec::new(), json!({}));
     loop {
@@ -122,7 +122,7 @@ pub fn names(tools: &[Value]) -> Vec<String> {
     tools.iter().filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect()
 }
 
-/// The text blocks of a result, joined by line ends.
+/// The text blocks of a result, joined by line feeds.
 pub fn text(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
@@ -134,16 +134,16 @@ pub fn is_error(result: &Value) -> bool {
     result.get("isError").is_some_and(|is| is == true)
 }
 
-/// The kind of an error result, such as `fuel`; `None` if the plugin itself failed the call.
+/// The error kind of a failed result, such as `fuel`; `None` if the plugin itself reported the failure.
 pub fn error_kind(result: &Value) -> Option<&str> {
     result.get("_meta")?.get("dev.toolbay/error")?.as_str()
 }
 
-/// The kind (`none` without one) and the text of a result. Panics unless the result is an error.
+/// The error kind (`none` if there is none) and the text of a failed result.
 ///
 /// # Panics
 ///
-/// If the result is not an error.
+/// If the result is not a failed one.
 pub fn failure(result: &Value) -> (String, String) {
     assert!(is_error(result), "the call did not fail: {result}");
     (error_kind(result).unwrap_or("none").to_owned(), text(result))
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_messages_or_batches_and_nothing_else() {
+    fn lines_must_be_messages_or_batches() {
         for good in [
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stateless_request_states_what_its_parameters_do_not() {
+    fn a_stateless_request_adds_what_its_parameters_do_not_state() {
         let key = "io.modelcontextprotocol/protocolVersion";
         let message = stateless("2026-07-28", 1, "ping", json!({}));
         assert_eq!(message["params"]["_meta"][key], "2026-07-28");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_results_or_refusals() {
+    fn responses_are_results_or_errors() {
         assert_eq!(answer(json!({"id": 1, "result": {"a": 1}})).unwrap(), Ok(json!({"a": 1})));
         let refusal = answer(json!({"id": 1, "error": {"code": -32602, "message": "no"}})).unwrap().unwrap_err();
         assert_eq!(refusal.to_string(), "-32602 no");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_a_kind_and_a_text() {
+    fn a_failed_result_has_a_kind_and_a_text() {
         let content = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]);
         let result = json!({"isError": true, "content": content, "_meta": {"dev.toolbay/error": "fuel"}});
         assert_eq!(failure(&result), ("fuel".to_owned(), "a\nb".to_owned()));

@@ -1,4 +1,4 @@
-//! A running program, whose output is heard line by line.
+//! A running program whose output is read line by line.
 
 use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -11,24 +11,24 @@ use anyhow::{Context, Result, bail};
 
 use crate::signal::Signal;
 
-/// What a stream of the program brings.
+/// An event of one of the program's output streams.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard<'a> {
-    /// A line without its end, and when it was read.
+    /// A line without its line feed, and when it was read.
     Line(&'a [u8], Instant),
-    /// The stream cannot be read any further, and why.
+    /// The stream cannot be read any further; the text says why.
     Broken(&'a std::io::Error),
-    /// The stream has ended. Nothing comes after this.
+    /// The stream has ended. No further event follows.
     End,
 }
 
-/// A running program. Dropped, it is killed unless it has ended.
+/// A running program. Dropping it kills it unless it has ended.
 #[derive(Debug)]
 pub struct Process {
     /// When it was started.
     pub started: Instant,
     child: Child,
-    /// Taken when its input ends, or by somebody else who writes to it.
+    /// `None` if its input was closed, or is used by another writer.
     input: Mutex<Option<ChildStdin>>,
     /// Whether its standard output has ended.
     silent: Arc<Signal<bool>>,
@@ -36,8 +36,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command. Each of its output streams is read on a thread of its own, which hands over what it hears.
-    /// Its input is a pipe if `command` says so, and is otherwise as the command has it.
+    /// Starts a command. Reads each of its output streams on a separate thread, which passes the events on. The input
+    /// is a pipe if `command` says so.
     pub fn start(
         command: &mut Command,
         mut output: impl FnMut(Heard<'_>) + Send + 'static,
@@ -69,7 +69,7 @@ impl Process {
     /// Writes bytes to its input.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let mut input = self.input();
-        input.as_mut().context("the program's input is closed")?.write_all(bytes).context("the program has gone")
+        input.as_mut().context("the program's input is closed")?.write_all(bytes).context("the program has ended")
     }
 
     /// Writes a line to its input.
@@ -82,7 +82,7 @@ impl Process {
         drop(self.input().take());
     }
 
-    /// Hands its input to somebody else; `None` if it is closed.
+    /// Hands its input to another writer; `None` if it is closed.
     pub fn take_input(&self) -> Option<ChildStdin> {
         self.input().take()
     }
@@ -92,8 +92,8 @@ impl Process {
         *self.input() = Some(input);
     }
 
-    /// Waits until it has ended and everything that it said was heard. One that is not silent within `patience` is
-    /// killed, and that is an error.
+    /// Waits until it has ended and all of its output was read. If that takes longer than `patience`, it is killed,
+    /// which is an error.
     pub fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
         let ended = self.silent.wait_until(patience, |silent| *silent);
         if !ended {
@@ -104,18 +104,18 @@ impl Process {
             bail!("the program did not end within {} s", patience.as_secs());
         }
         for reader in self.readers.drain(..) {
-            // One that panicked has said so.
+            // A thread that panicked has printed why.
             drop(reader.join());
         }
         Ok(status)
     }
 
-    /// Whether it has ended; it is not waited for.
+    /// Whether it has ended. Does not wait.
     pub fn has_ended(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait().context("failed to look after the program")?.is_some())
+        Ok(self.child.try_wait().context("failed to check whether the program has ended")?.is_some())
     }
 
-    /// Kills it: it runs no line of its code any more.
+    /// Kills it with SIGKILL.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill().context("failed to kill the program")?;
         self.child.wait().context("failed to wait for the program")?;
@@ -129,13 +129,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both are harmless for one that has ended.
+        // Both are harmless if it has ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Reads a stream on a thread of its own.
+/// Reads a stream on a separate thread.
 pub(crate) fn listen(
     stream: impl Read + Send + 'static,
     mut hear: impl FnMut(Heard<'_>) + Send + 'static,
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell script, and the lines of its output.
+    /// Runs a shell script and returns the lines of its output.
     fn script(script: &str) -> (Process, Receiver<String>) {
         let (sender, lines) = channel();
         let mut command = Command::new("sh");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_answered_line_by_line() {
+    fn input_is_read_and_answered_line_by_line() {
         let (mut process, lines) = script("while read -r line; do echo \"got $line\"; done; printf last; exit 3");
         process.write(b"one\ntwo\n").unwrap();
         assert_eq!((lines.recv().unwrap(), lines.recv().unwrap()), ("got one".to_owned(), "got two".to_owned()));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_end_in_time_is_killed() {
+    fn a_program_that_does_not_end_in_time_is_killed() {
         let (mut process, _lines) = script("cat");
         let error = process.wait(Duration::from_millis(10)).unwrap_err();
         assert_eq!(error.to_string(), "the program did not end within 0 s");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_named() {
+    fn an_error_names_a_missing_program() {
         let error = Process::start(&mut Command::new("/nowhere/no-such-program"), |_| (), |_| ()).unwrap_err();
         assert_eq!(error.to_string(), "failed to start /nowhere/no-such-program");
     }

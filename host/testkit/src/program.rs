@@ -10,7 +10,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program at `path`. Its servers have each [folder](crate::Folder) for a home: none finds what another one
+    /// The program at `path`. Each [folder](crate::Folder) is the home of its servers, so none finds what another one
     /// compiled.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), home: None }
@@ -22,7 +22,7 @@ impl Program {
         Self { home: Some(home.into()), ..self }
     }
 
-    /// Where it is.
+    /// The program's path.
     pub fn path(&self) -> &Path {
         &self.path
     }

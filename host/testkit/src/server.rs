@@ -1,4 +1,4 @@
-//! A server on standard input and output as tests hold it: what does not go as expected fails the test.
+//! A server over standard input and output, for tests: every unexpected event fails the test.
 
 #![allow(
     clippy::panic,
@@ -19,40 +19,40 @@ use crate::log::Log;
 use crate::message::{failure, text};
 use crate::{DEADLINE, Folder, LIST_CHANGED, Toolbay, revision};
 
-/// A running `toolbay serve`. Dropped, it closes the server's input and checks that everything it said was JSON-RPC and
-/// that it ended well.
+/// A running `toolbay serve`. Dropping it closes the server's input, and checks that everything it wrote was JSON-RPC
+/// and that it ended well.
 ///
 /// # Panics
 ///
-/// Every method panics when the server does not do what it is named for within [`DEADLINE`].
+/// Every method panics if the server does not do what the method waits for within [`DEADLINE`].
 #[derive(Debug)]
 pub struct Server {
     client: Client,
-    /// What the server logs.
+    /// The server's log.
     pub log: Log,
-    /// Nothing is expected of its end any more.
+    /// Whether the end of the server is not checked any more.
     gone: bool,
 }
 
 impl Server {
-    /// A server on the folder, with no word said yet.
+    /// Starts a server on the folder. Sends nothing yet.
     pub fn spawn(folder: &Folder) -> Self {
         Self::run(Toolbay::new(folder).args(["serve"]))
     }
 
-    /// `command` must serve.
+    /// Runs `command`, which must serve.
     pub fn run(command: Toolbay) -> Self {
         let client = Client::run(command).unwrap_or_else(|error| panic!("{error:#}"));
         let log = client.log().clone();
         Self { client, log, gone: false }
     }
 
-    /// A server that has shaken hands in the newest revision with sessions.
+    /// A server after the handshake in the newest revision with sessions.
     pub fn start(folder: &Folder) -> Self {
         Self::start_in(revision::SESSION, folder)
     }
 
-    /// A server that has shaken hands in a revision.
+    /// A server after the handshake in this revision.
     pub fn start_in(revision: &str, folder: &Folder) -> Self {
         Self::spawn(folder).initialized(revision)
     }
@@ -68,29 +68,29 @@ impl Server {
         Self::start_in(revision, folder)
     }
 
-    /// Shakes hands.
+    /// Performs the handshake.
     #[must_use]
     pub fn initialized(mut self, revision: &str) -> Self {
         self.must(|client| client.initialize(revision));
         self
     }
 
-    /// Says `initialize` and returns the result.
+    /// Sends `initialize` and returns the result.
     pub fn initialize(&mut self, revision: &str) -> Value {
         self.must(|client| client.say_initialize(revision)).what
     }
 
-    /// Sends bytes as they are, with a line end.
+    /// Sends bytes unchanged, with a line feed.
     pub fn send(&mut self, line: impl AsRef<[u8]>) {
         self.send_unfinished([line.as_ref(), b"\n"].concat());
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub fn send_unfinished(&mut self, bytes: impl AsRef<[u8]>) {
         self.must(|client| client.process().write(bytes.as_ref()));
     }
 
-    /// Lets somebody else write to the server, until it is given back.
+    /// Hands the server's input to another writer.
     pub fn take_input(&mut self) -> ChildStdin {
         self.client.process().take_input().unwrap_or_else(|| panic!("the input is closed"))
     }
@@ -110,7 +110,7 @@ impl Server {
         self.must(|client| client.request(method, &params))
     }
 
-    /// Calls `tool` again and again until it answers `last`; until then only `before` may come.
+    /// Calls `tool` repeatedly until it returns `last`; until then it may only return `before`.
     pub fn answers_in_the_end(&mut self, tool: &str, last: &str, before: &[&str]) {
         self.answers_in_the_end_with(tool, json!({}), last, before);
     }
@@ -124,7 +124,7 @@ impl Server {
         });
     }
 
-    /// Asks the server until `done`. For changes of which nobody is told.
+    /// Sends requests to the server until `done`, for changes without a notification.
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
         let began = Instant::now();
         while !done(self) {
@@ -137,57 +137,57 @@ impl Server {
         self.must(|client| client.begin(tool, &arguments))
     }
 
-    /// Sends a call that wants to hear of its progress, by a token that is its id.
+    /// Sends a call with a progress token, which is the call's id.
     pub fn begin_with_progress(&mut self, tool: &str, arguments: Value) -> u64 {
         self.must(|client| client.begin_with_progress(tool, &arguments))
     }
 
-    /// Waits for the answer to a request: the whole message.
+    /// Waits for the response to a request and returns the whole message.
     pub fn answer(&mut self, id: u64) -> Value {
         self.wait_for(&format!("the answer to request {id}"), |message| {
             message["id"] == id && message.get("method").is_none()
         })
     }
 
-    /// Sends a request and waits for its answer: the whole message.
+    /// Sends a request and waits for its response, the whole message.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
 
-    /// The same; the result.
+    /// The same; returns the result.
     pub fn result(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.ask(method, params);
         assert!(answer.get("result").is_some(), "{method} failed: {answer}");
         answer["result"].take()
     }
 
-    /// The same; the error.
+    /// The same; returns the error.
     pub fn error(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.ask(method, params);
         assert!(answer.get("error").is_some(), "{method} did not fail: {answer}");
         answer["error"].take()
     }
 
-    /// Calls a tool and returns the result, whether it is an error or not.
+    /// Calls a tool and returns the result, whether it failed or not.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.result("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// Calls a tool that must succeed with text.
+    /// Calls a tool, which must return text, and returns the text.
     pub fn text(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert!(result.get("isError").is_none(), "{tool} failed: {result}");
         text(&result)
     }
 
-    /// Calls a tool that must fail, and returns the kind of the failure and its text.
+    /// Calls a tool, which must fail, and returns the error kind and the text.
     pub fn failure(&mut self, tool: &str, arguments: Value) -> (String, String) {
         let result = self.call(tool, arguments);
         failure(&result)
     }
 
-    /// Waits for the answer of a call, which must be a result.
+    /// Waits for the response to a call, which must be a result.
     pub fn finish(&mut self, id: u64) -> Value {
         let mut answer = self.answer(id);
         assert!(answer.get("result").is_some(), "call {id} failed: {answer}");
@@ -199,13 +199,13 @@ impl Server {
         self.wait_for(method, |message| message["method"] == method)["params"].take()
     }
 
-    /// Takes the notifications with this method that have come up to now.
+    /// Returns the notifications with this method that have arrived so far.
     pub fn notifications_so_far(&mut self, method: &str) -> Vec<Value> {
         let taken = self.client.kept_notifications(method);
         taken.into_iter().map(|mut message| message["params"].take()).collect()
     }
 
-    /// Waits for a message that `wanted` accepts, and keeps all others for later.
+    /// Waits for a message that `wanted` accepts. Keeps all others.
     pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Value {
         self.must(|client| client.wait_for(what, wanted)).what
     }
@@ -215,25 +215,25 @@ impl Server {
         self.must(|client| client.receive(what)).what
     }
 
-    /// The names of all tools, page after page.
+    /// The names of all tools, from all pages.
     pub fn names(&mut self) -> Vec<String> {
         self.must(Client::names)
     }
 
-    /// All tools, page after page.
+    /// All tools, from all pages.
     pub fn tools(&mut self) -> Vec<Value> {
         self.must(Client::tools)
     }
 
-    /// Waits until this tool is listed, whatever else is.
+    /// Waits until this tool is listed, whichever others are.
     pub fn wait_for_tool(&mut self, name: &str) {
         while !self.names().iter().any(|listed| listed == name) {
             self.wait_for(&format!("the tool {name:?}"), |message| message["method"] == LIST_CHANGED);
         }
     }
 
-    /// Waits until exactly these tools are listed, asking again whenever the server says that the list changed. Returns
-    /// how often it has said so since the last call of this function.
+    /// Waits until exactly these tools are listed. Lists them again after each `list_changed` notification. Returns the
+    /// number of these notifications since the last call of this function.
     pub fn wait_until_listed(&mut self, names: &[&str]) -> usize {
         loop {
             let listed = self.names();
@@ -247,24 +247,24 @@ impl Server {
         }
     }
 
-    /// Closes the server's input without waiting for its end.
+    /// Closes the server's input. Does not wait for the server's end.
     pub fn close(&mut self) {
         self.client.process().close_input();
     }
 
-    /// What the server still says, to its end; and its exit code.
+    /// Ends the server; returns its last messages and its exit code.
     pub fn end(&mut self) -> (Vec<Value>, Option<i32>) {
         self.close();
         self.wait()
     }
 
-    /// The same, with the server's input left as it is.
+    /// The same, but leaves the server's input open.
     pub fn wait(&mut self) -> (Vec<Value>, Option<i32>) {
         let (said, status) = self.must(Client::wait);
         (said, status.code())
     }
 
-    /// Ends it as nothing can be prepared for: it runs no line of its code any more.
+    /// Kills the server with SIGKILL.
     pub fn kill(mut self) {
         self.must(Client::kill);
         self.gone = true;
@@ -275,7 +275,7 @@ impl Server {
         self.client.process().pid()
     }
 
-    /// What `work` gives; an error fails the test, with the log.
+    /// Returns the value of `work`. An error fails the test and prints the log.
     #[track_caller]
     fn must<T>(&mut self, work: impl FnOnce(&mut Client) -> Result<T>) -> T {
         match work(&mut self.client) {
@@ -287,7 +287,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The client kills it where the test has failed.
+        // If the test has failed, the client kills the process.
         if !self.gone && !std::thread::panicking() {
             let (_, code) = self.end();
             assert_eq!(code, Some(0), "the server did not end well; the log:\n{}", self.log.text());

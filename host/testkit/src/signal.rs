@@ -1,9 +1,9 @@
-//! A value that threads share, and can wait for.
+//! A value that threads share and can wait for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A value, and a bell that rings when it changes.
+/// A value, and a condition variable that is notified when it changes.
 #[derive(Debug, Default)]
 pub struct Signal<T> {
     value: Mutex<T>,
@@ -11,24 +11,24 @@ pub struct Signal<T> {
 }
 
 impl<T> Signal<T> {
-    /// One that holds `value`.
+    /// A signal with this value.
     pub fn new(value: T) -> Self {
         Self { value: Mutex::new(value), changed: Condvar::new() }
     }
 
-    /// Looks at the value.
+    /// Reads the value.
     pub fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         look(&self.lock())
     }
 
-    /// Changes the value and wakes whoever waits for it.
+    /// Changes the value and wakes all waiting threads.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let result = change(&mut self.lock());
         self.changed.notify_all();
         result
     }
 
-    /// Waits until `fits`; false when that did not come about in time.
+    /// Waits until `fits`; false if that takes too long.
     pub fn wait_until(&self, patience: Duration, mut fits: impl FnMut(&T) -> bool) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), patience, |value| !fits(value));
         let (_value, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_wakes_who_waits_for_it() {
+    fn a_change_wakes_waiting_threads() {
         let signal = Signal::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| (0..3).for_each(|_| signal.update(|n| *n += 1)));

@@ -1,10 +1,10 @@
-//! How text is marked for people. Print it by `anstream`, which leaves the marks out where no person reads.
+//! Styles for terminal output. Print with `anstream`, which omits the styles if the output is not a terminal.
 
 use std::fmt::{self, Display};
 
 use anstyle::{AnsiColor, Style};
 
-/// Text in a style.
+/// Text with a style.
 #[derive(Clone, Copy, Debug)]
 pub struct Marked<T> {
     style: Style,
@@ -23,17 +23,17 @@ pub fn bold<T: Display>(text: T) -> Marked<T> {
     Marked { style: Style::new().bold(), text }
 }
 
-/// What matters less.
+/// Less important text.
 pub fn dim<T: Display>(text: T) -> Marked<T> {
     Marked { style: Style::new().dimmed(), text }
 }
 
-/// What went well.
+/// A success.
 pub fn green<T: Display>(text: T) -> Marked<T> {
     Marked { style: AnsiColor::Green.on_default(), text }
 }
 
-/// What went wrong.
+/// A failure.
 pub fn red<T: Display>(text: T) -> Marked<T> {
     Marked { style: AnsiColor::Red.on_default().bold(), text }
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_ends_where_the_text_does() {
+    fn a_style_ends_with_its_text() {
         assert_eq!(red("no").to_string(), "\x1b[1m\x1b[31mno\x1b[0m");
         assert_eq!(bold(7).to_string(), "\x1b[1m7\x1b[0m");
     }

@@ -1,9 +1,8 @@
-//! Components of a few hundred bytes, made to measure: they compile in a
-//! millisecond, so that a test can have hundreds, and they can be wrong in ways
-//! that no toolchain is.
+//! Components of a few hundred bytes: they compile in a millisecond, so that a test can have hundreds, and they can be
+//! wrong in ways that no toolchain produces.
 //!
-//! A component is made of two core modules: `libc` has the memory, laid out by
-//! the canonical ABI of `wit/plugin.wit`, and `main` has the code.
+//! A component consists of two core modules: `libc` has the memory, laid out according to the canonical ABI of
+//! `wit/plugin.wit`, and `main` has the code.
 
 #![allow(
     clippy::panic,
@@ -17,7 +16,7 @@ mod tool;
 use self::layout::{Data, libc, words};
 pub use self::tool::Tool;
 
-/// A component that answers every call of its tools with the same text.
+/// A component whose tools return the same text for every call.
 #[derive(Clone, Debug)]
 pub struct Tiny {
     tools: Vec<Tool>,
@@ -30,7 +29,7 @@ pub struct Tiny {
 }
 
 impl Tiny {
-    /// With tools of these names.
+    /// A component with tools of these names.
     pub fn new(names: &[&str]) -> Self {
         Self::of(names.iter().map(|name| Tool::new(name)).collect())
     }
@@ -41,23 +40,22 @@ impl Tiny {
         Self { tools, answer, structured: None, imports: String::new(), core: String::new(), list: None, call: None }
     }
 
-    /// Sets the text that every call answers.
+    /// Sets the text that every call returns.
     #[must_use]
     pub fn answer(mut self, text: &str) -> Self {
         text.clone_into(&mut self.answer);
         self
     }
 
-    /// Sets the structured content that every call answers.
+    /// Sets the structured content that every call returns.
     #[must_use]
     pub fn structured(mut self, json: &str) -> Self {
         self.structured = Some(json.to_owned());
         self
     }
 
-    /// Adds imports to the component, as component text. Core functions in it
-    /// that are called `$import` can be imported by [`core`](Self::core) as
-    /// `"host" "import"`.
+    /// Adds imports to the component, as component text. Core functions in it that are named `$import` can be imported
+    /// by [`core`](Self::core) as `"host" "import"`.
     #[must_use]
     pub fn imports(mut self, text: &str) -> Self {
         text.clone_into(&mut self.imports);
@@ -71,27 +69,27 @@ impl Tiny {
         self
     }
 
-    /// Has `list-tools` do this before it answers.
+    /// Runs this code in `list-tools` before it returns.
     #[must_use]
     pub fn before_list(mut self, code: &str) -> Self {
         self.list = Some(code.to_owned());
         self
     }
 
-    /// Has `call-tool` do this before it answers.
+    /// Runs this code in `call-tool` before it returns.
     #[must_use]
     pub fn before_call(mut self, code: &str) -> Self {
         self.call = Some(code.to_owned());
         self
     }
 
-    /// The component.
+    /// The component's bytes.
     pub fn build(&self) -> Vec<u8> {
         let text = self.text();
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The component, with some of its text replaced: for what no generator makes.
+    /// The component's bytes after some of its text was replaced, for components that no generator makes.
     pub fn edited(&self, edits: &[(&str, &str)]) -> Vec<u8> {
         let mut text = self.text();
         for (from, to) in edits {
@@ -101,7 +99,7 @@ impl Tiny {
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// The same tools as a core module, as compilers leave it before it becomes a component.
+    /// The same tools as a core module, in the form in which compilers emit it.
     pub fn module(&self) -> Vec<u8> {
         let (data, list, answer) = self.data();
         let text = format!(
@@ -114,7 +112,7 @@ impl Tiny {
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// What is in memory, and where in it the tools and the answer are.
+    /// The content of the memory, and the addresses of the tools and the result in it.
     fn data(&self) -> (Data, usize, usize) {
         let mut data = Data::default();
         let tools: Vec<u8> = self.tools.iter().flat_map(|tool| data.definition(tool)).collect();

@@ -1,4 +1,4 @@
-//! The program as a command, and its output in a form that is the same on every run and every machine.
+//! The program as a command. Its output is normalized, so that it is the same on every run and every machine.
 
 #![allow(clippy::panic, reason = "tests fail by panicking; `outcome` is for everybody else")]
 
@@ -17,22 +17,22 @@ pub struct Toolbay {
     folder: Folder,
 }
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its exit code.
+    /// The exit code.
     pub code: i32,
-    /// Standard output, in a form that is the same on every machine.
+    /// Standard output, normalized.
     pub stdout: String,
-    /// Standard error, in a form that is the same on every machine.
+    /// Standard error, normalized.
     pub stderr: String,
-    /// Standard output as it is.
+    /// Standard output, unchanged.
     pub raw: String,
 }
 
 impl Toolbay {
-    /// The program with no arguments, in the folder that has `plugins/` in it. It has no environment but what it is
-    /// given here: nobody's own settings change what is tested.
+    /// The program without arguments, in the folder that contains `plugins/`. Its environment contains only what the
+    /// test sets, so that nobody's own settings affect the test.
     pub fn new(folder: &Folder) -> Self {
         let mut command = Command::new(folder.program().path());
         command.env_clear().current_dir(folder.root()).env("HOME", folder.program().home(folder.root()));
@@ -53,17 +53,17 @@ impl Toolbay {
         self
     }
 
-    /// The command, and the folder, which must be kept as long as it runs.
+    /// The command, and the folder, which must be kept while the command runs.
     pub fn into_parts(self) -> (Command, Folder) {
         (self.command, self.folder)
     }
 
-    /// Runs it to its end, with `input` on standard input.
+    /// Runs it with `input` on standard input.
     pub fn outcome(mut self, input: &str) -> Result<Outcome> {
         let program = self.folder.program().path().display();
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().with_context(|| format!("failed to start {program}"))?;
-        // A command that does not read its input is none of our business.
+        // The command may end without reading its input.
         drop(child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes())));
         let output = child.wait_with_output().with_context(|| format!("failed to wait for {program}"))?;
         let root = self.folder.root().display().to_string();
@@ -76,31 +76,31 @@ impl Toolbay {
         })
     }
 
-    /// Runs it to its end, without input.
+    /// Runs it without input.
     ///
     /// # Panics
     ///
-    /// If it cannot be run, or is killed.
+    /// If it cannot be run or is killed.
     pub fn run(self) -> Outcome {
         self.run_with("")
     }
 
-    /// Runs it to its end, with `input` on standard input.
+    /// Runs it with `input` on standard input.
     ///
     /// # Panics
     ///
-    /// If it cannot be run, or is killed.
+    /// If it cannot be run or is killed.
     pub fn run_with(self, input: &str) -> Outcome {
         self.outcome(input).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Whether it succeeds, without input and unheard.
+    /// Whether it succeeds, without input; ignores its output.
     pub fn run_quietly(mut self) -> bool {
         let status = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 
-    /// Runs by a shell script, in a name space of its own where it may mount; the script ends with `exec "$@"`.
+    /// Runs it in a shell script, in a separate namespace in which it may mount. The script ends with `exec "$@"`.
     #[must_use]
     pub fn unshared(self, script: &str) -> Self {
         let mut command = Command::new("unshare");
@@ -119,7 +119,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// `text` with digests, and what a call used, as placeholders.
+/// `text` with digests and usage replaced by placeholders.
 fn normal(text: &str) -> String {
     let hex = |word: &str| matches!(word.len(), 12 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut out = String::new();
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_from_run_to_run_is_a_placeholder() {
+    fn values_that_vary_become_placeholders() {
         let digest = "0123456789abcdef".repeat(4);
         let text = format!("digest {digest}, short 0123456789ab, word abcdef\n1 ms, 2 MiB peak memory\n");
         assert_eq!(normal(&text), "digest <digest>, short <digest>, word abcdef\n<used>\n");

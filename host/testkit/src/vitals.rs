@@ -1,30 +1,30 @@
-//! What a running process holds, as Linux tells it.
+//! The resources of a running process, as reported by Linux.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
-/// What a process holds at one moment.
+/// The resources of a process at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vitals {
     /// Resident memory, in KiB.
     pub resident: u64,
-    /// The part of it that is no page of a file, in KiB.
+    /// The part of it that is not backed by a file, in KiB.
     pub anonymous: u64,
     /// Threads.
     pub threads: u64,
     /// Open file descriptors.
     pub descriptors: u64,
-    /// Processor time used so far, in user and in kernel mode.
+    /// CPU time used so far, in user and kernel mode.
     pub cpu: Duration,
 }
 
-/// Reads what a process holds. An error where there is no `/proc`.
+/// Reads the resources of a process. An error if there is no `/proc`.
 pub fn vitals(pid: u32) -> Result<Vitals> {
     system::vitals(pid)
 }
 
-/// How many threads wanted to run in the last minute, on average. An error where there is no `/proc`.
+/// The average number of runnable threads in the last minute. An error if there is no `/proc`.
 pub fn load_average() -> Result<f64> {
     system::load_average()
 }
@@ -57,7 +57,7 @@ mod system {
 
     pub(super) fn load_average() -> Result<f64> {
         let load = procfs::LoadAverage::current().context("failed to read the load average")?;
-        // As Linux writes it, with two digits.
+        // In Linux's notation, with two decimal digits.
         Ok((f64::from(load.one) * 100.0).round() / 100.0)
     }
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_holds_something() {
+    fn the_resources_of_this_process_are_read() {
         let vitals = vitals(std::process::id()).unwrap();
         assert!(vitals.resident > 0 && vitals.resident >= vitals.anonymous);
         assert!(vitals.threads > 0 && vitals.descriptors > 2);

@@ -1,11 +1,11 @@
-//! Components made of WIT and a few lines of core code, for no host in particular.
+//! Components made from WIT and a few lines of core code, independent of Toolbay's contract.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a component that cannot be made fails the test that wants it")]
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// What every module here has: memory, and an allocator that never frees.
+/// The common part of every module: memory, and an allocator that never frees.
 const MODULE: &str = r#"(module
     (memory (export "memory") PAGES)
     (global $next (mut i32) (i32.const 32768))
@@ -21,16 +21,16 @@ const MODULE: &str = r#"(module
 ///
 /// # Panics
 ///
-/// If `wit` or `exports` are wrong, or do not fit each other.
+/// If `wit` or `exports` are invalid or do not match.
 pub fn component(wit: &str, exports: &str) -> Vec<u8> {
     component_with_memory(wit, exports, 2)
 }
 
-/// The same with a memory of this many pages of 64 KiB, half a page of which the allocator leaves to `exports`.
+/// The same with a memory of this many pages of 64 KiB. The allocator leaves half a page to `exports`.
 ///
 /// # Panics
 ///
-/// If `wit` or `exports` are wrong, or do not fit each other.
+/// If `wit` or `exports` are invalid or do not match.
 pub fn component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
     let module = MODULE.replace("PAGES", &pages.to_string()).replace("EXPORTS", exports);
     let mut module = wat::parse_str(module).unwrap();

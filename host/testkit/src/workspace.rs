@@ -1,4 +1,4 @@
-//! What cargo knows of the workspace: where things are, and which crates there are.
+//! Cargo's metadata of the workspace: paths and crates.
 
 use std::path::{Path, PathBuf};
 
@@ -10,27 +10,27 @@ use crate::command;
 /// The crate with the server program.
 pub const HOST: &str = "toolbay";
 
-/// The workspace as it is checked out.
+/// The checked-out workspace.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    /// Where `Cargo.toml` is.
+    /// The folder that contains the workspace's `Cargo.toml`.
     pub root: PathBuf,
-    /// Where cargo builds to.
+    /// Cargo's target folder.
     pub target: PathBuf,
-    /// Its crates.
+    /// The crates.
     pub packages: Vec<Package>,
 }
 
 /// One crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Its name.
+    /// The crate's name.
     pub name: String,
-    /// Where its `Cargo.toml` is, seen from the root.
+    /// The folder of its `Cargo.toml`, relative to the root.
     pub folder: PathBuf,
 }
 
-/// Where the workspace was when this was compiled.
+/// The path of the workspace when this crate was compiled.
 pub fn root() -> &'static Path {
     // This crate is `host/testkit`.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -38,7 +38,7 @@ pub fn root() -> &'static Path {
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     pub fn load() -> Result<Self> {
         let text = command::output(command::cargo(root()).args(["metadata", "--no-deps", "--format-version", "1"]))?;
         Self::parse(&text).context("failed to read what `cargo metadata` wrote")
@@ -58,12 +58,12 @@ impl Workspace {
         self.directly_in("plugins")
     }
 
-    /// The plugins that tests use. They are WebAssembly and nothing else.
+    /// The plugins that tests use. They are compiled only to WebAssembly.
     pub fn guests(&self) -> impl Iterator<Item = &Package> {
         self.directly_in("tests/guests")
     }
 
-    /// Every crate that is built for this machine: all but the guests.
+    /// Every crate that is compiled for this machine: all except the guests.
     pub fn native(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| !self.guests().any(|guest| guest == *package))
     }
@@ -83,7 +83,7 @@ impl Package {
         })
     }
 
-    /// What its plugin is called: its folder's name.
+    /// The id of its plugin: the name of its folder.
     pub fn id(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_are_sorted_by_where_they_are() {
+    fn crates_are_sorted_by_kind() {
         let package = |name: &str, folder: &str| serde_json::json!({"name": name, "manifest_path": format!("/w/{folder}/Cargo.toml")});
         let packages = [package("toolbay", "host"), package("qr", "plugins/qr"), package("bad", "tests/guests/bad")];
         let metadata = serde_json::json!({"workspace_root": "/w", "target_directory": "/t", "packages": packages});
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn this_workspace_has_a_host_and_plugins() {
+    fn this_workspace_has_host_crates_and_plugins() {
         let workspace = Workspace::load().unwrap();
         assert!(workspace.packages.iter().any(|package| package.name == HOST));
         assert!(workspace.plugins().count() >= 5);

@@ -141,7 +141,7 @@ fn kib(memory: ByteSize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use toolbay_catalog::{Component, Plugin, Terms};
     use toolbay_model::Limits;
     use toolbay_sandbox::Environment;
@@ -161,8 +161,16 @@ mod tests {
         Plugin::new("p".to_owned(), component, terms)
     }
 
+    /// Any permit.
+    pub(crate) async fn permit() -> Permit {
+        let admission = admission(1, 1, 1);
+        let (client, plugin) = (admission.client("a"), plugin(1));
+        let (activity, record) = (Activity::of(&plugin), Record::of(&plugin));
+        admission.admit(&client, &activity, &record, "t", 1, ByteSize::mib(1)).await.unwrap()
+    }
+
     #[tokio::test]
-    async fn each_of_the_three_bounds_holds() {
+    async fn each_of_the_three_limits_is_enforced() {
         let cases = [(1, 9, 9, Bound::Server), (9, 1, 9, Bound::Client), (9, 9, 1, Bound::Plugin)];
         for (calls, client_calls, concurrency, full) in cases {
             let admission = admission(calls, client_calls, 9);

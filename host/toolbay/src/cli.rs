@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use clap::{Parser, Subcommand};
 
-use self::common::{Common, Listen};
+use self::common::{Common, Listen, Settings};
 use self::output::complain;
 use crate::config::ConfigError;
 
@@ -61,7 +61,7 @@ enum Command {
         /// A plugin file, or a project folder with a plugin.toml
         file: PathBuf,
         #[command(flatten)]
-        common: Common,
+        settings: Settings,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -77,7 +77,7 @@ enum Command {
         #[arg(long)]
         plain: bool,
     },
-    /// Rebuild a plugin after each change, copy it into the plugin folder, and make its example call
+    /// Rebuild a plugin after each change, copy it into the plugin folder, and make the example call in plugin.toml
     Dev {
         /// The project folder, which contains plugin.toml
         #[arg(default_value = ".")]
@@ -107,7 +107,7 @@ enum Command {
         /// The name of the token's owner, as shown in the log
         name: String,
     },
-    /// Call one tool, with the limits that it has when it is served
+    /// Call one tool, with the same limits as when it is served
     Call {
         /// The tool's name, as `toolbay list` shows it
         tool: String,
@@ -131,7 +131,7 @@ impl Cli {
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Token { name } => token::run(&name),
-            Command::Check { file, common, json } => check::run(&common, &file, json),
+            Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_place_and_what_would_be_right() {
+    fn mistakes_name_their_place_and_what_was_expected() {
         let variable = |name, value| load("", &[(name, value)], Flags::default()).unwrap_err();
         let file = |text| load(text, &[], Flags::default()).unwrap_err();
         let said = [
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_refused_where_nothing_would_work_and_taken_where_it_allows_none() {
+    fn zero_is_refused_where_nothing_would_work_and_accepted_where_it_means_none() {
         let refused = [
             ("limits", "fuel", "0"),
             ("limits", "timeout", "\"0s\""),
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn http_has_rates_unless_others_are_set() {
+    fn http_has_default_rate_limits() {
         let per_minute = |calls| RateLimit::per_minute(calls);
         let stdio = load("", &[], Flags::default()).unwrap();
         assert_eq!((stdio.client_rate_limit, stdio.rate_limit), (None, None));
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_is_named_must_be_there() {
+    fn a_configuration_file_that_is_named_must_exist() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name).display().to_string();
         std::fs::write(dir.path().join("latin"), b"log = \"\xe9\"").unwrap();

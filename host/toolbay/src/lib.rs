@@ -1,9 +1,9 @@
 //! An MCP server whose tools are WebAssembly components.
 //!
-//! The parts put together: [`Config`] is what the operator says, [`Server`] starts the sandbox, the catalog and the
-//! protocol by it and serves clients, [`Cli`] is the command line of the `toolbay` program. Everything else is private:
-//! a call passes from the protocol (`toolbay-mcp`) through the service, which looks the tool up (`toolbay-catalog`), checks
-//! its arguments (`toolbay-schema`), waits for its turn and enters a guest (`toolbay-sandbox`).
+//! Combines the parts: [`Config`] is the operator's configuration, [`Server`] starts the sandbox, the catalog and the
+//! protocol and serves clients, and [`Cli`] is the command line of the `toolbay` program. Everything else is private. A
+//! call passes from the protocol (`toolbay-mcp`) through the service, which looks up the tool (`toolbay-catalog`),
+//! checks the arguments (`toolbay-schema`), waits for a slot and runs a guest (`toolbay-sandbox`).
 //!
 //! ```no_run
 //! use toolbay::{Config, Server};
@@ -28,6 +28,7 @@ mod cli;
 mod config;
 mod host;
 mod machine;
+mod offload;
 mod rate_counter;
 mod recent_usage;
 mod record;

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_the_limit_and_no_more() {
+    fn calls_up_to_the_limit_are_allowed() {
         let limit: RateLimit = toml::from_str("calls = 3\nper = \"1h\"").unwrap();
         let rate = RateCounter::new(limit).unwrap();
         for _ in 0..3 {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_of_the_last_calls_decides() {
+    fn suggestions_depend_on_the_maximum_of_the_recent_calls() {
         let recent = RecentUsage::default();
         assert_eq!(recent.suggest(), None);
         recent.note(usage(123_456_789, 40, 3 << 20), false);

@@ -168,7 +168,7 @@ impl Server {
         }
     }
 
-    /// The parts, for commands that ask them.
+    /// The service, for commands that use its parts.
     pub(crate) fn service(&self) -> &Service {
         &self.service
     }

@@ -1,30 +1,38 @@
-//! A tool call from its name to its checked result: look up, validate, admit, run, validate.
+//! A tool call from its name to its checked result: look up, admit, validate, run, validate.
 //!
 //! It knows neither JSON-RPC nor wasmtime.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
 use toolbay_mcp::{Call, Options};
 use toolbay_model::text::{duration, line};
-use toolbay_model::{Answer, CallError, Failure, LogLevel, Observer, Output, Progress, Trace};
-use toolbay_sandbox::{Entry, Finished, Sandbox};
+use toolbay_model::{
+    Answer, CallError, Failure, Interrupt, Limit, LogLevel, Observer, Output, Progress, Trace, Violation,
+};
+use toolbay_sandbox::{Entry, Finished, Sandbox, Unchecked};
+use toolbay_schema::Schema;
 use tracing::Instrument as _;
 
 use crate::activity::Activity;
-use crate::admission::{Admission, ClientPermits};
+use crate::admission::{Admission, ClientPermits, Permit};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
 use crate::config::Config;
+use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
 use crate::tally::Tally;
 use crate::views::Views;
 
 /// How long a call of an unknown tool waits for plugins that are still loading at startup.
 const FIRST_CALL: Duration = Duration::from_secs(10);
+
+/// Largest result that is checked on a guests' thread, in bytes. Cleaning and parsing it takes half a millisecond or so;
+/// a guest gives way every 2 ms.
+const AT_ONCE: usize = 64 << 10;
 
 /// Longest failure that is logged, in bytes: parts of it come from guests.
 const LOGGED: usize = 1_000;
@@ -39,22 +47,24 @@ struct Inner {
     catalog: Catalog,
     sandbox: Sandbox,
     admission: Admission,
+    offload: Offload,
     activities: ByPlugin<Activity>,
     views: Views,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     options: Options,
-    /// How long the first `tools/list` waits for plugins that are still loading at startup.
+    /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
 }
 
 impl Service {
-    /// A service of these parts.
+    /// A service of these parts. Must be called on the runtime whose threads do what takes long.
     pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
         let inner = Inner {
             catalog,
             admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
             sandbox,
+            offload: Offload::new(),
             activities: ByPlugin::default(),
             views: Views::default(),
             tally: Arc::default(),
@@ -85,6 +95,11 @@ impl Service {
         &self.inner.admission
     }
 
+    /// The threads for what takes long.
+    pub(crate) fn offload(&self) -> &Offload {
+        &self.inner.offload
+    }
+
     /// How the protocol is served.
     pub(crate) fn options(&self) -> &Options {
         &self.inner.options
@@ -96,23 +111,24 @@ impl Service {
     }
 
     /// Calls a tool for a client. Must run on the guests' runtime. Dropping the future cancels the call.
-    pub(crate) async fn answer(&self, client: &ClientPermits, call: Call, observer: Arc<dyn Observer>) -> Answer {
+    pub(crate) async fn answer(
+        &self,
+        client: &ClientPermits,
+        threads: &OffloadShare,
+        call: Call,
+        observer: Arc<dyn Observer>,
+    ) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&call.tool);
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
         let offer = snapshot.tools.get(&call.tool).filter(|_| call.permitted);
         let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
-        // Nothing of the snapshot but this tool is needed from here on.
+        // From here on, only this tool of the snapshot is needed.
         drop(snapshot);
         let missing = |needed: &(&String, &Value)| !call.capabilities.contains_key(needed.0);
         let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
-        }
-        let arguments = Value::Object(call.arguments);
-        let violations = offer.definition.input.violations(&arguments);
-        if !violations.is_empty() {
-            return failed(Failure::InvalidArguments(violations));
         }
         let (plugin, name) = (&offer.plugin, &offer.definition.tool.name);
         let (activity, environment) = (self.activity(plugin), plugin.environment(name));
@@ -123,11 +139,23 @@ impl Service {
             Ok(permit) => permit,
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };
+        // From here on, whatever is computed for the call is within its time, and holds its permit.
+        let deadline = Instant::now() + environment.limits.timeout;
+        let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
+        let (arguments, violations) = match work.check_arguments(&offer, Value::Object(call.arguments)).await {
+            Ok(checked) => checked,
+            Err(TooLate) => {
+                let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
+                tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
+                return failed(Failure::Call(error));
+            }
+        };
+        if !violations.is_empty() {
+            return failed(Failure::InvalidArguments(violations));
+        }
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
-        let arguments = arguments.to_string();
         let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer) });
         let trace = call.trace.as_ref().map(child);
         let span = match (&call.trace, &trace) {
@@ -136,11 +164,15 @@ impl Service {
             }
             _ => tracing::Span::none(),
         };
-        let entry = Entry { environment, trace: trace.as_ref(), observer };
-        let finished = self.inner.sandbox.call(prepared, entry, name, &arguments).instrument(span.clone()).await;
-        drop(permit);
-        activity.usage.note(finished.usage, matches!(finished.result, Err(CallError::Limit { .. })));
-        let crashed = matches!(finished.result, Err(CallError::Trap { .. }));
+        let entry = Entry { environment, trace: trace.as_ref(), observer, deadline };
+        let entered = self.inner.sandbox.call(prepared, entry, name, &arguments).instrument(span.clone()).await;
+        let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
+        let result = match entered.result {
+            Ok(returned) => work.check_output(&offer, returned).instrument(span.clone()).await,
+            Err(error) => Err(error),
+        };
+        drop(work);
+        activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
             let (rest, caller) = (duration(rest), &client.name);
@@ -150,9 +182,9 @@ impl Service {
                 "disabled for {rest} after {crashes} crashes in a row in the calls of this caller (breaker)"
             );
         }
-        let result = finished.result.and_then(|output| check_output(&offer, output));
         let result = result.map_err(|error| own_limit(error, plugin, name));
-        let finished = Finished { result, ..finished };
+        let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
+        let finished = Finished { result, usage, stdout, stderr, log_dropped };
         span.in_scope(|| self.log_end(&offer, &finished));
         Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
     }
@@ -188,7 +220,7 @@ impl Service {
         match error {
             CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
             CallError::Trap { .. } => {
-                // This crash is counted only when the answer is.
+                // The tally counts this crash only when the response is sent.
                 let traps = self.inner.tally.traps() + 1;
                 tracing::warn!(plugin, tool, wall_ms, traps, "call crashed: {said}");
             }
@@ -218,7 +250,7 @@ impl Service {
         waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
     }
 
-    /// Waits for the plugins that were there at start, as long as the first `tools/list` may.
+    /// Waits for the plugins that existed at startup, for at most `server.first_list`.
     pub(crate) async fn complete(&self) {
         let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;
         if !snapshot.complete {
@@ -252,16 +284,80 @@ fn own_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     }
 }
 
-/// Checks structured content against the tool's output schema, if there is one.
-fn check_output(offer: &Offer, output: Output) -> Result<Output, CallError> {
-    let Some(schema) = &offer.definition.output else { return Ok(output) };
-    let Some(structured) = &output.structured else {
-        return Err(CallError::InvalidOutput(
-            "structured content is missing, but the tool has an output schema".into(),
-        ));
-    };
-    let violations: Vec<String> = schema.violations(structured).iter().map(ToString::to_string).collect();
-    if violations.is_empty() { Ok(output) } else { Err(CallError::InvalidOutput(violations.join("; "))) }
+/// What the host computes for one call: with its permit, until its deadline, and what takes long elsewhere.
+struct Work<'a> {
+    offload: &'a Offload,
+    threads: &'a OffloadShare,
+    permit: Arc<Permit>,
+    deadline: Instant,
+}
+
+impl Work<'_> {
+    /// The arguments as text, and how they do not match the tool's input schema.
+    ///
+    /// # Errors
+    ///
+    /// That was not known at the deadline.
+    async fn check_arguments(&self, offer: &Arc<Offer>, arguments: Value) -> Result<(String, Vec<Violation>), TooLate> {
+        // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
+        if let Some(violations) = offer.definition.input.glance(&arguments) {
+            return Ok((if violations.is_empty() { arguments.to_string() } else { String::new() }, violations));
+        }
+        let offer = Arc::clone(offer);
+        let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
+            let violations = offer.definition.input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?;
+            Ok((arguments.to_string(), violations))
+        });
+        checked.await?
+    }
+
+    /// What a tool returned, checked against its bounds, the contract and the tool's output schema.
+    async fn check_output(&self, offer: &Arc<Offer>, returned: Unchecked) -> Result<Output, CallError> {
+        let environment = offer.plugin.environment(&offer.definition.tool.name);
+        let output = if returned.size() <= AT_ONCE {
+            let output = returned.check(environment, &Interrupt::at(self.deadline))?;
+            match structured(offer, &output)? {
+                None => return Ok(output),
+                Some((schema, structured)) => {
+                    if let Some(violations) = schema.glance(structured) {
+                        return judged(output, &violations);
+                    }
+                }
+            }
+            Ok(output)
+        } else {
+            Err(returned)
+        };
+        let offer = Arc::clone(offer);
+        let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
+            let environment = offer.plugin.environment(&offer.definition.tool.name);
+            let output = output.or_else(|returned| returned.check(environment, interrupt))?;
+            let Some((schema, structured)) = structured(&offer, &output)? else { return Ok(output) };
+            let violations = schema.violations_until(structured, interrupt);
+            let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(environment.limits.timeout)))?;
+            judged(output, &violations)
+        });
+        checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(environment.limits.timeout))))
+    }
+}
+
+/// The tool's output schema and what it is about; `None` if the tool has none.
+fn structured<'a>(offer: &'a Offer, output: &'a Output) -> Result<Option<(&'a Schema, &'a Value)>, CallError> {
+    match (&offer.definition.output, &output.structured) {
+        (None, _) => Ok(None),
+        (Some(schema), Some(structured)) => Ok(Some((schema, structured))),
+        (Some(_), None) => {
+            Err(CallError::InvalidOutput("structured content is missing, but the tool has an output schema".into()))
+        }
+    }
+}
+
+fn judged(output: Output, violations: &[Violation]) -> Result<Output, CallError> {
+    if violations.is_empty() {
+        return Ok(output);
+    }
+    let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    Err(CallError::InvalidOutput(violations.join("; ")))
 }
 
 /// Also writes a guest's log lines to the host's log.

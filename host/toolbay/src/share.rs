@@ -8,6 +8,7 @@ use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
 
 use crate::admission::ClientPermits;
+use crate::offload::OffloadShare;
 use crate::service::Service;
 use crate::tally::Uncounted;
 
@@ -15,12 +16,14 @@ use crate::tally::Uncounted;
 pub(crate) struct Share {
     service: Service,
     permits: Arc<ClientPermits>,
+    threads: OffloadShare,
 }
 
 /// A place in a client's queue, and the call that is made from it.
 struct Queued {
     service: Service,
     permits: Arc<ClientPermits>,
+    threads: OffloadShare,
     /// Counts the call however it ends.
     counted: Uncounted,
     _place: OwnedSemaphorePermit,
@@ -30,7 +33,8 @@ impl Share {
     /// The share of the caller with this name.
     pub(crate) fn new(service: Service, name: &str) -> Self {
         let permits = Arc::new(service.admission().client(name));
-        Self { service, permits }
+        let threads = service.offload().share();
+        Self { service, permits, threads }
     }
 }
 
@@ -39,8 +43,9 @@ impl Client for Share {
         let mut counted = self.service.tally().begin(tool);
         match self.service.admission().queue(&self.permits) {
             Ok(place) => {
-                let (service, permits) = (self.service.clone(), Arc::clone(&self.permits));
-                Ok(Box::new(Queued { service, permits, counted, _place: place }))
+                let (service, permits, threads) =
+                    (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
+                Ok(Box::new(Queued { service, permits, threads, counted, _place: place }))
             }
             Err(rejection) => {
                 counted.end(Some(rejection.reason.kind()));
@@ -53,7 +58,7 @@ impl Client for Share {
 impl Place for Queued {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let answer = self.service.answer(&self.permits, call, observer).await;
+            let answer = self.service.answer(&self.permits, &self.threads, call, observer).await;
             self.counted.end(answer.result.as_ref().err().map(toolbay_model::Failure::kind));
             answer
         })

@@ -11,7 +11,8 @@ use toolbay_model::ErrorKind;
 pub(crate) struct Tally {
     succeeded: AtomicU64,
     failed: [AtomicU64; ErrorKind::ALL.len()],
-    crashes: AtomicU64,
+    /// Calls that ended because of an error in the server.
+    internal_errors: AtomicU64,
 }
 
 /// A call that has not been counted yet. Dropping it counts the call.
@@ -44,7 +45,7 @@ impl Tally {
     /// Logs the counts.
     pub(crate) fn log(&self) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (succeeded, crashes) = (read(&self.succeeded), read(&self.crashes));
+        let (succeeded, internal_errors) = (read(&self.succeeded), read(&self.internal_errors));
         let (mut kinds, mut failed, mut cancelled) = (String::new(), 0, 0);
         for (kind, count) in ErrorKind::ALL.iter().zip(&self.failed) {
             let count = read(count);
@@ -57,8 +58,8 @@ impl Tally {
                 let _ = write!(kinds, "{}{kind} {count}", if kinds.is_empty() { "" } else { ", " });
             }
         }
-        let calls = succeeded + failed + cancelled + crashes;
-        tracing::info!(calls, succeeded, failed, kinds, cancelled, crashes, "shut down");
+        let calls = succeeded + failed + cancelled + internal_errors;
+        tracing::info!(calls, succeeded, failed, kinds, cancelled, internal_errors, "shut down");
     }
 }
 
@@ -78,10 +79,10 @@ impl Drop for Uncounted {
         if self.ended {
             return;
         }
-        // Whoever contains the panic cannot tell which call it was; here both are known.
+        // The code that catches the panic does not know the call; here the call is known.
         if std::thread::panicking() {
-            let crashes = self.tally.crashes.fetch_add(1, Ordering::Relaxed) + 1;
-            tracing::error!(tool = self.tool, crashes, "a call ended because of an error in the server");
+            let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");
         } else {
             self.tally.count(ErrorKind::Cancelled);
         }
@@ -104,14 +105,14 @@ mod tests {
         }
         tally.begin("a").end(Some(ErrorKind::Fuel));
         drop(tally.begin("a"));
-        let crash = catch_unwind(AssertUnwindSafe(|| {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _running = tally.begin("a");
             panic!("a fault");
         }));
-        assert!(crash.is_err());
+        assert!(panicked.is_err());
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let failed: u64 = tally.failed.iter().map(read).sum();
-        assert_eq!((read(&tally.succeeded), failed, read(&tally.crashes)), (1, 4, 1));
+        assert_eq!((read(&tally.succeeded), failed, read(&tally.internal_errors)), (1, 4, 1));
         assert_eq!(tally.of(ErrorKind::Cancelled).map(read), Some(1));
     }
 }

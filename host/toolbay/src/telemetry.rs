@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 /// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// What the watcher says of its own housekeeping is for nobody who has not asked for it.
+/// The watcher's internal messages are hidden unless the filter names it.
 const QUIET: [&str; 1] = ["notify=error"];
 
 /// Checks a log filter.
@@ -39,7 +39,7 @@ fn in_full(filter: &str) -> Result<String, String> {
     }
     if LEVELS.contains(&filter) {
         let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
-        // A target stands for all that begin like it: this one is about every crate of ours.
+        // A target covers all targets that begin with it, so this one covers all crates of Toolbay.
         return Ok(format!("toolbay={filter},{others}"));
     }
     // A span in brackets can itself contain commas and equals signs.

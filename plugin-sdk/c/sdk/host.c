@@ -1,4 +1,4 @@
-/* What a tool asks of the host, the parts that are the same in a test. */
+/* The functions for tools that are the same in a plugin and in a test. */
 
 #include "internal.h"
 

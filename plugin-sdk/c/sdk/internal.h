@@ -1,4 +1,4 @@
-/* What the SDK's files share; no part of what an author uses. */
+/* Declarations that the SDK's files share. Not part of its API. */
 #ifndef TOOLBAY_INTERNAL_H
 #define TOOLBAY_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 #include "toolbay.h"
 
-/* What a kind of block is called. */
+/* The names of a kind of block. */
 typedef struct {
     const char *contract; /* in the contract */
     const char *mcp;      /* in MCP, and so in tests */

@@ -1,6 +1,6 @@
 //! JSON for C and C++: the parser and the writer of Zig's standard library behind the functions of toolbay.h.
 //!
-//! Nothing is freed: a call's memory goes with the call.
+//! Nothing is freed: the memory is released when the call ends.
 
 const std = @import("std");
 const Value = std.json.Value;

@@ -108,7 +108,7 @@ static void write_value(toolbay_writer *writer, const toolbay_field *field, bool
     }
 }
 
-/* The default, where a value that was left out can be told as JSON. */
+/* The default, if the value of an omitted field can be written as JSON. */
 static void write_default(toolbay_writer *writer, const toolbay_type *type, const toolbay_field *field) {
     const char *defaults = type->defaults;
     if (field->list || field->pointer || field->kind >= TOOLBAY_KIND_RAW) return;

@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-/* What a tool without arguments takes. */
+/* The type of the arguments of a tool without arguments. */
 static const toolbay_type nothing = {0};
 
 toolbay_string toolbay_input_schema(const toolbay_tool *tool) {

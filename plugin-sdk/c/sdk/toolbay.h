@@ -24,9 +24,9 @@
  *         .read_only = TOOLBAY_YES,
  *     })
  *
- * Memory: every call runs in an instance of its own, which goes when the call
- * ends. Allocate as you like and free nothing. Whatever the SDK gives you lives
- * as long as the call, and whatever you give to the SDK it copies.
+ * Memory: every call runs in its own instance, which ends with the call. You
+ * need not free anything. What the SDK returns to you is valid until the call
+ * ends, and the SDK copies what you pass to it.
  */
 #ifndef TOOLBAY_H
 #define TOOLBAY_H
@@ -50,7 +50,7 @@ typedef struct {
     size_t size;
 } toolbay_string;
 
-/* JSON as text: a field of this type takes and gives any JSON value. */
+/* JSON as text: a field of this type can have any JSON value. */
 typedef struct {
     toolbay_string text;
 } toolbay_raw;
@@ -66,7 +66,7 @@ bool toolbay_blank(const char *text);
 
 /* ------------------------------------------------------------------ types */
 
-/* What a field is in JSON. TOOLBAY_FIELD chooses it by the C type. */
+/* The JSON type of a field. TOOLBAY_FIELD derives it from the C type. */
 typedef enum {
     TOOLBAY_KIND_BOOLEAN,
     TOOLBAY_KIND_INTEGER,  /* signed, of any size */
@@ -78,7 +78,7 @@ typedef enum {
     TOOLBAY_KIND_OBJECT    /* a struct with a toolbay_type */
 } toolbay_kind;
 
-/* The least and the greatest; {0, 0} says nothing. */
+/* Minimum and maximum; {0, 0} sets none. */
 typedef struct {
     double least, greatest;
 } toolbay_range;
@@ -93,16 +93,16 @@ typedef struct {
     size_t size;                     /* of one value, in bytes */
     const struct toolbay_type *type; /* of an object */
     bool list;                       /* the field points to many values ... */
-    size_t count_offset;             /* ... as many as the size_t there says */
+    size_t count_offset;             /* ... the offset of a size_t with their number */
     bool pointer;                    /* the field points to one value, or is NULL */
 
     bool optional;                   /* may be left out: then the field keeps its default */
     bool nullable;                   /* a NULL pointer or string is written as null */
-    const char *title;               /* a name for people */
-    const char *const *choices;      /* the only texts that fit, NULL-terminated */
+    const char *title;               /* a display name */
+    const char *const *choices;      /* the only valid texts, NULL-terminated */
     toolbay_range range;             /* of a number */
     toolbay_range length;            /* of a text in characters, or of a list in values */
-    const char *pattern;             /* that a text matches */
+    const char *pattern;             /* that a text must match */
 } toolbay_field;
 
 /* A struct as a JSON object. */
@@ -210,33 +210,33 @@ typedef struct toolbay_type {
 
 /* ------------------------------------------------------------------ tools */
 
-/* What a call came to. */
+/* The outcome of a call. */
 typedef struct toolbay_result toolbay_result;
 
-/* A hint to the client, which decides by it whether to ask its user first. */
+/* A hint for the client, which decides whether to ask its user first. */
 typedef enum { TOOLBAY_UNSAID, TOOLBAY_YES, TOOLBAY_NO } toolbay_hint;
 
-/* A picture that a client may show beside the tool. */
+/* An icon that a client can show with the tool. */
 typedef struct {
     const char *src;          /* an https: or data: URI */
     const char *mime_type;    /* if src does not say it; or NULL */
     const char *const *sizes; /* such as "48x48" or "any", NULL-terminated; or NULL */
-    const char *theme;        /* the background it is for: "light", "dark", or NULL for both */
+    const char *theme;        /* the background for which it is made: "light", "dark", or NULL for both */
 } toolbay_icon;
 
 /* One tool. */
 typedef struct {
     const char *name;              /* what clients call: A-Z a-z 0-9 _ - . */
-    const char *title;             /* a name for people; or NULL */
+    const char *title;             /* a display name; or NULL */
     const char *description;       /* what it does and when to use it: the model decides by it */
-    const toolbay_type *arguments; /* NULL takes none */
-    const toolbay_type *structured; /* of the structured content; NULL promises none */
-    toolbay_result *(*call)(const void *arguments); /* given the struct of `arguments`; NULL returned is no content */
+    const toolbay_type *arguments; /* NULL if it takes none */
+    const toolbay_type *structured; /* of the structured content; NULL if it returns none */
+    toolbay_result *(*call)(const void *arguments); /* gets the struct of `arguments`; may return NULL for no content */
 
     toolbay_hint read_only;        /* it changes nothing */
-    toolbay_hint destructive;      /* it may delete or overwrite, rather than only add */
-    toolbay_hint idempotent;       /* the same call twice has the effect of one */
-    toolbay_hint open_world;       /* it deals with things outside a closed set, such as the web */
+    toolbay_hint destructive;      /* it may delete or overwrite data, not only add to it */
+    toolbay_hint idempotent;       /* repeating a call has no further effect */
+    toolbay_hint open_world;       /* it interacts with external entities, such as the web */
 
     const toolbay_icon *icon;      /* or NULL */
     const char *meta;              /* a JSON object for the definition's _meta; or NULL */
@@ -272,14 +272,14 @@ toolbay_result *toolbay_text(const char *format, ...) TOOLBAY_PRINTF(1, 2);
  * host adds the same JSON as text, unless the result has text of its own. */
 toolbay_result *toolbay_structured(const toolbay_type *type, const void *value);
 
-/* The arguments fit the schema but make no sense. The model reads the message:
+/* The arguments match the schema but make no sense. The model reads the message:
  * say what was wrong and what would be right. */
 toolbay_result *toolbay_invalid(const char *format, ...) TOOLBAY_PRINTF(1, 2);
 
-/* The work could not be done. */
+/* The tool could not do its work. */
 toolbay_result *toolbay_failed(const char *format, ...) TOOLBAY_PRINTF(1, 2);
 
-/* Something that the client can fetch. */
+/* A link to a resource that the client can fetch. */
 typedef struct {
     const char *uri;
     const char *name;
@@ -305,7 +305,7 @@ toolbay_result *toolbay_add_image(toolbay_result *result, const void *bytes, siz
 toolbay_result *toolbay_add_audio(toolbay_result *result, const void *bytes, size_t size, const char *mime_type);
 toolbay_result *toolbay_add_link(toolbay_result *result, toolbay_link link);
 
-/* Something whose bytes are here. The MIME type may be NULL. */
+/* Embed a resource's text or bytes. The MIME type may be NULL. */
 toolbay_result *toolbay_add_text_resource(toolbay_result *result, const char *uri, toolbay_string text, const char *mime_type);
 toolbay_result *toolbay_add_binary_resource(toolbay_result *result, const char *uri, const void *bytes, size_t size, const char *mime_type);
 
@@ -316,14 +316,14 @@ toolbay_result *toolbay_set_structured_json(toolbay_result *result, toolbay_stri
 /* Sets the result's _meta: a JSON object. */
 toolbay_result *toolbay_set_meta(toolbay_result *result, toolbay_string json);
 
-/* Who a block is meant for. */
+/* The audience of a block. */
 enum { TOOLBAY_FOR_USER = 1, TOOLBAY_FOR_ASSISTANT = 2 };
 
-/* Says who the last block is for (TOOLBAY_FOR_..., added up; 0 is everyone) and
- * how much it matters, from 0 (optional) to 1 (required); negative says nothing. */
+/* Sets the audience of the last block (a sum of TOOLBAY_FOR_...; 0 is everyone) and
+ * how important it is, from 0 (optional) to 1 (required); negative sets nothing. */
 toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, double priority);
 
-/* Says when what the last block shows was last changed, in ISO 8601:
+/* Sets when the last block's content was last modified, in ISO 8601:
  * "2026-01-12T15:00:58Z". */
 toolbay_result *toolbay_set_last_modified(toolbay_result *result, const char *time);
 
@@ -332,7 +332,7 @@ void toolbay_panic(const char *format, ...) TOOLBAY_PRINTF(1, 2) __attribute__((
 
 /* --------------------------------------------------------------- the host */
 
-/* How much a log line matters: the levels of RFC 5424. */
+/* The severity of a log message, as in RFC 5424. */
 typedef enum {
     TOOLBAY_DEBUG,
     TOOLBAY_INFO,
@@ -388,7 +388,7 @@ const toolbay_json *toolbay_json_parse(toolbay_string text);
 
 toolbay_json_kind toolbay_json_kind_of(const toolbay_json *value);
 
-/* Each says whether the value is of that kind and fits, and then stores it. */
+/* Each returns whether the value is of that kind and in range, and then stores it. */
 bool toolbay_json_boolean(const toolbay_json *value, bool *out);
 bool toolbay_json_integer(const toolbay_json *value, int64_t *out);
 bool toolbay_json_natural(const toolbay_json *value, uint64_t *out);

@@ -4,7 +4,7 @@
  *     toolbay_answer answer = toolbay_test_call("greet", "{\"name\": \"Ada\"}");
  *     assert(strcmp(answer.text, "Hello, Ada.") == 0);
  *
- * A test is a program of its own, built for the machine and not for WebAssembly.
+ * A test is a separate program, built for your machine and not for WebAssembly.
  */
 #ifndef TOOLBAY_TEST_H
 #define TOOLBAY_TEST_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* What a call came to. */
+/* The outcome of a call. */
 typedef struct {
     bool failed;            /* the rest is in `text`, which is the message */
     bool invalid_arguments; /* it failed, and the arguments are to blame */
@@ -42,7 +42,7 @@ toolbay_block toolbay_test_block(toolbay_answer answer, size_t index);
 const char *toolbay_test_input_schema(const char *tool);
 const char *toolbay_test_output_schema(const char *tool);
 
-/* Sets a key of the grant's [config]; NULL takes it away. */
+/* Sets a key of the grant's [config]; NULL removes it. */
 void toolbay_test_config(const char *key, const char *value);
 
 /* What toolbay_cancelled answers from now on. */

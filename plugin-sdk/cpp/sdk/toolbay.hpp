@@ -17,7 +17,7 @@
 //
 // The schema of the arguments comes from the struct that the function takes,
 // the schema of the result from the struct that it returns. Every call runs in
-// an instance of its own: a global does not outlive the call.
+// its own instance: a global does not outlive the call.
 #pragma once
 
 #include <cstdint>
@@ -48,17 +48,17 @@ struct failure {
     bool arguments_are_to_blame = false;
 };
 
-// What a tool that may fail returns.
+// The return type of a tool that can fail.
 template <typename T>
 using result = std::expected<T, failure>;
 
-// The arguments fit the schema but make no sense: return toolbay::invalid("...").
+// The arguments match the schema but make no sense: return toolbay::invalid("...").
 template <typename... Values>
 std::unexpected<failure> invalid(std::format_string<Values...> format, Values &&...values) {
     return std::unexpected(failure{std::format(format, std::forward<Values>(values)...), true});
 }
 
-// The work could not be done: return toolbay::failed("...").
+// The tool could not do its work: return toolbay::failed("...").
 template <typename... Values>
 std::unexpected<failure> failed(std::format_string<Values...> format, Values &&...values) {
     return std::unexpected(failure{std::format(format, std::forward<Values>(values)...), false});
@@ -66,7 +66,7 @@ std::unexpected<failure> failed(std::format_string<Values...> format, Values &&.
 
 // ------------------------------------------------------------------- results
 
-// Bytes, such as those of a picture.
+// Raw bytes, such as those of an image.
 using bytes = std::vector<std::uint8_t>;
 
 struct image {
@@ -79,7 +79,7 @@ struct audio {
     std::string mime_type = "audio/wav";
 };
 
-// Something that the client can fetch.
+// A link to a resource that the client can fetch.
 struct link {
     std::string uri;
     std::string name;
@@ -89,7 +89,7 @@ struct link {
     std::optional<std::uint64_t> size = {};
 };
 
-// Something whose text or bytes are here.
+// A resource whose text or bytes are part of the result.
 struct text_resource {
     std::string uri;
     std::string text;
@@ -105,7 +105,7 @@ struct binary_resource {
 // Who a block is meant for.
 enum class audience : unsigned { everyone = 0, user = TOOLBAY_FOR_USER, assistant = TOOLBAY_FOR_ASSISTANT };
 
-// A result in pieces, for what no return type says: toolbay::output().add("a").add(image).
+// A result built in steps, if no return type suffices: toolbay::output().add("a").add(image).
 class output {
   public:
     output() : result_(toolbay_output()) {}
@@ -142,13 +142,13 @@ class output {
         return std::move(*this);
     }
 
-    // Says who the last block is for and how much it matters, from 0 to 1.
+    // Sets the audience of the last block and how important it is, from 0 to 1.
     output &&annotate(audience audience, std::optional<double> priority = {}) && {
         toolbay_annotate(result_, static_cast<unsigned>(audience), priority.value_or(-1));
         return std::move(*this);
     }
 
-    // Says when what the last block shows was last changed, in ISO 8601.
+    // Sets when the last block's content was last modified, in ISO 8601.
     output &&last_modified(const std::string &time) && {
         toolbay_set_last_modified(result_, time.c_str());
         return std::move(*this);
@@ -183,7 +183,7 @@ class output {
 
 namespace detail {
 
-// What a block can be made of.
+// The types that can become a block.
 template <typename T>
 concept block = requires(const T &value) { output().add(value); };
 
@@ -372,16 +372,16 @@ class handler {
 // One tool.
 struct tool {
     std::string name;        // what clients call: A-Z a-z 0-9 _ - .
-    std::string title = {};  // a name for people
+    std::string title = {};  // a display name
     std::string description; // what it does and when to use it: the model decides by it
     handler run;
 
     // Hints to the client, which decides by them whether to ask its user first.
-    // What is not said is taken for the worst.
+    // Clients assume the worst if a hint is missing.
     std::optional<bool> read_only = {};   // it changes nothing
-    std::optional<bool> destructive = {}; // it may delete or overwrite, rather than only add
-    std::optional<bool> idempotent = {};  // the same call twice has the effect of one
-    std::optional<bool> open_world = {};  // it deals with things outside a closed set, such as the web
+    std::optional<bool> destructive = {}; // it may delete or overwrite data, not only add to it
+    std::optional<bool> idempotent = {};  // repeating a call has no further effect
+    std::optional<bool> open_world = {};  // it interacts with external entities, such as the web
 
     std::string icon = {}; // an https: or data: URI
     json meta = {};        // an object for the definition's _meta

@@ -21,7 +21,7 @@
 
 namespace toolbay {
 
-// JSON as text: a field of this type takes and gives any JSON value.
+// JSON as text: a field of this type can have any JSON value.
 struct json {
     std::string text;
 };

@@ -2,8 +2,8 @@
 //
 //     assert(toolbay::test::call("greet", R"({"name": "Ada"})").text == "Hello, Ada.");
 //
-// A test is a program of its own, built for the machine and not for WebAssembly.
-// What a tool throws, the test may catch.
+// A test is a separate program, built for your machine and not for WebAssembly.
+// A test can catch what a tool throws.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct block {
     std::string text, data, mime_type, uri, name, last_modified;
 };
 
-// What a call came to.
+// The outcome of a call.
 struct answer {
     bool failed = false;
     bool invalid_arguments = false; // it failed, and the arguments are to blame

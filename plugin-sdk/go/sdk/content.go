@@ -9,11 +9,11 @@ import "fmt"
 //	forecast.MIMEType = "image/png"
 //	return []toolbay.Content{toolbay.Text("It rains."), forecast}, nil
 type Content struct {
-	// Kind says which of the other fields count.
+	// Kind determines which of the other fields are used.
 	Kind Kind
 	// Text is the text of a text or of a textual resource.
 	Text string
-	// Data has the bytes of an image, a sound or a binary resource: not base64.
+	// Data has the raw bytes of an image, audio or a binary resource: not base64.
 	Data []byte
 	// MIMEType is the type of Data, or of what URI names.
 	MIMEType string
@@ -21,18 +21,18 @@ type Content struct {
 	URI string
 	// Name is the name of a linked resource.
 	Name string
-	// Title is a linked resource's name for people.
+	// Title is a linked resource's display name.
 	Title string
-	// Description says what a linked resource is.
+	// Description describes a linked resource.
 	Description string
 	// Size is how many bytes a linked resource has, if that is known.
 	Size uint64
 	// Audience is who the block is for; empty means everyone.
 	Audience []Audience
-	// Priority is how much the block matters, from 0.0 (optional) to 1.0
+	// Priority is how important the block is, from 0.0 (optional) to 1.0
 	// (required), if it is said.
 	Priority *float64
-	// LastModified is when what the block shows was last changed, in ISO 8601:
+	// LastModified is when the content was last modified, in ISO 8601:
 	// "2026-01-12T15:00:58Z".
 	LastModified string
 }
@@ -106,12 +106,12 @@ func Text(text string) Content {
 	return Content{Kind: TextKind, Text: text}
 }
 
-// Image is a picture: Image(png, "image/png").
+// Image is an image block: Image(png, "image/png").
 func Image(data []byte, mimeType string) Content {
 	return Content{Kind: ImageKind, MIMEType: mimeType, Data: data}
 }
 
-// Audio is a sound: Audio(wav, "audio/wav").
+// Audio is an audio block: Audio(wav, "audio/wav").
 func Audio(data []byte, mimeType string) Content {
 	return Content{Kind: AudioKind, MIMEType: mimeType, Data: data}
 }
@@ -136,13 +136,13 @@ func BinaryResource(uri string, data []byte, mimeType string) Content {
 	return Content{Kind: ResourceKind, URI: uri, MIMEType: mimeType, Data: data}
 }
 
-// For says who the block is for.
+// For sets the audience of the block.
 func (c Content) For(audience ...Audience) Content {
 	c.Audience = audience
 	return c
 }
 
-// WithPriority says how much the block matters, from 0.0 (optional) to 1.0
+// WithPriority sets how important the block is, from 0.0 (optional) to 1.0
 // (required).
 func (c Content) WithPriority(priority float64) Content {
 	c.Priority = &priority

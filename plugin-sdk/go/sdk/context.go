@@ -26,7 +26,7 @@ type Report struct {
 	Done float64
 	// Total is how far it will be in the end; 0 if that is unknown.
 	Total float64
-	// Message says what it does at the moment, if it is said.
+	// Message describes the current step; it may be empty.
 	Message string
 }
 
@@ -82,7 +82,7 @@ func (c *Context) ConfigInto(key string, value any) (bool, error) {
 	return true, nil
 }
 
-// Level is how much a log line matters.
+// Level is the severity of a log message.
 type Level uint8
 
 // The levels of RFC 5424, as in MCP.

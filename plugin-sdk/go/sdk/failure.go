@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// InvalidArguments is the error of arguments that fit the schema but make no
+// InvalidArguments is the error of arguments that match the schema but make no
 // sense. Say what would be right: the model reads it and may try again. It
 // formats as [fmt.Errorf] does.
 //
-// Any other error that a tool returns says that the work could not be done.
+// Any other error that a tool returns means that it could not do its work.
 func InvalidArguments(format string, values ...any) error {
 	return &invalidArguments{fmt.Errorf(format, values...)}
 }

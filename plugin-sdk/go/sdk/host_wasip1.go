@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// What a plugin may ask of the host: the interface host of wit/plugin.wit in
+// The host's functions for a plugin: the interface host of wit/plugin.wit in
 // the canonical ABI.
 
 //go:wasmimport toolbay:plugin/host@0.2.0 log

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Schemer is a type that says itself what its JSON looks like. One that has a
+// Schemer is a type that describes its JSON itself. One that has a
 // MarshalJSON or an UnmarshalJSON must; any other may.
 type Schemer interface {
 	// JSONSchema is the JSON Schema of every value of the type.

@@ -2,7 +2,7 @@ package toolbay
 
 import "maps"
 
-// Test stands in for the host in tests, and keeps what a tool says:
+// Test replaces the host in tests, and records what a tool reports:
 //
 //	host := toolbay.Test{Config: map[string]string{"units": "metric"}}
 //	sum, err := add(host.Context(), AddArgs{1, 2})

@@ -64,14 +64,14 @@ import (
 // # Results
 //
 //	string              a text
-//	Content, []Content  a picture, a sound, a link, or several things: see Content
+//	Content, []Content  an image, audio, a link, or several blocks: see Content
 //	Output[T]           structured content of type T, with other content beside it
 //	any other type      structured content, with an output schema made of the type
 //
 // In structured content, a field is always there unless it has omitempty or
 // omitzero; a nil pointer is null, a nil slice an empty list.
 //
-// A type with MarshalJSON says what it looks like by [Schemer].
+// A type with MarshalJSON describes its JSON with [Schemer].
 func Tool[A, R any](name, description string, run func(*Context, A) (R, error), options ...Option) {
 	definition := Definition{Name: name, Description: description}
 	for _, option := range options {
@@ -102,9 +102,9 @@ func Tool[A, R any](name, description string, run func(*Context, A) (R, error), 
 type Definition struct {
 	// Name is what clients call.
 	Name string
-	// Title is a name for people.
+	// Title is a display name.
 	Title string
-	// Description says what the tool does and when to use it.
+	// Description is what the tool does and when to use it.
 	Description string
 	// InputSchema is the JSON Schema of the arguments.
 	InputSchema string
@@ -112,49 +112,49 @@ type Definition struct {
 	OutputSchema string
 	// Hints say what the tool does to the world.
 	Hints Hints
-	// Icons are pictures of the tool.
+	// Icons are the tool's icons.
 	Icons []Icon
 	// Meta has further members for the definition's _meta.
 	Meta map[string]any
 }
 
 // Hints say what a tool does to the world, for the client that decides whether
-// to ask its user first. What is nil is not said.
+// to ask its user first. A nil hint is not sent.
 type Hints struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
 }
 
-// Option says more about a tool.
+// Option sets a property of a tool.
 type Option func(*Definition)
 
-// Title is a name for people.
+// Title is a display name.
 func Title(title string) Option {
 	return func(d *Definition) { d.Title = title }
 }
 
-// ReadOnly says whether the tool changes nothing.
+// ReadOnly sets whether the tool changes nothing.
 func ReadOnly(yes bool) Option {
 	return func(d *Definition) { d.Hints.ReadOnly = &yes }
 }
 
-// Destructive says whether the tool may delete or overwrite, rather than only
-// add. Clients assume that it may.
+// Destructive sets whether the tool may delete or overwrite data, not only
+// add to it. Clients assume that it may.
 func Destructive(yes bool) Option {
 	return func(d *Definition) { d.Hints.Destructive = &yes }
 }
 
-// Idempotent says whether the same call twice has the effect of one.
+// Idempotent sets whether repeating a call has no further effect.
 func Idempotent(yes bool) Option {
 	return func(d *Definition) { d.Hints.Idempotent = &yes }
 }
 
-// OpenWorld says whether the tool deals with things outside a closed set, such
+// OpenWorld sets whether the tool interacts with external entities, such
 // as the web. Clients assume that it does.
 func OpenWorld(yes bool) Option {
 	return func(d *Definition) { d.Hints.OpenWorld = &yes }
 }
 
-// Icons are pictures that a client may show beside the tool.
+// Icons sets icons that a client can show with the tool.
 func Icons(icons ...Icon) Option {
 	return func(d *Definition) { d.Icons = append(d.Icons, icons...) }
 }
@@ -164,7 +164,7 @@ func Meta(members map[string]any) Option {
 	return func(d *Definition) { d.Meta = members }
 }
 
-// Icon is a picture of a tool.
+// Icon is an icon of a tool.
 type Icon struct {
 	// Src is an https: or data: URI.
 	Src string
@@ -172,11 +172,11 @@ type Icon struct {
 	MIMEType string
 	// Sizes are the sizes that it is for, such as 48x48, or any.
 	Sizes []string
-	// Theme is the background that it is for; zero means both.
+	// Theme is the background for which it is made; zero means both.
 	Theme Theme
 }
 
-// Theme is the background that an icon is drawn for.
+// Theme is the background for which an icon is made.
 type Theme uint8
 
 // The backgrounds.

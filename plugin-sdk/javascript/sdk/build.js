@@ -95,7 +95,7 @@ async function componentized() {
   }
 }
 
-/** A stack trace of the bundle, told in the author's files. */
+/** Maps a stack trace of the bundle to the author's files. */
 function traced(message, map) {
   return message.replace(/\(?\S*\/build\/[^\s:]+:(\d+):(\d+)\)?/g, (place, line, column) => {
     const { originalSource, originalLine, originalColumn } = map.findEntry(line - 1, column - 1);

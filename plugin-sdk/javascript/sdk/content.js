@@ -21,7 +21,7 @@ export const KINDS = {
   'embedded-resource': { uri: 'string', text: 'string?', data: 'bytes?', mimeType: 'string?' },
 };
 
-/** What a block of any kind may have besides. */
+/** The members that a block of any kind can have. */
 const OPTIONS = { priority: 'number?', lastModified: 'string?' };
 
 /**

@@ -1,6 +1,6 @@
 // Why a call did not succeed, in words that the model reads.
 
-/** Thrown by a handler whose arguments fit the schema but make no sense. */
+/** Thrown by a handler whose arguments match the schema but make no sense. */
 export class InvalidArguments extends Error {
   name = 'InvalidArguments';
 }
@@ -11,7 +11,7 @@ export function failure(thrown) {
   return { tag, val: message(thrown).toWellFormed() };
 }
 
-/** What `thrown` says, and what its causes say. */
+/** The message of `thrown`, with those of its causes. */
 export function message(thrown) {
   const said = [];
   const seen = new Set();

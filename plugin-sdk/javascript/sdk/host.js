@@ -1,4 +1,4 @@
-// What a handler may ask of the host, over the contract's functions.
+// The host's functions for a handler, on top of the contract's.
 
 import { inspect } from './failure.js';
 

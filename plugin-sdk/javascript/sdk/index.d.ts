@@ -37,7 +37,7 @@ type Sparse<F extends Fields> = { [K in Keys<F, 'required'>]: Type<F[K]> } & {
 };
 type Flat<T> = { [K in keyof T]: T[K] } & {};
 
-/** What JSON Schema says of any value, beside its description. */
+/** The keywords of JSON Schema for any value, except its description. */
 export interface Notes<T> {
   title?: string;
   examples?: T[];
@@ -87,13 +87,13 @@ export declare const t: {
   json<T = unknown>(schema: Record<string, unknown>): Schema<T>;
 };
 
-/** Whom a block is for, how much it matters, and how old it is. */
+/** The audience of a block, how important it is, and when it was last modified. */
 export interface BlockOptions {
   /** Everyone, if left out. */
   audience?: 'user' | 'assistant' | ('user' | 'assistant')[];
   /** From 0 (optional) to 1 (required). */
   priority?: number;
-  /** When what the block shows was last changed, in ISO 8601: `2026-01-12T15:00:58Z`. */
+  /** When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`. */
   lastModified?: string;
 }
 
@@ -102,7 +102,7 @@ export interface ResourceOptions extends BlockOptions {
 }
 
 export interface LinkOptions extends ResourceOptions {
-  /** A name for people. */
+  /** A display name. */
   title?: string;
   description?: string;
   /** How many bytes it has. */
@@ -147,20 +147,20 @@ type Block<K extends keyof Kinds> = Flat<
   } & Kinds[K] & { readonly [M in Exclude<Member, keyof Kinds[K]>]?: undefined }
 >;
 
-/** One block of a result. Its `kind` says which members it has. */
+/** One block of a result. Its `kind` determines its members. */
 export type Content = { [K in keyof Kinds]: Block<K> }[keyof Kinds];
 
 type Bytes = ArrayBuffer | ArrayBufferView;
 
 /** A text with options; a plain string does otherwise. */
 export declare function text(value: string, options?: BlockOptions): Block<'text'>;
-/** A picture: its bytes, not base64, and such as `image/png`. */
+/** An image: raw bytes, not base64, and a MIME type such as `image/png`. */
 export declare function image(data: Bytes, mimeType: string, options?: BlockOptions): Block<'image'>;
-/** A sound: its bytes, not base64, and such as `audio/wav`. */
+/** Audio: raw bytes, not base64, and a MIME type such as `audio/wav`. */
 export declare function audio(data: Bytes, mimeType: string, options?: BlockOptions): Block<'audio'>;
-/** Something whose bytes, or text, are here. */
+/** A resource whose bytes or text are part of the result. */
 export declare function resource(uri: string, body: string | Bytes, options?: ResourceOptions): Block<'embedded-resource'>;
-/** Something that the client can fetch. */
+/** A link to a resource that the client can fetch. */
 export declare function resourceLink(uri: string, name: string, options?: LinkOptions): Block<'resource-link'>;
 
 /** An answer of several parts. Made by {@link reply}. */
@@ -185,10 +185,10 @@ export type Answer<O> = O extends Fields | Schema<any>
   ? Infer<O> | Reply<Infer<O>>
   : string | Content | (string | Content)[] | object | Reply<any> | void;
 
-/** How much a log line matters. */
+/** The severity of a log message. */
 export type Level = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
-/** What a handler may ask of the host while it runs. None of it needs a permission. */
+/** The host's functions for a running handler. None of them requires a permission. */
 export interface Host {
   /** Writes to the host's log, and to the client if it asked for logs. So does `console`. */
   log(level: Level, message: string): void;
@@ -208,33 +208,33 @@ export interface Host {
   configAll(): Record<string, string>;
 }
 
-/** What a tool does to the world: hints for a client that asks its user first. */
+/** What a tool does: hints for the client, which decides whether to ask its user first. */
 export interface Annotations {
   /** It changes nothing. */
   readOnly?: boolean;
-  /** It may delete or overwrite, rather than only add. */
+  /** It may delete or overwrite data, not only add to it. */
   destructive?: boolean;
-  /** The same call twice has the effect of one. */
+  /** Repeating a call has no further effect. */
   idempotent?: boolean;
-  /** It deals with things outside a closed set, such as the web. */
+  /** It interacts with external entities, such as the web. */
   openWorld?: boolean;
 }
 
-/** A picture that a client may show beside the tool. */
+/** An icon that a client can show with the tool. */
 export interface Icon {
   /** An `https:` or `data:` URI. */
   src: string;
   mimeType?: string;
   /** Such as `48x48`, or `any`. */
   sizes?: string[];
-  /** The background that it is for; both, if left out. */
+  /** The background for which it is made; both if omitted. */
   theme?: 'light' | 'dark';
 }
 
 export interface ToolOptions<I extends Fields | Schema<any>, O extends Fields | Schema<any> | undefined> {
   /** The name that clients call: 1 to 128 of `A-Z a-z 0-9 _ - .` */
   name: string;
-  /** A name for people. */
+  /** A display name. */
   title?: string;
   /** What the tool does and when to use it, written for the model. */
   description?: string;
@@ -267,5 +267,5 @@ export declare function tool<
   O extends Fields | Schema<any> | undefined = undefined,
 >(options: ToolOptions<I, O>): Tool<I, O>;
 
-/** Thrown by a handler whose arguments fit the schema but make no sense. */
+/** Thrown by a handler whose arguments match the schema but make no sense. */
 export declare class InvalidArguments extends Error {}

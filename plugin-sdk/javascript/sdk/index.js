@@ -1,4 +1,4 @@
-// What a plugin imports: `import { tool, t, InvalidArguments } from 'toolbay'`.
+// The exports for plugins: `import { tool, t, InvalidArguments } from 'toolbay'`.
 
 export { audio, image, reply, resource, resourceLink, text } from './content.js';
 export { InvalidArguments } from './failure.js';

@@ -2,7 +2,7 @@
 
 import type { Content, Given, Infer, Level, Tool } from './index.js';
 
-/** What the client gets, and what the host was told. */
+/** What the client gets, and what the tool reported to the host. */
 export interface Outcome<O> {
   /** The blocks, in order. */
   content: Content[];

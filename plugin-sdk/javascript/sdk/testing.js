@@ -1,10 +1,10 @@
 // Calls to a tool from a test: the same way through the SDK as in the plugin,
-// but in Node, and with a host that keeps what it is told.
+// but in Node, and with a host that records what the tool reports.
 
 import { failure } from './failure.js';
 import { Host } from './host.js';
 
-/** Calls `tool` and returns what its client would get, and what the host was told. */
+/** Calls `tool` and returns what its client would get, and what it reported to the host. */
 export async function call(tool, args = {}, { config = {}, cancelled = false } = {}) {
   const log = [];
   const progress = [];

@@ -1,4 +1,4 @@
-// A tool: what the model is told of it, and the function that does the work.
+// A tool: its definition for the model, and the function that does the work.
 
 import { check } from './check.js';
 import { json, output } from './content.js';

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Meta};
 
-/// An expression for the description, a string literal wherever possible.
+/// An expression for the description: a string literal if possible.
 pub(crate) fn of(function: &ItemFn) -> syn::Result<TokenStream> {
     let docs: Vec<&Expr> = function.attrs.iter().filter_map(doc).collect();
     let lines: Option<Vec<String>> = docs.iter().map(|doc| text(doc)).collect();
@@ -16,8 +16,7 @@ pub(crate) fn of(function: &ItemFn) -> syn::Result<TokenStream> {
             }
             Ok(quote!(#description))
         }
-        // One of them is `#[doc = include_str!("…")]`, which only the compiler
-        // can read.
+        // One of them is `#[doc = include_str!("…")]`, which only the compiler can read.
         None => Ok(quote!(::core::concat!(#(#docs, "\n"),*).trim_ascii())),
     }
 }
@@ -47,8 +46,7 @@ fn text(doc: &Expr) -> Option<String> {
     }
 }
 
-/// Takes the space that follows `///` away and keeps everything else, so that
-/// paragraphs, lists and indented code stay what they are.
+/// Removes the space that follows `///` and nothing else, so that paragraphs, lists and indented code keep their form.
 fn join(docs: &[String]) -> String {
     let lines: Vec<&str> = docs
         .iter()
@@ -80,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_included_file_is_left_to_the_compiler() {
+    fn an_included_file_is_read_by_the_compiler() {
         let function = parse_quote! {
             #[doc = include_str!("count.md")]
             fn count() {}
@@ -89,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_comment_is_none() {
+    fn an_empty_comment_is_no_description() {
         let function = parse_quote! {
             ///
             fn count() {}

@@ -14,17 +14,17 @@ impl Errors {
         }
     }
 
-    /// The value of a success; the mistake of a failure is kept.
+    /// Returns the value of a success, or records the mistake of a failure.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// `value`, unless there was a mistake.
+    /// Returns `value` unless there was a mistake.
     pub(crate) fn or<T>(self, value: T) -> syn::Result<T> {
         self.0.map_or(Ok(value), Err)
     }
 
-    /// All mistakes as one error, for a caller that knows of at least one.
+    /// All mistakes as one error, for a caller that knows that there is at least one.
     pub(crate) fn combined(self) -> syn::Error {
         self.0.unwrap_or_else(|| syn::Error::new(Span::call_site(), "this is not a tool"))
     }

@@ -1,4 +1,4 @@
-//! What `#[tool]` writes beside the function.
+//! The code that `#[tool]` generates beside the function.
 
 use crate::options::Options;
 use crate::signature::Signature;
@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use syn::ItemFn;
 use syn::ext::IdentExt;
 
-/// The function, and the tool that it is.
+/// The function and its tool.
 pub(crate) fn tool(
     function: &ItemFn,
     options: &Options,
@@ -19,7 +19,7 @@ pub(crate) fn tool(
         function,
         &name,
         &definition(options, description, signature),
-        // A parameter that nobody reads has no name, or rustc would warn the author.
+        // A parameter that is not used gets no name, otherwise rustc would warn the author.
         [named("arguments", signature.args.is_some()), named("context", signature.context)],
         &call(function, signature),
     );
@@ -35,11 +35,11 @@ pub(crate) fn tool(
     }
 }
 
-/// The function, and something that stands for the tool which it cannot be, so
-/// that the author sees the mistake and no consequences of it.
+/// The function and a placeholder for the tool that it cannot be, so that the author sees the mistake and not its
+/// consequences.
 pub(crate) fn mistaken(function: &ItemFn) -> TokenStream {
     let unreachable = quote!(::core::unreachable!());
-    // In an `impl`, where a receiver shows that it is, nothing can be beside it.
+    // In an `impl`, which a receiver reveals, nothing can stand beside the function.
     let implementation = function.sig.receiver().is_none().then(|| {
         let unnamed = [named("arguments", false), named("context", false)];
         implementation(function, &default_name(function), &unreachable, unnamed, &unreachable)
@@ -70,7 +70,7 @@ fn implementation(
 ) -> TokenStream {
     let ident = &function.sig.ident;
     let visibility = &function.vis;
-    // A tool that is configured out has no enum either.
+    // A tool that is disabled by `cfg` has no enum either.
     let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     quote! {
         #(#cfgs)*

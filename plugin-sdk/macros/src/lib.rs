@@ -1,8 +1,7 @@
 //! The `#[tool]` macro of `toolbay-plugin`, which documents and re-exports it.
 //!
-//! The macro leaves the function as it is and puts an empty enum of the same
-//! name beside it. Functions and types have namespaces of their own, so the two
-//! do not clash, and one path, such as `module::count_words`, names both.
+//! The macro leaves the function unchanged and adds an empty enum of the same name. Functions and types have separate
+//! namespaces, so the two do not conflict, and one path, such as `module::count_words`, names both.
 
 mod description;
 mod entries;
@@ -20,7 +19,7 @@ use signature::Signature;
 use syn::punctuated::Punctuated;
 use syn::{ItemFn, Path, Token, parse_macro_input};
 
-/// Makes a tool of a function.
+/// Makes a function a tool.
 ///
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
@@ -44,7 +43,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
         .into()
 }
 
-/// The entries of tools, given by their paths: what `export!` is made of.
+/// The entries of tools, given by their paths. `export!` is built on it.
 #[doc(hidden)]
 #[proc_macro]
 pub fn entries(tools: TokenStream) -> TokenStream {
@@ -53,8 +52,7 @@ pub fn entries(tools: TokenStream) -> TokenStream {
 }
 
 fn make(options: Tokens, function: &ItemFn) -> syn::Result<Tokens> {
-    // Each is tried before any is returned: an author with two mistakes sees
-    // both at once.
+    // Check all of them before returning an error, so that an author with two mistakes sees both at once.
     let mut errors = Errors::default();
     let options = errors.take(Options::parse(options));
     let description = errors.take(description::of(function));

@@ -1,4 +1,4 @@
-//! What stands between the parentheses of `#[tool(…)]`.
+//! The options in the parentheses of `#[tool(…)]`.
 
 use crate::errors::Errors;
 use proc_macro2::TokenStream;
@@ -6,10 +6,10 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitStr, Meta, Path, Token};
 
-/// The keys, as they are listed to somebody who mistypes one.
+/// The keys, in the order in which an error lists them.
 const KEYS: [&str; 8] = ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "define"];
 
-/// The contract's longest tool name.
+/// The longest tool name that the contract allows.
 const LONGEST_NAME: usize = 128;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
-    /// Takes the definition and returns it.
+    /// A function that takes the definition and returns it.
     pub(crate) define: Option<Path>,
 }
 
@@ -132,7 +132,7 @@ fn unknown(meta: &Meta, key: &str) -> syn::Error {
         .into_iter()
         .map(|known| (strsim::damerau_levenshtein(known, key), known))
         .min()
-        // Further away than that, a guess misleads.
+        // A less similar suggestion would be misleading.
         .filter(|(distance, known)| *distance <= known.len().div_ceil(3));
     let hint = match nearest {
         Some((_, known)) => format!("did you mean `{known}`?"),

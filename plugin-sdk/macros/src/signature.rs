@@ -1,9 +1,9 @@
-//! What a tool's function takes and returns.
+//! The parameters and the return type of a tool's function.
 
 use crate::errors::Errors;
 use syn::{FnArg, ItemFn, ReturnType, Type, parse_quote};
 
-/// What every message about the parameters ends with.
+/// The end of every message about the parameters.
 const SHAPE: &str = "a tool is `fn name(args: Args, ctx: &Context)`, and may leave out either";
 
 pub(crate) struct Signature {
@@ -11,7 +11,7 @@ pub(crate) struct Signature {
     pub(crate) args: Option<Type>,
     /// Whether it takes the context.
     pub(crate) context: bool,
-    /// What it returns.
+    /// The type that it returns.
     pub(crate) output: Type,
 }
 
@@ -102,7 +102,7 @@ fn parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
     }
 }
 
-/// Checks the type of the arguments as far as tokens tell.
+/// Checks the type of the arguments as far as its tokens reveal it.
 fn arguments(args: &Type) -> syn::Result<Type> {
     match args {
         Type::Reference(_) => Err(syn::Error::new_spanned(args, "the arguments are passed by value: remove the `&`")),

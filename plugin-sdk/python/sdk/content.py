@@ -13,11 +13,11 @@ Audience = Literal["user", "assistant"]
 class Content:
     """One block of a tool's answer; one of the classes below."""
 
-    #: Who it is meant for, such as `"user"`; nobody named means everyone.
+    #: Its audience, such as `"user"`; empty means everyone.
     audience: Audience | Sequence[Audience] = field(default=(), kw_only=True)
-    #: How much it matters, from 0.0 (optional) to 1.0 (required).
+    #: How important it is, from 0.0 (optional) to 1.0 (required).
     priority: float | None = field(default=None, kw_only=True)
-    #: When what it shows was last changed, in ISO 8601: `2026-01-12T15:00:58Z`.
+    #: When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
     last_modified: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class Text(Content):
 
 @dataclass(frozen=True)
 class Image(Content):
-    """A picture: its bytes, not base64."""
+    """An image: raw bytes, not base64."""
 
     data: bytes
     mime_type: str = "image/png"
@@ -46,7 +46,7 @@ class Image(Content):
 
 @dataclass(frozen=True)
 class Audio(Content):
-    """A sound: its bytes, not base64."""
+    """Audio: raw bytes, not base64."""
 
     data: bytes
     mime_type: str = "audio/wav"
@@ -58,13 +58,13 @@ class Audio(Content):
 
 @dataclass(frozen=True)
 class ResourceLink(Content):
-    """Something that the client can fetch, by a short name such as that of the file."""
+    """A link to a resource that the client can fetch, with a short name such as the file's."""
 
     uri: str
     name: str
-    #: The name for people.
+    #: A display name.
     title: str | None = field(default=None, kw_only=True)
-    #: What is there.
+    #: A description of the resource.
     description: str | None = field(default=None, kw_only=True)
     mime_type: str | None = field(default=None, kw_only=True)
     #: How many bytes it has.

@@ -1,4 +1,4 @@
-"""What clients are told about a tool, taken from its function."""
+"""The definition of a tool, derived from its function."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 @dataclass(frozen=True)
 class Icon:
-    """A picture that a client may show beside the tool."""
+    """An icon that a client can show with the tool."""
 
     #: An `https:` or `data:` URI.
     src: str
     mime_type: str | None = None
     #: The sizes that it is for, such as `48x48`, or `any`.
     sizes: Sequence[str] = ()
-    #: The background that it is for; `None` means both.
+    #: The background for which it is made; `None` means both.
     theme: Literal["light", "dark"] | None = None
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """What the tool does to the world, as hints for the client; `None` says nothing."""
+    """What the tool does, as hints for the client; `None` gives no hint."""
 
     read_only: bool | None = None
     destructive: bool | None = None

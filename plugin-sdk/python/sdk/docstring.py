@@ -1,4 +1,4 @@
-"""Takes a docstring apart: what it says of the whole, and what of each parameter."""
+"""Parses a docstring: the description of the whole and of each parameter."""
 
 from __future__ import annotations
 

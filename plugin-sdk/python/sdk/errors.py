@@ -7,7 +7,7 @@ import traceback
 
 
 class Failed(Exception):
-    """The work could not be done.
+    """The tool could not do its work.
 
     The model reads the message and may try again, so say what was wrong and
     what would be right. Any other exception that leaves a tool is a failure as
@@ -16,7 +16,7 @@ class Failed(Exception):
 
 
 class InvalidArguments(Exception):
-    """The arguments fit the schema but make no sense."""
+    """The arguments match the schema but make no sense."""
 
 
 class DefinitionError(TypeError):

@@ -1,4 +1,4 @@
-"""What a tool may ask of the host while it runs. None of it needs a permission."""
+"""The host's functions for a running tool. None of them requires a permission."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Level(Enum):
-    """How much a log line matters: the levels of syslog, as in MCP."""
+    """The severity of a log message: the levels of syslog, as in MCP."""
 
     DEBUG = "debug"
     INFO = "info"

@@ -1,6 +1,6 @@
 """Log lines. They go to the host's log, and to the client if it asked.
 
-What Python's own `logging` is told arrives there as well.
+Messages of Python's own `logging` arrive there as well.
 """
 
 from . import host
@@ -40,10 +40,10 @@ def critical(message: str) -> None:
 
 
 def alert(message: str) -> None:
-    """Writes a line that asks somebody to act at once."""
+    """Logs that immediate action is required."""
     host.current().log(Level.ALERT, message)
 
 
 def emergency(message: str) -> None:
-    """Writes a line that says that nothing works."""
+    """Logs that the system is unusable."""
     host.current().log(Level.EMERGENCY, message)

@@ -56,15 +56,15 @@ def tool(
     schemas come from its type hints. A parameter is described by a string in
     `Annotated`, or in the docstring, under `Args:` or after `:param`.
 
-    `title` is a name for people. The next four say what the tool does to the
-    world, as hints for the client, which decides whether to ask its user
-    first: `read_only`, it changes nothing; `destructive`, it may delete or
-    overwrite, rather than only add; `idempotent`, the same call twice has the
-    effect of one; `open_world`, it deals with things outside a closed set, such
-    as the web. Left out, nothing is said, and clients assume the worst.
+    `title` is a display name. The next four are hints for the client, which
+    decides whether to ask its user first: `read_only`: it changes nothing;
+    `destructive`: it may delete or overwrite data, not only add to it;
+    `idempotent`: repeating a call has no further effect; `open_world`: it
+    interacts with external entities, such as the web. Without a hint, clients
+    assume the worst.
 
     `icons` are `https:` or `data:` URIs, or `Icon`s. `meta` are further members
-    of the definition's `_meta`; a key begins with a domain of yours, such as
+    of the definition's `_meta`; begin a key with a domain of yours, such as
     `example.com/`.
     """
 

@@ -1,4 +1,4 @@
-"""What a type hint means in JSON: a schema, and how a value is read.
+"""The meaning of a type hint in JSON: a schema, and how a value is read.
 
 The host checks arguments against the schema before a tool is called. Reading
 checks the types once more, because unions are decided by it, and tests have no

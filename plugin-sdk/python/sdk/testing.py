@@ -92,7 +92,7 @@ def call(tool: str | Callable[..., Any], arguments: Mapping[str, Any] | None = N
 
 
 def definition(tool: str | Callable[..., Any]) -> Tool:
-    """What clients are told about a tool. Raises a `DefinitionError` if it cannot be one."""
+    """The definition of a tool. Raises a `DefinitionError` if it cannot be one."""
     found = registry.find(tool)
     found.check()
     return found

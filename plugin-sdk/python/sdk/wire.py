@@ -32,7 +32,7 @@ def text(value: str | None) -> str | None:
 
 
 def definition(tool: Tool) -> types.ToolDefinition:
-    """What clients are told about a tool."""
+    """The definition of a tool."""
     return types.ToolDefinition(
         name=tool.name,
         title=text(tool.title),
@@ -117,7 +117,7 @@ class WitHost:
 
 
 class LogHandler(logging.Handler):
-    """Sends what Python's `logging` is told to the host."""
+    """Sends the messages of Python's `logging` to the host."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -9,7 +9,7 @@ const abi = toolbay.abi;
 /// The safety checks of Zig report here.
 pub const panic = toolbay.panic;
 
-/// Nothing is freed: the instance goes with the call.
+/// Nothing is freed: the instance ends with the call.
 const arena = toolbay.memory;
 
 comptime {

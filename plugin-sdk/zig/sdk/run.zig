@@ -139,7 +139,7 @@ pub fn dispatch(tools: []const toolbay.Tool, context: *Call, name: []const u8, a
     return context.fail("there is no tool `{s}`", .{name});
 }
 
-/// What the model reads of an error: the message that came with it, else its name.
+/// The text of an error for the model: its message, or else its name.
 pub fn messageOf(context: *const Call, err: anyerror) []const u8 {
     return switch (err) {
         error.InvalidArguments, error.Failed => if (context.message.len > 0) context.message else @errorName(err),

@@ -21,7 +21,7 @@ const Allocator = std.mem.Allocator;
 const Stringify = std.json.Stringify;
 const Error = Stringify.Error;
 
-/// What a field of `docs` may say besides a description alone.
+/// The options of a field in `docs`, besides its description.
 pub const Doc = struct {
     title: ?[]const u8 = null,
     description: ?[]const u8 = null,
@@ -238,7 +238,7 @@ fn member(json: *Stringify, name: []const u8, value: anytype) Error!void {
     try json.write(value);
 }
 
-/// What `docs` says of a field.
+/// The entry of `docs` for a field.
 fn docOf(comptime T: type, comptime name: []const u8) Doc {
     if (!@hasDecl(T, "docs") or !@hasField(@TypeOf(T.docs), name)) return .{};
     const said = @field(T.docs, name);

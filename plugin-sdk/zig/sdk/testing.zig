@@ -13,7 +13,7 @@ const toolbay = @import("toolbay.zig");
 /// A test's memory is not freed either.
 const arena = std.heap.page_allocator;
 
-/// What a call came to.
+/// The outcome of a call.
 pub const Answer = union(enum) {
     output: toolbay.Output,
     /// Why it failed.
@@ -51,7 +51,7 @@ pub fn call(tools: []const toolbay.Tool, name: []const u8, arguments: anytype) !
     return .{ .output = output };
 }
 
-/// What a test says in the host's place, and what it sees there.
+/// The host of a test: what the test sets, and what the tool reported.
 pub const host = struct {
     /// `[config]` of the grant.
     pub var configuration: []const toolbay.Setting = &.{};

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! The schema of the arguments comes from the struct that the function takes, the schema of the result from the struct
-//! that it returns. Every call runs in an instance of its own: a global does not outlive the call.
+//! that it returns. Every call runs in its own instance: a global does not outlive the call.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -34,7 +34,7 @@ pub const testing = @import("testing.zig");
 pub const Tool = struct {
     /// What clients call: `A-Z a-z 0-9 _ - .`
     name: []const u8,
-    /// A name for people.
+    /// A display name.
     title: ?[]const u8 = null,
     /// What the tool does and when to use it: the model decides by it.
     description: []const u8,
@@ -46,18 +46,18 @@ pub const Tool = struct {
     read_only: ?bool = null,
     /// The tool may delete or overwrite, rather than only add.
     destructive: ?bool = null,
-    /// The same call twice has the effect of one.
+    /// Repeating a call has no further effect.
     idempotent: ?bool = null,
-    /// The tool deals with things outside a closed set, such as the web.
+    /// The tool interacts with external entities, such as the web.
     open_world: ?bool = null,
 
-    /// Pictures of the tool.
+    /// Icons of the tool.
     icons: []const Icon = &.{},
     /// Further members for the definition's `_meta`: a JSON object.
     meta: ?[]const u8 = null,
 };
 
-/// A picture that a client may show beside the tool.
+/// An icon that a client can show with the tool.
 pub const Icon = struct {
     /// An `https:` or `data:` URI.
     src: []const u8,
@@ -67,12 +67,12 @@ pub const Icon = struct {
     theme: ?enum { light, dark } = null,
 };
 
-/// What a function may fail with besides errors of its own, of which the model reads the name.
+/// Errors that a function can return besides its own; of its own errors the model reads the name.
 pub const Error = error{ InvalidArguments, Failed };
 
 /// One call of a tool.
 pub const Call = struct {
-    /// For all that the call needs; it goes with the call, so free nothing.
+    /// The allocator of the call. Free nothing: its memory is released when the call ends.
     arena: Allocator,
     /// The message of `invalid` or `fail`.
     message: []const u8 = "",
@@ -81,14 +81,14 @@ pub const Call = struct {
         return call.arena.print(format, values);
     }
 
-    /// The arguments fit the schema but make no sense: `return call.invalid("...", .{})`. The model reads the message:
+    /// The arguments match the schema but make no sense: `return call.invalid("...", .{})`. The model reads the message:
     /// say what was wrong and what would be right.
     pub fn invalid(call: *Call, comptime format: []const u8, values: anytype) (Error || Allocator.Error) {
         call.message = try call.print(format, values);
         return error.InvalidArguments;
     }
 
-    /// The work could not be done: `return call.fail("...", .{})`.
+    /// The tool could not do its work: `return call.fail("...", .{})`.
     pub fn fail(call: *Call, comptime format: []const u8, values: anytype) (Error || Allocator.Error) {
         call.message = try call.print(format, values);
         return error.Failed;
@@ -121,7 +121,7 @@ pub const Call = struct {
     }
 };
 
-/// How much a log line matters: the levels of RFC 5424.
+/// The severity of a log message, as in RFC 5424.
 pub const Level = enum(i32) { debug, info, notice, warning, @"error", critical, alert, emergency };
 
 pub const Setting = struct { key: []const u8, value: []const u8 };
@@ -129,14 +129,14 @@ pub const Setting = struct { key: []const u8, value: []const u8 };
 /// Who a block is meant for.
 pub const Audience = enum(u8) { user, assistant };
 
-/// A text of which more is to be said than a function that returns a string says.
+/// A text with annotations, which a function that only returns a string cannot give.
 pub const Text = struct {
     text: []const u8,
     /// Who it is for; empty means everyone.
     audience: []const Audience = &.{},
-    /// How much it matters, from 0 to 1.
+    /// How important it is, from 0 to 1.
     priority: ?f64 = null,
-    /// When what it shows was last changed, in ISO 8601: `2026-01-12T15:00:58Z`.
+    /// When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
     last_modified: ?[]const u8 = null,
 };
 
@@ -156,7 +156,7 @@ pub const Audio = struct {
     last_modified: ?[]const u8 = null,
 };
 
-/// Something that the client can fetch.
+/// A link to a resource that the client can fetch.
 pub const Link = struct {
     uri: []const u8,
     name: []const u8,
@@ -169,7 +169,7 @@ pub const Link = struct {
     last_modified: ?[]const u8 = null,
 };
 
-/// Something whose text is here.
+/// A resource whose text is part of the result.
 pub const TextResource = struct {
     uri: []const u8,
     text: []const u8,
@@ -179,7 +179,7 @@ pub const TextResource = struct {
     last_modified: ?[]const u8 = null,
 };
 
-/// Something whose bytes are here.
+/// A resource whose bytes are part of the result.
 pub const BinaryResource = struct {
     uri: []const u8,
     data: []const u8,
@@ -199,7 +199,7 @@ pub const Content = union(enum) {
     binary_resource: BinaryResource,
 };
 
-/// A result in pieces, for what no return type says.
+/// A result built in steps, if no return type suffices.
 pub const Output = struct {
     content: []const Content = &.{},
     /// The structured content as JSON.

@@ -50,8 +50,8 @@ fn calculate_total(args: Numbers) -> Result<Json<Total>> {
     Ok(Json(Total { total }))
 }
 
-/// Describes numbers: how many there are, their sum, mean, median, smallest,
-/// largest, and standard deviation (of the numbers as a whole population).
+/// Computes statistics of numbers: count, sum, mean, median, minimum, maximum, and the standard deviation (of the whole
+/// population).
 #[tool(title = "Statistics", read_only, idempotent, open_world = false)]
 fn calculate_statistics(args: Numbers) -> Result<Json<Statistics>> {
     let Some(statistics) = Statistics::of(args.numbers) else {
@@ -76,10 +76,10 @@ struct Value {
     value: f64,
 }
 
-/// Works out an arithmetic expression. It may have:
+/// Evaluates an arithmetic expression. It can contain:
 ///
 /// - numbers such as `12`, `0.5` or `1e-3`, and the constants `pi` and `e`
-/// - `+ - * / %` and `^` for powers, which binds tightest and from the right
+/// - `+ - * / %` and `^` for powers, which binds tightest and is right-associative
 /// - parentheses
 /// - the functions `abs`, `sqrt`, `exp`, `ln`, `log10`, `sin`, `cos`, `tan` (of
 ///   radians), `round`, `floor` and `ceil` of one number, and `min` and `max`
@@ -90,7 +90,7 @@ fn evaluate(args: Expression) -> Result<Json<Value>> {
     Ok(Json(Value { value: finite(value)? }))
 }
 
-/// JSON has no word for infinity or for no number at all.
+/// JSON can represent neither infinity nor NaN.
 fn finite(value: f64) -> Result<f64> {
     ensure!(
         value.is_finite(),

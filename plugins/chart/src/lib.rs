@@ -1,4 +1,4 @@
-//! Pictures of numbers, as tools.
+//! Charts, as tools.
 
 mod axis;
 mod canvas;
@@ -14,14 +14,14 @@ use toolbay_plugin::prelude::*;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// What to write above the chart.
+    /// The text above the chart.
     #[serde(default)]
     #[schemars(length(max = 200))]
     title: String,
-    /// What to write below each bar, in the order of `values`.
+    /// The text below each bar, in the order of `values`.
     #[schemars(length(min = 1, max = 1000))]
     labels: Vec<String>,
-    /// How high each bar is; below zero it hangs down.
+    /// The value of each bar. A bar with a negative value points down.
     #[schemars(length(min = 1, max = 1000))]
     values: Vec<f64>,
     #[serde(default)]
@@ -31,23 +31,22 @@ struct Bars {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Line {
-    /// What to write above the chart.
+    /// The text above the chart.
     #[serde(default)]
     #[schemars(length(max = 200))]
     title: String,
-    /// What to write below each point, in the order of `values`, such as dates;
-    /// left out, the points are numbered from 1.
+    /// The text below each point, in the order of `values`, such as dates. If omitted, the points are numbered from 1.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     labels: Vec<String>,
-    /// How high each point is, from left to right.
+    /// The value of each point, from left to right.
     #[schemars(length(min = 1, max = 1000))]
     values: Vec<f64>,
     #[serde(default)]
     size: Size,
 }
 
-/// How large the picture is.
+/// The size of the image.
 #[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Size {
@@ -70,15 +69,14 @@ impl Size {
     }
 }
 
-/// Draws a bar chart: compares values that have names, such as sales by region.
+/// Draws a bar chart to compare named values, such as sales by region.
 #[tool(title = "Bar chart", read_only, idempotent, open_world = false)]
 fn bar_chart(args: Bars) -> Result<(Json<Summary>, Image)> {
     let series = Series::new(args.labels, args.values)?;
     draw(&args.title, &series, Style::Bars, args.size)
 }
 
-/// Draws a line chart: shows how a value changes along an axis, such as
-/// temperature over time.
+/// Draws a line chart to show how a value changes along an axis, such as temperature over time.
 #[tool(title = "Line chart", read_only, idempotent, open_world = false)]
 fn line_chart(args: Line) -> Result<(Json<Summary>, Image)> {
     let series =

@@ -9,14 +9,14 @@ use toolbay_plugin::prelude::*;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Picture {
-    /// What the code says, such as an address.
+    /// The content of the code, such as a URL.
     #[schemars(length(min = 1, max = 7089))]
     text: String,
-    /// How many pixels wide a module (one of the small squares) is.
+    /// The width of a module (one of the small squares), in pixels.
     #[serde(default = "default_scale")]
     #[schemars(range(min = 1, max = 20))]
     scale: u32,
-    /// How many modules wide the white margin is; readers want 4.
+    /// The width of the white margin, in modules; readers expect 4.
     #[serde(default = "default_margin")]
     #[schemars(range(max = 16))]
     margin: u32,
@@ -28,10 +28,10 @@ struct Picture {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Drawing {
-    /// What the code says, such as an address.
+    /// The content of the code, such as a URL.
     #[schemars(length(min = 1, max = 7089))]
     text: String,
-    /// How many modules wide the white margin is; readers want 4.
+    /// The width of the white margin, in modules; readers expect 4.
     #[serde(default = "default_margin")]
     #[schemars(range(max = 16))]
     margin: u32,
@@ -48,15 +48,15 @@ fn default_margin() -> u32 {
     4
 }
 
-/// Makes a QR code of a text and shows it as a PNG picture.
+/// Creates a QR code from a text and returns it as a PNG image.
 #[tool(title = "QR code", read_only, idempotent, open_world = false)]
 fn qr_png(args: Picture) -> Result<Image> {
     let code = Code::of(&args.text, args.error_correction, args.margin)?;
     Ok(Image::png(code.png(args.scale)?))
 }
 
-/// Makes a QR code of a text and returns it as SVG text, to put into a page or
-/// a document. It has no size of its own: it fills what it is put into.
+/// Creates a QR code from a text and returns it as SVG text, to embed in a page or a document. The image has no fixed
+/// size: it fills its container.
 #[tool(title = "QR code as SVG", read_only, idempotent, open_world = false)]
 fn qr_svg(args: Drawing) -> Result<String> {
     let code = Code::of(&args.text, args.error_correction, args.margin)?;

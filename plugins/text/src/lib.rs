@@ -1,4 +1,4 @@
-//! Work on texts, as tools.
+//! Tools that work on texts.
 
 mod slug;
 
@@ -10,15 +10,15 @@ use toolbay_plugin::prelude::*;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Text {
-    /// The text to count in.
+    /// The text.
     text: String,
 }
 
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct Count {
-    /// Words: what stands between white space.
+    /// Words, separated by white space.
     words: usize,
-    /// Lines. A line break at the end begins no further line.
+    /// Lines. A line break at the end does not start another line.
     lines: usize,
     /// Characters: Unicode code points, line breaks included.
     characters: usize,
@@ -39,11 +39,10 @@ fn count_words(args: Text) -> Json<Count> {
 struct Title {
     /// The text, such as the title of an article.
     text: String,
-    /// What to put between words.
+    /// The separator between words.
     #[serde(default)]
     separator: slug::Separator,
-    /// The most characters that the name may have; it is cut between words
-    /// where possible.
+    /// The maximum number of characters. The slug is cut between words if possible.
     #[serde(default = "default_length")]
     #[schemars(range(min = 1, max = 1000))]
     max_length: usize,
@@ -53,9 +52,8 @@ fn default_length() -> usize {
     80
 }
 
-/// Makes a name for an address or a file of a text: small letters and digits
-/// of any script, with a separator between words. `Hello, World!` becomes
-/// `hello-world`.
+/// Turns a text into a slug for URLs and file names: lower-case letters and digits of any script, with a separator
+/// between words. `Hello, World!` becomes `hello-world`.
 #[tool(title = "Slug", read_only, idempotent, open_world = false)]
 fn slugify(args: Title) -> Result<String> {
     let slug = slug::of(&args.text, args.separator, args.max_length);
@@ -68,11 +66,11 @@ fn slugify(args: Title) -> Result<String> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Texts {
-    /// The text as it was.
+    /// The old text.
     old: String,
-    /// The text as it is.
+    /// The new text.
     new: String,
-    /// What to call both in the header of the diff, such as the name of a file.
+    /// The name of both in the header of the diff, such as a file name.
     #[serde(default = "default_name")]
     #[schemars(length(min = 1, max = 1000))]
     name: String,
@@ -92,20 +90,19 @@ fn default_context() -> usize {
 
 #[derive(Serialize, JsonSchema)]
 struct Difference {
-    /// Lines that only the new text has.
+    /// Number of lines that only the new text has.
     added: usize,
-    /// Lines that only the old text has.
+    /// Number of lines that only the old text has.
     removed: usize,
     /// The unified diff; empty if the texts are equal.
     diff: String,
 }
 
-/// After that, the diff is right but longer than need be: the shortest one of
-/// two large texts that have nothing in common takes very long to find.
+/// After this time, the diff is correct but longer than necessary: finding the shortest one for two large texts that
+/// have nothing in common takes very long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Compares two texts line by line and shows what changed as a unified diff,
-/// which `patch` and `git apply` understand.
+/// Compares two texts line by line and returns the changes as a unified diff, which `patch` and `git apply` understand.
 #[tool(title = "Diff", read_only, idempotent, open_world = false)]
 fn diff_texts(args: Texts) -> Json<Difference> {
     let changes = TextDiff::configure().timeout(PATIENCE).diff_lines(&args.old, &args.new);

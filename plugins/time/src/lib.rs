@@ -16,7 +16,7 @@ struct Place {
     zone: String,
 }
 
-/// Tells what time it is in a time zone.
+/// Returns the current time in a time zone.
 #[tool(title = "Time now", read_only, open_world = false)]
 fn time_now(args: Place) -> Result<Json<Moment>> {
     let zone = zone::named(&args.zone)?;
@@ -26,10 +26,10 @@ fn time_now(args: Place) -> Result<Json<Moment>> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Conversion {
-    /// The date and time, such as `2026-03-01 14:30` or `2026-03-01T14:30:00Z`.
-    /// An offset or a zone in it wins over `from`.
+    /// The date and time, such as `2026-03-01 14:30` or `2026-03-01T14:30:00Z`. An offset or a zone in it takes
+    /// precedence over `from`.
     time: String,
-    /// The IANA time zone that the time is meant in.
+    /// The IANA time zone of the date and time.
     #[serde(default = "zone::utc")]
     from: String,
     /// The IANA time zone to convert it to, such as `Asia/Tokyo`.
@@ -38,14 +38,13 @@ struct Conversion {
 
 #[derive(Serialize, JsonSchema)]
 struct Converted {
-    /// The time that was given.
+    /// The given time.
     from: Moment,
     /// The same moment in the other zone.
     to: Moment,
 }
 
-/// Converts a date and time from one time zone to another, with the rules for
-/// daylight saving time of that day.
+/// Converts a date and time from one time zone to another, with the daylight saving rules of that day.
 #[tool(title = "Convert time", read_only, idempotent, open_world = false)]
 fn convert_time(args: Conversion) -> Result<Json<Converted>> {
     let from = moment::read("time", &args.time, &zone::named(&args.from)?)?;
@@ -58,9 +57,9 @@ fn convert_time(args: Conversion) -> Result<Json<Converted>> {
 struct Interval {
     /// The first date and time, such as `2026-03-01 14:30`, or a date alone.
     start: String,
-    /// The second; before the first makes the difference negative.
+    /// The second date and time. If it is before the first, the difference is negative.
     end: String,
-    /// The IANA time zone that both are meant in, unless they say otherwise.
+    /// The IANA time zone of both, unless they contain one.
     #[serde(default = "zone::utc")]
     zone: String,
 }
@@ -76,7 +75,7 @@ struct Difference {
     text: String,
 }
 
-/// Tells how long it is from one date and time to another.
+/// Computes the time between two dates and times.
 #[tool(title = "Time difference", read_only, idempotent, open_world = false)]
 fn time_difference(args: Interval) -> Result<Json<Difference>> {
     let zone = zone::named(&args.zone)?;

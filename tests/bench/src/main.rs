@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what the real server does, measured from outside. Nothing here passes or fails.
+//! `cargo xtask bench`: measures the real server from outside. Nothing here passes or fails.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
 
@@ -35,26 +35,26 @@ struct Cli {
 /// What to measure.
 #[derive(Subcommand)]
 enum Bench {
-    /// How fast light calls are beside guests that burn, and how soon those are gone that must end
+    /// The latency of light calls beside guests that use all CPU time, and how soon cancelled guests end
     Fairness(Options),
 }
 
 /// How to measure.
 #[derive(Args)]
 struct Options {
-    /// Measure the server as it is meant to be used, not as the tests use it
+    /// Measure a release build instead of the tests' build
     #[arg(long)]
     release: bool,
-    /// Measure this server and build none
+    /// Measure this server; build none
     #[arg(long, value_name = "PATH", conflicts_with = "release")]
     server: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// How often everything is measured, one after the other
+    /// How many rounds to measure, one after the other
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// For how long light calls are measured beside each kind of burner, in each round
+    /// How long to measure light calls beside each kind of busy guest, in each round
     #[arg(long, default_value = "4s", value_parser = humantime::parse_duration, value_name = "DURATION")]
     beside: Duration,
 }

@@ -1,4 +1,4 @@
-//! Components that are small and take for ever to compile, or gigabytes.
+//! Small components that take extremely long or gigabytes to compile.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(crate) fn doubling(depth: u32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// A function of so many nested blocks, each with a table of branches to fifty of them.
+/// A function with this number of nested blocks, each with a table of branches to fifty of them.
 pub(crate) fn nested_blocks(count: usize) -> Vec<u8> {
     let mut body = "block\n".repeat(count);
     for depth in (1..=count).rev() {
@@ -27,7 +27,7 @@ pub(crate) fn nested_blocks(count: usize) -> Vec<u8> {
     Tiny::new(&["a"]).core(&format!("(func (param i32)\n{body})")).build()
 }
 
-/// A core module of so many functions, all of this body.
+/// A core module with this number of functions, all with this body.
 fn functions(count: usize, body: &[u8]) -> Vec<u8> {
     let number = |mut n: usize| {
         let mut bytes = Vec::new();
@@ -48,11 +48,11 @@ fn functions(count: usize, body: &[u8]) -> Vec<u8> {
         section(10, &code),
     ]
     .concat();
-    // A section of the component like any other; nothing instantiates it.
+    // An ordinary section of the component; nothing instantiates it.
     [Tiny::new(&["a"]).build(), section(1, &module)].concat()
 }
 
-/// Types of types: each has the one before eight times.
+/// Types of types: each contains the previous one eight times.
 fn types(depth: u32) -> Vec<u8> {
     let mut text = "(type $t0 (tuple u8))".to_owned();
     for n in 0..depth {
@@ -61,12 +61,12 @@ fn types(depth: u32) -> Vec<u8> {
     Tiny::new(&["a"]).imports(&text).build()
 }
 
-/// Components in components, so many deep.
+/// Components in components, nested this deep.
 fn nested(depth: usize) -> Vec<u8> {
     const START: &[u8] = b"\0asm\x0d\0\x01\0";
     let mut component = START.to_vec();
     for inside in (0..depth).rev() {
-        // A section with one component: its length, in five bytes always, and then that component.
+        // A section with one component: its length, always in five bytes, and then that component.
         let length = START.len() + inside * (START.len() + 6);
         component.push(4);
         component.extend((0..4).map(|n| ((length >> (7 * n)).to_le_bytes()[0] & 0x7f) | 0x80));

@@ -1,4 +1,4 @@
-//! The table of the corpus as a page of the book.
+//! Generates the page of the book with the table of the corpus.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -96,7 +96,7 @@ fn page() -> String {
     page
 }
 
-/// The limits that a case has set, as keys.
+/// The limits that a case sets, as keys.
 fn settings(case: &Case) -> String {
     let mut all = Vec::new();
     for text in [case.grant, case.config] {

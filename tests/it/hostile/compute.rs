@@ -1,4 +1,4 @@
-//! Guests that compute too much, or break while they do.
+//! Guests that compute too much or crash.
 
 use super::put;
 use crate::support::{Folder, Tiny, hostile};
@@ -10,7 +10,7 @@ fn does(folder: &Folder, code: &str) {
     put(folder, Tiny::new(&["a"]).before_call(code).build());
 }
 
-/// The same, with something in the core module that it needs.
+/// The same, with an addition to the core module that it needs.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
     put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
 }

@@ -1,4 +1,4 @@
-//! What is in the folder and is no plugin.
+//! Files in the folder that are not plugins.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::put;
 use crate::support::{Folder, Tiny, Toolbay};
 
-/// Code that this server compiled, under the name of a plugin.
+/// Code that this server has compiled, under the name of a plugin.
 fn compiled_code(folder: &Folder) {
     let other = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     fs::write(other.beside("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();

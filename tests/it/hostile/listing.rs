@@ -1,4 +1,4 @@
-//! Plugins whose lists of tools are wrong, too long, or say one thing and then another.
+//! Plugins whose lists of tools are invalid, too long, or differ from one time to the next.
 
 use super::put;
 use super::wasi::{RANDOM, lists};
@@ -12,7 +12,7 @@ fn described(folder: &Folder, description: &str) {
     put(folder, Tiny::of(vec![Tool { description: Some(description.into()), ..Tool::new("a") }]).build());
 }
 
-/// A component that returns its list from 16, where these words are.
+/// A component that returns its list from address 16, where these words are.
 fn list(folder: &Folder, pointer: u32, length: u32) {
     put(
         folder,
@@ -75,7 +75,7 @@ cases! {
 
     a_long_description: ListTools, "has a description of 20 MB",
         |folder| put(folder, Tiny::new(&["a"]).before_list(
-            // The length of the description, of which the address is in the first definition, after the name.
+            // The length of the description, whose address is in the first definition, after the name.
             "(drop (memory.grow (i32.const 400))) (i32.store (i32.const 64) (i32.const 1024))
              (i32.store (i32.const 68) (i32.const 1)) (i32.store (i32.const 84) (i32.const 1))
              (i32.store (i32.const 88) (i32.const 1024)) (i32.store (i32.const 92) (i32.const 20000000))
@@ -85,11 +85,11 @@ cases! {
 
     meta_that_is_no_object: ListTools, "has a tool whose `_meta` is not an object",
         |folder| put(folder, Tiny::of(vec![Tool { meta: Some("[1]".into()), ..Tool::new("a") }]).build())
-        => refused(r#"tool "a": its meta is not a JSON object"#);
+        => refused(r#"tool "a": its _meta must be a JSON object"#);
 
     a_definition_that_changes: ListTools, "lists a different tool each time: it is asked only once",
         |folder| put(folder, lists(RANDOM, &[("number", "(result i64)")],
-            // The description is the second thing in memory.
+            // The description is the second item in memory.
             "(i64.store (i32.const 1032) (i64.or (i64.const 0x4040404040404040)
                (i64.and (i64.const 0x0f0f0f0f0f0f0f0f) (call $number))))").build())
         => answers("fine")

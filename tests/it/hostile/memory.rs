@@ -1,14 +1,14 @@
-//! Guests that take all the memory there is, or are of a shape that would.
+//! Guests that use all available memory, or whose structure would.
 
 use super::put;
 use crate::support::{Folder, Tiny, hostile};
 
-/// A component with this in its core module, which is enough to be refused or not.
+/// A component with this in its core module, which alone decides whether it is refused.
 fn has(folder: &Folder, core: &str) {
     put(folder, Tiny::new(&["a"]).core(core).build());
 }
 
-/// A component that has this in its core module and does that in every call.
+/// A component with this in its core module, whose calls do that.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
     put(folder, Tiny::new(&["a"]).core(core).before_call(body).build());
 }

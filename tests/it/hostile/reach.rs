@@ -1,4 +1,4 @@
-//! Guests that reach for what is not theirs.
+//! Guests that try to access what is not theirs.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ fn no_secret(run: &mut Run) {
     assert!(!run.result.to_string().contains("hush"), "{}", run.result);
 }
 
-/// Asks for a name, and crashes if it gets an address.
+/// Resolves a name, and crashes if it gets an address.
 fn looks_a_name_up(folder: &Folder) {
     let functions = [("network", "(result i32)"), ("resolve", "(param i32 i32 i32 i32)")];
     // "a.test.x" as the name; the result is at 8.
@@ -31,7 +31,7 @@ fn looks_a_name_up(folder: &Folder) {
     put(folder, calls(NAMES, &functions, body).answer("denied").build());
 }
 
-/// Sends a request, and does not wait for the answer.
+/// Sends a request, and does not wait for the response.
 fn sends_a_request(folder: &Folder) {
     let functions = [
         ("fields", "(result i32)"),
@@ -50,7 +50,7 @@ fn sends_a_request(folder: &Folder) {
     put(folder, calls(HTTP, &functions, body).answer("sent").build());
 }
 
-/// What a component that imports this says of itself.
+/// The refusal of a component with this import.
 fn imports(folder: &Folder, text: &str) {
     put(folder, Tiny::new(&["a"]).imports(text).build());
 }

@@ -1,12 +1,12 @@
-//! Guests whose results break the contract, or are too much.
+//! Guests whose results violate the contract or are too large.
 
 use std::fmt::Write as _;
 
 use super::put;
 use crate::support::{Folder, Tiny, hostile};
 
-/// A component whose result is at 16, with one text block at 64 that says what
-/// is at 1024; and then these words are put at these addresses.
+/// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words are then written to
+/// these addresses.
 fn returns(folder: &Folder, words: &[(u32, u32)]) {
     put(folder, Tiny::new(&["a"]).before_call(&format!("{} (return (i32.const 16))", stores(words))).build());
 }
@@ -19,12 +19,12 @@ fn stores(words: &[(u32, u32)]) -> String {
     })
 }
 
-/// A component that returns a pointer to nowhere good.
+/// A component that returns an invalid pointer.
 fn returns_pointer(folder: &Folder, pointer: i64) {
     put(folder, Tiny::new(&["a"]).before_call(&format!("(return (i32.const {pointer}))")).build());
 }
 
-/// A component whose allocator does this when it is given the arguments.
+/// A component whose allocator does this when it receives the arguments.
 fn allocates(folder: &Folder, body: &str) {
     let core = format!("(func (export \"bad\") (param i32 i32 i32 i32) (result i32) {body})");
     put(

@@ -15,11 +15,11 @@ const PEAK: u64 = 32 << 10;
 /// Calls that make the server as large as it gets without an attack.
 const WARM_UP: usize = 20;
 
-/// A server with a case in it.
+/// A server with a case in its folder.
 pub(crate) struct Run {
     pub(crate) server: Server,
     pub(crate) folder: Folder,
-    /// What the tool answered: its result.
+    /// The tool's result.
     pub(crate) result: Value,
     /// By how much the server grew at most meanwhile, in KiB.
     growth: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Run {
 pub(super) fn run(case: &Case) {
     let folder = Folder::with("bystander.wasm", echo());
     fs::write(folder.beside("toolbay.toml"), case.config).unwrap();
-    // The allocator keeps what is free for the next that asks, unless it is told how much of that.
+    // By default, the allocator keeps freed memory for later. This limits how much.
     let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
     let mut server = Server::run(command).initialized("2025-11-25");
     server.wait_for_tool("echo");
@@ -49,7 +49,7 @@ pub(super) fn run(case: &Case) {
             let said = line.split_once(" INFO not a plugin: hostile.").unwrap_or_else(|| panic!("{line}")).1;
             let said = said.split_once(": ").unwrap_or_else(|| panic!("{line}")).1;
             assert!(fits(why, said.trim_end()), "noted: {line:?}\nexpected: {why:?}");
-            // What comes later in the folder is there, and nothing more was said.
+            // Files that were added later are loaded, and nothing else was logged.
             run.folder.put("later.wasm", Tiny::new(&["later"]).build());
             run.server.wait_until_listed(&["echo", "later"]);
             assert_eq!(run.server.log.text().matches("hostile").count(), 1, "{}", run.server.log.text());
@@ -81,7 +81,7 @@ pub(super) fn run(case: &Case) {
     shrinks_to(&mut run.server, before + case.growth);
 }
 
-/// Calls the tool of the case, having noted what memory the server has with the plugin loaded.
+/// Calls the tool of the case. First measures the server's memory with the plugin loaded.
 fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     run.server.wait_for_tool(case.tool);
     bystander_answers(&mut run.server);
@@ -119,7 +119,7 @@ pub(super) fn bystander_answers(server: &mut Server) {
     assert_eq!(server.text("echo", arguments.clone()), arguments.to_string());
 }
 
-/// Memory is given back when the allocator and the pool come to it: calls help them along.
+/// The allocator and the pool return memory after a while; calls make this happen sooner.
 fn shrinks_to(server: &mut Server, most: u64) {
     let began = Instant::now();
     while resident(server) > most {
@@ -128,8 +128,8 @@ fn shrinks_to(server: &mut Server, most: u64) {
     }
 }
 
-/// The memory that the server holds, in KiB: what is resident but for pages of files, which are its
-/// program's code as far as that was needed yet.
+/// The server's memory in KiB: what is resident, without pages of files, which are the parts of its program that were
+/// needed so far.
 fn resident(server: &Server) -> u64 {
     status(server, "VmRSS:") - status(server, "RssFile:")
 }
@@ -156,9 +156,9 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A plugin that answers its arguments.
+/// A plugin that returns its arguments.
 fn echo() -> Vec<u8> {
-    // A result with one text block, built by hand where nothing else is.
+    // A result with one text block, written by hand.
     Tiny::new(&["echo"])
         .before_call(
             "(i32.store (i32.const 20) (i32.const 64)) (i32.store (i32.const 24) (i32.const 1))
@@ -169,13 +169,13 @@ fn echo() -> Vec<u8> {
 }
 
 #[test]
-fn attack_after_attack_leaves_no_more_than_the_first_ones() {
+fn repeated_attacks_use_no_more_memory_than_the_first_ones() {
     let folder = Folder::with("bystander.wasm", echo());
     let mut server = Server::configured(&folder, "");
     server.wait_for_tool("echo");
     let mut attack = |from: usize, to: usize| {
         for n in from..to {
-            // Each of its own digest, of megabytes, and refused.
+            // Each has its own digest and megabytes of code, and is refused.
             let input = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000 + n));
             folder.put("hostile.wasm", Tiny::of(vec![Tool { input, ..Tool::new("a") }]).build());
             server.log.wait_for_count(
@@ -186,8 +186,8 @@ fn attack_after_attack_leaves_no_more_than_the_first_ones() {
         }
         resident(&server)
     };
-    // The allocator keeps some room for each thread, and which thread an attack meets is chance: it levels off at
-    // about 20 MiB. One copy of what each attack brings, were it kept, would be 60 MiB.
+    // The allocator keeps some memory for each thread, and which thread an attack uses is random. The total levels off
+    // at about 20 MiB. A copy of each attack's data would be 60 MiB.
     let before = attack(0, 30);
     let after = attack(30, 60);
     assert!(after < before + (20 << 10), "{before} KiB after thirty, {after} KiB after sixty");

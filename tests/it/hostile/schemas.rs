@@ -3,19 +3,20 @@
 use std::fmt::Write as _;
 
 use super::put;
+use crate::checks::{letters, trees};
 use crate::support::{Folder, Tiny, Tool};
 
 fn input(folder: &Folder, schema: &str) {
     put(folder, Tiny::of(vec![Tool { input: schema.into(), ..Tool::new("a") }]).build());
 }
 
-/// A component that returns what its own schema takes long to check.
+/// A component that returns a value that takes long to check against its own schema.
 fn output(folder: &Folder, schema: &str, structured: &str) {
     let tool = Tool { output: Some(schema.into()), ..Tool::new("a") };
     put(folder, Tiny::of(vec![tool]).structured(structured).build());
 }
 
-/// Forty levels, each of which asks the next one twice: 2^40 ways to fail.
+/// Forty levels, each of which contains the next one twice: 2^40 ways to fail.
 fn doubling(keyword: &str) -> String {
     let mut definitions = String::new();
     for n in 0..40 {
@@ -26,7 +27,7 @@ fn doubling(keyword: &str) -> String {
     format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
 }
 
-/// A list that nests, each level of which is checked by way of 1,000 references.
+/// A nested list; checking each level goes through 1,000 references.
 fn round() -> String {
     let mut definitions = String::new();
     for n in 0..1000 {
@@ -36,13 +37,13 @@ fn round() -> String {
     format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
 }
 
-/// A schema whose `x` is to fit one of these, on each place of a list.
+/// A schema whose `x` is a list, each element of which must match one of these.
 fn one_of_these(schemas: impl Iterator<Item = String>) -> String {
     let schemas: Vec<String> = schemas.collect();
     format!(r#"{{"type":"object","properties":{{"x":{{"items":{{"anyOf":[{}]}}}}}}}}"#, schemas.join(","))
 }
 
-/// A list that nests, which may be checked in two ways on each level.
+/// A nested list that can be checked in two ways on each level.
 const TWO_WAYS: &str = r##"{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"$defs":{"n":{"anyOf":[
     {"type":"array","items":{"$ref":"#/$defs/n"}},{"type":"array","items":{"$ref":"#/$defs/n"},"minItems":1}]}}}"##;
 
@@ -52,13 +53,13 @@ cases! {
 
     a_remote_schema: Load, "has a schema with a remote reference: nothing is fetched",
         |folder| input(folder, r#"{"type":"object","$ref":"http://127.0.0.1:9/schema.json"}"#)
-        => refused("tool \"a\": its input schema is invalid: …Retrieval is disabled, cannot fetch \
-            http://127.0.0.1:9/schema.json");
+        => refused("tool \"a\": its input schema refers to \"http://127.0.0.1:9/schema.json\", but a schema cannot refer to another \
+            document; copy the definition into the schema");
 
     a_local_schema: Load, "has a schema that refers to a file of the host: nothing is read",
         |folder| input(folder, r#"{"type":"object","$ref":"file:///etc/passwd"}"#)
-        => refused("tool \"a\": its input schema is invalid: …Retrieval is disabled, cannot fetch \
-            file:///etc/passwd");
+        => refused("tool \"a\": its input schema refers to \"file:///etc/passwd\", but a schema cannot refer to another \
+            document; copy the definition into the schema");
 
     a_schema_of_itself: Load, "has a schema that refers to itself",
         |folder| input(folder, r##"{"type":"object","$ref":"#"}"##) => answers("fine");
@@ -130,6 +131,33 @@ cases! {
                 &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(20_000)));
         }
         => answers("fine");
+
+    trees_that_must_differ: Call, "returns 25,000 different trees of empty arrays, which must be unique",
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"uniqueItems":true}}}"#,
+            &format!(r#"{{"x": {}}}"#, trees(500_000)))
+        => may_leave(40) => answers("fine");
+
+    a_pattern_with_a_state_for_every_byte: Call,
+        "has a pattern whose automaton needs a new state for every byte, and returns 1 MB for it",
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"[ab]*a[ab]{20000}$"}}}"#,
+            &format!(r#"{{"x": "{}"}}"#, letters(1_000_000)))
+        => may_leave(16)
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
+
+    parts_with_a_state_for_every_byte: Call,
+        "has a pattern that looks ahead for what needs a new state for every byte, and returns 60 KB for it",
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"(?=[ab]*a[ab]{300}c)(?=[ab]*b[ab]{300}c)d"}}}"#,
+            &format!(r#"{{"x": "{}"}}"#, letters(60_000)))
+        => may_leave(16)
+        => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
+
+    many_large_patterns_for_names: Load, "has 17 patterns for names whose automata may become large",
+        |folder| {
+            let patterns: Vec<String> = (0..17).map(|n| format!("\"[ab]*a[ab]{{{}}}$\":true", 100 + n)).collect();
+            input(folder, &format!(r#"{{"type":"object","patternProperties":{{{}}}}}"#, patterns.join(",")));
+        }
+        => refused("tool \"a\": its input schema is invalid: its patternProperties need too much memory: use fewer or \
+            simpler patterns");
 
     a_huge_pattern: Load, "has a pattern that is huge when it is compiled",
         |folder| input(folder, r#"{"type":"object","properties":{"x":{"pattern":"((a{1000}){1000}){1000}"}}}"#)

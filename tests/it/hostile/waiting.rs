@@ -1,4 +1,4 @@
-//! Guests that have the host work or wait for them.
+//! Guests that keep the host busy or waiting.
 
 use super::put;
 use super::wasi::{NOW, POLL, PROGRESS, RANDOM, STDOUT, calls};
@@ -28,7 +28,7 @@ fn stdout(folder: &Folder, body: &str) {
     put(folder, calls(STDOUT, &functions, body).build());
 }
 
-/// A fifth of a second: work of the host costs fuel by the nanosecond.
+/// A fifth of a second: work of the host costs fuel per nanosecond.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
 const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
 

@@ -1,4 +1,4 @@
-//! Who may call: tokens of the configuration, and those of an authorization server.
+//! Authentication: tokens of the configuration and of an authorization server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -45,7 +45,7 @@ pub(super) fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_token_opens_what_it_is_for() {
+fn a_token_allows_its_tools() {
     let (full, all) = token("full", "");
     let (partial, some) = token("partial", "tools = [\"time.*\"]");
     let server = HttpServer::configured(&plugins(), &format!("log = \"trace\"\n{all}{some}")).ready();
@@ -58,13 +58,13 @@ fn a_token_opens_what_it_is_for() {
     assert_eq!(listed["result"]["cacheScope"], "private");
     assert!(with(&full, "tools/call", json!({"name": "secret"})).answer().get("result").is_some());
     assert!(with(&partial, "tools/call", json!({"name": "time.now"})).answer().get("result").is_some());
-    // What it may not use is not there.
+    // Tools that the token does not allow do not exist for its owner.
     let hidden = with(&partial, "tools/call", json!({"name": "secret"})).answer();
     let nowhere = with(&partial, "tools/call", json!({"name": "nowhere"})).answer();
     assert_eq!(hidden["error"], json!({"code": -32602, "message": "Unknown tool: secret"}));
     assert_eq!(nowhere["error"], json!({"code": -32602, "message": "Unknown tool: nowhere"}));
 
-    // In a session as well, which is of the token that began it.
+    // Also in a session, which belongs to the token that started it.
     let session = server.session_with("2025-11-25", &[("Authorization", &bearer(&partial))]);
     let id = ("Mcp-Session-Id", session.id.as_str());
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
@@ -80,7 +80,7 @@ fn a_token_opens_what_it_is_for() {
 }
 
 #[test]
-fn without_a_token_that_holds_nothing_is_told() {
+fn without_a_valid_token_nothing_is_revealed() {
     let (_, config) = token("full", "");
     let server = HttpServer::configured(&plugins(), &format!("log = \"trace\"\n{config}")).ready();
     let list = |headers: &[(&str, &str)]| refused(server.modern("tools/list", json!({}), headers));
@@ -98,7 +98,7 @@ fn without_a_token_that_holds_nothing_is_told() {
     assert_eq!(refused(server.get("/mcp", &[("Accept", "text/event-stream")])).0, 401);
     assert_eq!(refused(server.request("DELETE", "/mcp", &[], b"")).0, 401);
     assert_eq!(refused(server.request("POST", "/mcp?access_token=in-the-address", &[], b"{}")).0, 401);
-    // A foreign page does not even learn that a token is needed.
+    // A foreign page does not even learn that a token is required.
     assert_eq!(list(&[("Origin", "https://evil.example")]).0, 403);
     assert_eq!(server.get("/healthz", &[]).status, 200);
     assert_eq!(server.get("/.well-known/oauth-protected-resource", &[]).status, 404);
@@ -106,7 +106,7 @@ fn without_a_token_that_holds_nothing_is_told() {
 }
 
 #[test]
-fn an_address_that_others_reach_needs_tokens() {
+fn an_address_that_is_not_loopback_requires_tokens() {
     let folder = Folder::new();
     let outcome = Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"]).run();
     assert_eq!(outcome.code, 64, "{outcome}");
@@ -164,7 +164,7 @@ pub(super) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
 }
 
 #[test]
-fn a_token_of_the_authorization_server_opens_what_its_scopes_say() {
+fn a_token_of_the_authorization_server_allows_the_tools_of_its_scopes() {
     let server = resource();
     let list = |token: &str| server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]);
     let holds = jwt("one", KEY, json!({}));
@@ -183,7 +183,7 @@ fn a_token_of_the_authorization_server_opens_what_its_scopes_say() {
 }
 
 #[test]
-fn a_token_that_does_not_hold_is_refused_for_its_reason() {
+fn an_invalid_token_is_rejected_with_the_reason() {
     let server = resource();
     let list = |token: &str| refused(server.modern("tools/list", json!({}), &[("Authorization", &bearer(token))]));
     let now = get_current_timestamp();
@@ -222,7 +222,7 @@ fn unsigned() -> String {
     format!("{header}.{claims}.")
 }
 
-/// With a secret that everybody has: the public key.
+/// With a secret that everybody knows: the public key.
 fn signed_with_a_public_key() -> String {
     let header = Header { kid: Some("one".into()), ..Header::new(Algorithm::HS256) };
     let claims = json!({"iss": ISSUER, "aud": RESOURCE, "exp": get_current_timestamp() + 600, "scope": "mcp admin"});
@@ -230,7 +230,7 @@ fn signed_with_a_public_key() -> String {
 }
 
 #[test]
-fn the_metadata_says_where_tokens_come_from() {
+fn the_metadata_names_the_authorization_servers() {
     let server = resource();
     for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
         let response = server.get(path, &[]);
@@ -249,7 +249,7 @@ fn the_metadata_says_where_tokens_come_from() {
 }
 
 #[test]
-fn keys_that_cannot_be_read_end_the_start() {
+fn unreadable_keys_prevent_the_start() {
     let folder = plugins();
     let config = format!(
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\njwks = \"keys.json\""

@@ -1,4 +1,4 @@
-//! Many at once: nothing is lost, nobody holds up others, memory is bounded.
+//! Many clients at once: nothing is lost, none delays the others, and memory is bounded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, hostile, text};
 
-/// Subscribers in the storm: each is a connection.
+/// The number of subscribers. Each is a connection.
 const SUBSCRIBERS: usize = 500;
 
-/// Reloads in a storm.
+/// The number of reloads.
 const RELOADS: u32 = 20;
 
-/// How often a quiet stream has a comment.
+/// The interval of comments on a quiet stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 #[test]
-fn five_hundred_subscribers_are_told_and_delay_no_reload() {
+fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"1s\"").ready();
     let alone = storm(&server, "alone");
@@ -30,10 +30,10 @@ fn five_hundred_subscribers_are_told_and_delay_no_reload() {
         assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
         stream
     }));
-    // Nobody reads while the storm goes on: a reload waits for none of them.
+    // Nobody reads while the plugins are reloaded: a reload waits for no subscriber.
     let crowded = storm(&server, "crowded");
     assert!(crowded < 3 * alone + Duration::from_millis(200), "a reload took {crowded:?}, and {alone:?} without them");
-    // What there was time for, and one more: that one came after the storm, and so after all that it had to tell.
+    // The notifications that were sent in time, and one more after the last reload, which covers all of them.
     let comments = opened.elapsed().as_secs() / KEEP_ALIVE.as_secs() + 1;
     for (n, stream) in streams.iter_mut().enumerate() {
         let (mut told, mut quiet) = (0, 0);
@@ -49,14 +49,14 @@ fn five_hundred_subscribers_are_told_and_delay_no_reload() {
     }
 }
 
-/// Changes a plugin again and again; says how long that takes as a rule.
+/// Changes a plugin repeatedly; returns the median duration.
 fn storm(server: &HttpServer, name: &str) -> Duration {
     let mut took: Vec<Duration> = (0..RELOADS).map(|round| reload(server, &format!("{name}-{round}"))).collect();
     took.sort_unstable();
     took[took.len() / 2]
 }
 
-/// Puts a plugin there whose only tool is `name`, and says after how long it was listed.
+/// Adds a plugin whose only tool is `name`, and returns how long it took until it was listed.
 fn reload(server: &HttpServer, name: &str) -> Duration {
     let begun = Instant::now();
     server.folder().put("storm.wasm", Tiny::new(&[name]).build());

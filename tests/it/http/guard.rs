@@ -1,4 +1,4 @@
-//! Web pages: what a browser could be made to send is refused, whoever asks.
+//! Web pages: requests that a browser could be made to send are rejected, whoever the caller is.
 
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn hosts_and_origins_are_checked_always() {
             let expected = if allowed { 200 } else { 403 };
             assert_eq!(status(&server, &[("Origin", &origin)]), expected, "Origin: {origin}");
         }
-        // A good Host excuses no Origin.
+        // An allowed Host does not make up for an Origin that is not allowed.
         assert_eq!(status(&server, &[("Host", "localhost"), ("Origin", "https://evil.example")]), 403);
     }
 }
@@ -76,7 +76,7 @@ fn every_address_of_the_server_is_guarded() {
 }
 
 #[test]
-fn pages_that_may_call_are_told_so_by_the_rules_of_browsers() {
+fn allowed_pages_get_cors_headers() {
     let server = HttpServer::configured(&Folder::new(), "[http]\norigins = [\"https://app.example.com\"]");
     let asked = [
         ("Origin", "https://app.example.com"),

@@ -1,4 +1,4 @@
-//! Headers that repeat what the body says.
+//! Headers that repeat parts of the body.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -35,11 +35,11 @@ fn method_name_and_version_must_be_those_of_the_body() {
     for headers in wrong {
         assert_eq!(call(headers), (400, json!(-32020)), "{headers:?}");
     }
-    // A tool that is not there has its headers checked as well.
+    // The headers of a call of an unknown tool are checked as well.
     let unknown = |headers: &[(&str, &str)]| code(server.modern("tools/call", json!({"name": "nobody"}), headers));
     assert_eq!(unknown(&[]), (200, json!(-32602)));
     assert_eq!(unknown(&[("Mcp-Name", "a")]), (400, json!(-32020)));
-    // The error is of the request.
+    // The error has the id of the request.
     let response = server.modern("tools/call", json!({"name": "a"}), &[("Mcp-Name", "b")]).json();
     assert_eq!(response["id"], 1);
     assert_eq!(response["error"]["message"], "Header mismatch: Mcp-Name is \"b\", but the body has \"a\"");
@@ -86,7 +86,7 @@ fn arguments_in_headers_must_be_those_of_the_body() {
     ];
     for (arguments, headers) in fine {
         let (status, code) = call(arguments.clone(), headers);
-        // `null` is no string: that is for the model to hear.
+        // `null` is not a string; the model is told about that.
         assert_eq!((status, code), (200, Value::Null), "{arguments} {headers:?}");
     }
     let wrong: [(Value, &[(&str, &str)]); 9] = [
@@ -147,7 +147,22 @@ fn arguments_in_headers_must_be_those_of_the_body() {
 }
 
 #[test]
-fn a_tool_that_clients_would_leave_out_is_refused() {
+fn a_long_argument_is_compared_and_not_quoted() {
+    let server = HttpServer::start(&Folder::with("a.wasm", Tiny::of(vec![mirrored()]).build())).ready();
+    let call = |plain: usize, region: &str, header: &str| {
+        let arguments = json!({"plain": "x".repeat(plain), "region": region});
+        let params = json!({"name": "mirrored", "arguments": arguments});
+        server.modern("tools/call", params, &[("Mcp-Param-Region", header)])
+    };
+    assert_eq!(code(call(500_000, "eu", "eu")), (200, Value::Null));
+    assert_eq!(code(call(500_000, "eu", "us")), (400, json!(-32020)));
+    let said = call(0, &"é".repeat(250_000), "us").json()["error"]["message"].as_str().unwrap().to_owned();
+    let expected = format!("Header mismatch: Mcp-Param-Region is \"us\", but the body has \"{}\"…", "é".repeat(100));
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_tool_that_clients_would_omit_is_refused() {
     let tool = Tool { input: mirrored().input.replace("\"integer\"", "\"number\""), ..mirrored() };
     let folder = Folder::with("bad.wasm", Tiny::of(vec![tool]).build());
     folder.put("good.wasm", Tiny::new(&["good"]).build());
@@ -159,7 +174,7 @@ fn a_tool_that_clients_would_leave_out_is_refused() {
 }
 
 #[test]
-fn a_body_that_says_nothing_of_its_era_belongs_to_none() {
+fn a_body_without_a_revision_or_a_session_is_rejected() {
     let server = HttpServer::start(&Folder::new());
     let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     assert_eq!(code(server.post(&[], bare.to_string().as_bytes())), (400, json!(-32600)), "no session either");

@@ -1,4 +1,4 @@
-//! Sessions: from `initialize` to DELETE, and what keeps them.
+//! Sessions: from `initialize` to DELETE, and what keeps them alive.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn a_session_of_every_revision_lists_calls_and_ends() {
 }
 
 #[test]
-fn a_session_is_needed_and_must_be_known() {
+fn a_session_is_required_and_must_exist() {
     let server = HttpServer::start(&Folder::new());
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let post = |headers: &[(&str, &str)]| server.post(headers, ping.as_bytes()).status;
@@ -45,7 +45,7 @@ fn a_session_is_needed_and_must_be_known() {
     assert_eq!(server.get("/mcp", &[stream, ("Mcp-Session-Id", "0123")]).status, 404);
     assert_eq!(server.get("/mcp", &[id, ("Accept", "text/html")]).status, 406);
     assert_eq!(server.request("DELETE", "/mcp", &[("Mcp-Session-Id", "0123")], b"").status, 404);
-    // A session that does not come about is none.
+    // A session whose handshake fails does not exist.
     let mut wrong = initialize("2025-11-25");
     wrong["params"] = json!({});
     let response = server.post(&[], wrong.to_string().as_bytes());
@@ -54,7 +54,7 @@ fn a_session_is_needed_and_must_be_known() {
 }
 
 #[test]
-fn changes_come_on_the_stream_of_the_session_once() {
+fn changes_are_notified_once_on_the_stream_of_the_session() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
     let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
     let session = server.session("2025-06-18");
@@ -65,14 +65,14 @@ fn changes_come_on_the_stream_of_the_session_once() {
     assert_eq!(told, json!({"jsonrpc": "2.0", "method": LIST_CHANGED}));
     assert_eq!(session.names(), ["a", "b"]);
 
-    // While no stream is open, it waits for one.
+    // While no stream is open, the notification waits for one.
     stream.hang_up();
     folder.put("c.wasm", Tiny::new(&["c"]).build());
     while session.names() != ["a", "b", "c"] {}
     let mut first = session.stream();
     assert_eq!(first.next().unwrap()["method"], LIST_CHANGED);
 
-    // Of two streams the newer has it, and the other when that is gone.
+    // Of two streams, the newer one gets it; the other one only after the newer one was closed.
     let mut second = session.stream();
     assert_eq!(second.event(), Some((String::new(), String::new())), "it is open");
     folder.put("d.wasm", Tiny::new(&["d"]).build());
@@ -94,7 +94,7 @@ fn nothing_comes_before_the_client_is_ready() {
     folder.put("b.wasm", Tiny::new(&["b"]).build());
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let listed = || server.post(&headers[..1], list.as_bytes()).answer()["result"]["tools"].as_array().unwrap().len();
-    // Requests are served before that.
+    // Requests are answered before that.
     while listed() < 2 {}
     assert_eq!(stream.event(), Some((String::new(), String::new())), "a comment and nothing else");
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
@@ -104,7 +104,7 @@ fn nothing_comes_before_the_client_is_ready() {
 }
 
 #[test]
-fn progress_comes_with_the_answer_and_cancelling_ends_it() {
+fn progress_uses_the_stream_of_its_call_and_ends_when_it_is_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     let server = HttpServer::start(&folder).ready();
@@ -167,7 +167,7 @@ fn hanging_up_does_not_cancel_in_a_session() {
     let mut response = session.ask("tools/call", call);
     assert_eq!(response.next().unwrap()["method"], "notifications/progress");
     response.hang_up();
-    // It holds the only place still, so that another does not get in.
+    // It still holds the only slot, so that no other call gets it.
     let waiting = json!({"name": "count"});
     std::thread::scope(|threads| {
         let other = threads.spawn(|| server.session("2025-11-25").result("tools/call", waiting));
@@ -210,7 +210,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
         let quiet = server.session(revision);
         let listening = server.session(revision);
         let mut stream = listening.stream();
-        // Three times as long as anything may be idle, by the server's own clock.
+        // Three times as long as anything may be idle, measured by the server's own clock.
         for _ in 0..10 {
             assert_eq!(stream.event(), Some((String::new(), String::new())));
         }
@@ -230,7 +230,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
 }
 
 #[test]
-fn there_are_only_so_many_sessions_and_those_in_use_stay() {
+fn sessions_are_limited_and_those_in_use_are_kept() {
     let config = "[http]\nsessions = 3\nkeep_alive = \"100ms\"";
     let server = HttpServer::configured(&Folder::new(), config);
     let sessions = [(); 3].map(|()| server.session("2025-11-25"));
@@ -238,7 +238,7 @@ fn there_are_only_so_many_sessions_and_those_in_use_stay() {
     for stream in &mut streams {
         stream.event();
     }
-    // The third makes room for a fourth.
+    // The third is removed for a fourth.
     let fourth = server.session("2025-11-25");
     assert_eq!(sessions[2].ask("ping", json!({})).status, 404);
     let mut last = fourth.stream();

@@ -1,12 +1,12 @@
-//! Requests that do not arrive: each holds its connection for only so long.
+//! Requests that do not arrive. Each holds its connection only for a limited time.
 
 use serde_json::json;
 
 use crate::support::{Folder, HttpServer};
 
 #[test]
-fn what_does_not_arrive_is_not_waited_for() {
-    // Of one connection at once, the next is served when the one before is closed.
+fn slow_requests_time_out() {
+    // With one connection at a time, the next is served when the previous one is closed.
     let server = HttpServer::configured(&Folder::new(), "[http]\nconnections = 1\nidle = \"200ms\"");
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n";
     for (begun, status) in [

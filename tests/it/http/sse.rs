@@ -8,7 +8,7 @@ fn start(folder: &Folder) -> HttpServer {
     HttpServer::run(Toolbay::new(folder).args(["serve", "--http", "127.0.0.1:0", "--sse"])).ready()
 }
 
-/// Opens the stream, and returns where to post.
+/// Opens the stream, and returns the URL for messages.
 fn open(server: &HttpServer) -> (Response, String) {
     let mut stream = server.get("/sse", &[("Accept", "text/event-stream")]);
     assert!(stream.status == 200 && stream.is_stream());
@@ -23,7 +23,7 @@ fn post(server: &HttpServer, endpoint: &str, message: &Value) -> u16 {
 }
 
 #[test]
-fn a_client_of_2024_lists_calls_and_is_told() {
+fn a_client_of_2024_lists_calls_and_is_notified() {
     let folder = Folder::with("hostile.wasm", hostile());
     let server = start(&folder);
     let (mut stream, endpoint) = open(&server);
@@ -34,7 +34,7 @@ fn a_client_of_2024_lists_calls_and_is_told() {
     post(&server, &endpoint, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}));
     for step in [1.0, 2.0] {
         let progress = stream.next().unwrap();
-        // What this revision has no word for is left out.
+        // Members that this revision does not have are omitted.
         assert_eq!(progress["params"], json!({"progressToken": 1, "progress": step, "total": 2.0}));
     }
     assert_eq!(text(&stream.next().unwrap()["result"]), "2 steps");
@@ -43,7 +43,7 @@ fn a_client_of_2024_lists_calls_and_is_told() {
     assert!(listed["result"]["tools"][0].get("title").is_none());
     folder.put("new.wasm", Tiny::new(&["new"]).build());
     assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
-    // What cannot be read is answered on the stream as well.
+    // Unreadable messages get their error on the stream as well.
     assert_eq!(server.request("POST", &endpoint, &[], b"{").status, 202);
     assert_eq!(stream.next().unwrap()["error"]["code"], -32700);
 }
@@ -93,7 +93,7 @@ fn the_end_of_the_server_is_the_end_of_the_stream() {
 }
 
 #[test]
-fn without_the_flag_there_is_nothing() {
+fn without_the_flag_the_transport_is_not_served() {
     let server = HttpServer::start(&Folder::new());
     assert_eq!(server.get("/sse", &[("Accept", "text/event-stream")]).status, 404);
     assert_eq!(server.request("POST", "/messages?session=1", &[], b"{}").status, 404);

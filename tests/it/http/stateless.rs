@@ -1,11 +1,11 @@
-//! Requests that stand for themselves.
+//! Stateless requests.
 
 use serde_json::{Value, json};
 
 use crate::support::{Folder, HttpServer, LIST_CHANGED, MODERN, Tiny, hostile, modern, text};
 
 #[test]
-fn a_request_is_answered_with_json_where_that_is_all_there_is() {
+fn a_single_response_is_json() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
     let response = server.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}), &[]);
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
@@ -14,7 +14,7 @@ fn a_request_is_answered_with_json_where_that_is_all_there_is() {
     assert_eq!((text(&answer["result"]).as_str(), &answer["result"]["resultType"]), ("hi", &json!("complete")));
     let discovered = server.result("server/discover", json!({}));
     assert_eq!(discovered["supportedVersions"][0], MODERN);
-    // Neither a session nor a stream to resume means anything here.
+    // A session or a stream to resume has no meaning here.
     let ignored = [("Mcp-Session-Id", "nonsense"), ("Last-Event-ID", "7")];
     assert_eq!(server.modern("tools/list", json!({}), &ignored).status, 200);
 }
@@ -74,7 +74,7 @@ fn errors_have_their_status() {
 }
 
 #[test]
-fn a_post_must_be_json_and_take_both_kinds_of_answer() {
+fn a_post_must_be_json_and_accept_both_kinds_of_response() {
     let server = HttpServer::start(&Folder::new());
     let with = |name: &str, value: &str| server.modern("tools/list", json!({}), &[(name, value)]).status;
     for (accept, status) in [
@@ -108,7 +108,7 @@ fn a_body_that_is_too_long_is_refused() {
     assert_eq!(response.status, 413);
     let said = response.json()["error"]["message"].clone();
     assert_eq!(said, "the message is larger than 1.0 KiB (to allow more, raise server.request)");
-    // The same where no length is announced.
+    // The same without an announced length.
     let body = modern(json!(1), "tools/list", long).to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
@@ -122,7 +122,7 @@ fn a_body_that_is_too_long_is_refused() {
 #[test]
 fn a_client_that_hangs_up_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
-    // Only if the first one is really gone does the second get its turn.
+    // The second call starts only when the first one has really ended.
     folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
     let server = HttpServer::start(&folder).ready();
     for tool in ["loop_forever", "sleep_hour"] {
@@ -132,7 +132,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
         response.hang_up();
         assert_eq!(text(&server.result("tools/call", json!({"name": "count"}))), "1", "after {tool}");
     }
-    // Before any answer has begun.
+    // Before the response begins.
     let body = modern(json!(1), "tools/call", json!({"name": "loop_forever"})).to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
@@ -144,7 +144,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
 }
 
 #[test]
-fn a_slow_call_shows_signs_of_life() {
+fn a_slow_call_sends_comments() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.gate());
     let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"100ms\"").ready();
@@ -169,7 +169,7 @@ fn a_subscription_is_a_stream_of_its_own() {
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
         assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
         assert_eq!(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
-        // Quiet, and alive.
+        // Quiet, but still open.
         assert_eq!(stream.event(), Some((String::new(), String::new())));
     }
     folder.put("b.wasm", Tiny::new(&["b"]).build());
@@ -206,11 +206,11 @@ fn the_end_waits_for_calls_within_the_grace_time() {
 }
 
 #[test]
-fn probes_say_how_it_goes() {
+fn probes_report_the_state_of_the_server() {
     let folder = Folder::new();
     folder.put("hung.wasm", Tiny::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
     let server = HttpServer::configured(&folder, "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    // By whatever name the probe has for it.
+    // Whatever name the probe uses as `Host`.
     let probe = |path: &str| {
         let response = server.get(path, &[("Host", "10.1.2.3:80")]);
         (response.status, response.text())
@@ -223,7 +223,7 @@ fn probes_say_how_it_goes() {
 }
 
 #[test]
-fn what_is_refused_for_now_says_when_to_try_again() {
+fn temporary_rejections_say_when_to_retry() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[rate_limit]\ncalls = 1\nper = \"1h\"");
     let server = HttpServer::start(&folder).ready();
@@ -245,7 +245,7 @@ fn the_trace_of_a_request_may_be_in_its_headers() {
 }
 
 #[test]
-fn an_address_in_use_is_told_before_anything_starts() {
+fn an_address_in_use_is_reported_before_anything_starts() {
     let server = HttpServer::start(&Folder::new());
     let folder = Folder::new();
     let outcome = crate::support::Toolbay::new(&folder).args(["serve", "--http", &server.address.to_string()]).run();

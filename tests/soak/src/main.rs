@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: calls without end, plugins that misbehave, and files that change under all of it.
+//! `cargo xtask soak`: calls for a long time while plugins misbehave and files change.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
 
@@ -51,22 +51,22 @@ const WINDOW: usize = 4;
 #[derive(Parser)]
 #[command(name = "cargo xtask soak", bin_name = "cargo xtask soak", version)]
 struct Options {
-    /// Calls to make at least
+    /// Minimum number of calls
     #[arg(long, default_value_t = 1_000_000)]
     calls: u64,
-    /// Changes of plugin files to make at least
+    /// Minimum number of changes to plugin files
     #[arg(long, default_value_t = 10_000)]
     reloads: u64,
-    /// When to stop, whatever has been done by then
+    /// When to stop, whatever has been reached by then
     #[arg(long, default_value = "30m", value_parser = humantime::parse_duration, value_name = "DURATION")]
     time: Duration,
-    /// The server's build: dev or release
+    /// The build of the server: dev or release
     #[arg(long, default_value_t = Profile::Release)]
     profile: Profile,
-    /// Soak this server and build none
+    /// Test this server; build none
     #[arg(long, value_name = "PATH", conflicts_with = "profile")]
     server: Option<PathBuf>,
-    /// What chance begins with, to see the same again
+    /// Seed of the random numbers, to repeat a run
     #[arg(long)]
     seed: Option<u64>,
 }

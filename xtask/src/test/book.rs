@@ -1,4 +1,4 @@
-//! The book is built, and every link on its pages and in the repository leads somewhere.
+//! Builds the book, and checks every link on its pages and in the repository.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use super::tools;
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::Workspace;
 
-/// Where the vendored SDK is in the repository that a new project has as `toolbay/`: links in the templates lead there.
+/// The folder in the repository that a new project has as `toolbay/`. Links in the templates lead there.
 const TEMPLATES: &str = "plugin-sdk/([a-z]+)/template/toolbay/ plugin-sdk/$1/sdk/";
 
 /// Builds the book into `target/book`, and checks the links of its pages and of all Markdown in the repository.
@@ -22,9 +22,9 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let book = workspace.target.join("book");
     build(&mdbook, workspace, &book)?;
     println!("{}", book.join("index.html").display());
-    // In the repository, as on the pages of a forge.
+    // In the repository, as a forge shows them.
     let files = command::run(links(&lychee).args(["--remap", TEMPLATES, "."]).current_dir(&workspace.root));
-    // On the pages, as on any other site: with nothing of the repository around them.
+    // On the pages, as on any other site, without the repository around them.
     let alone = tempfile::tempdir().context("failed to make a folder")?;
     build(&mdbook, workspace, alone.path())?;
     let pages = command::run(links(&lychee).arg("--root-dir").arg(alone.path()).arg(alone.path()));
@@ -36,7 +36,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs mdBook, and fails where it only warns.
+/// Runs mdBook, and fails on its warnings, too.
 fn build(mdbook: &Path, workspace: &Workspace, to: &Path) -> Result<()> {
     let mut build = Command::new(mdbook);
     build.arg("build").arg(workspace.root.join("docs")).arg("--dest-dir").arg(to);
@@ -48,12 +48,12 @@ fn build(mdbook: &Path, workspace: &Workspace, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether mdBook's log has more than information in it. It builds on after most mistakes.
+/// Whether mdBook's log contains more than information. It continues after most mistakes.
 fn complains(log: &str) -> bool {
     log.lines().any(|line| ["WARN", "ERROR"].iter().any(|level| line.trim_start().starts_with(level)))
 }
 
-/// The link checker. Links to the web are not followed: what others take down is no mistake of ours.
+/// The link checker. It does not follow links to the web, because other sites may change.
 fn links(lychee: &Path) -> Command {
     let mut links = Command::new(lychee);
     links.args(["--offline", "--include-fragments", "--no-progress", "--extensions", "md,html"]);

@@ -1,4 +1,4 @@
-//! Clippy has nothing to say.
+//! Runs Clippy, which must report nothing.
 
 use anyhow::Result;
 use toolbay_testkit::build::WASM;
@@ -17,7 +17,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
         cargo.arg("clippy").args(select).args(more);
         command::run(cargo.args(["--", "-D", "warnings"]))
     };
-    // Both, whatever the first says.
+    // Run both, whatever the outcome of the first.
     let native = lint(&natives(workspace), &["--all-targets"]);
     let guests = packages(workspace.guests());
     let guests = if guests.is_empty() { Ok(()) } else { lint(&guests, &["--target", WASM]) };

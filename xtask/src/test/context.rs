@@ -1,4 +1,4 @@
-//! What a step of the tests has at hand.
+//! The context of a step of the tests.
 
 use anstream::println;
 use anyhow::{Context as _, Result};
@@ -8,22 +8,22 @@ use toolbay_testkit::workspace::Workspace;
 
 use crate::tally::Tally;
 
-/// What a step works with.
+/// The context of a step.
 pub(super) struct Context<'a> {
     pub(super) workspace: &'a Workspace,
     /// The server and the plugins, for a step that needs them.
     pub(super) built: Option<&'a Built>,
-    /// What the step has counted.
+    /// The counts of the step.
     pub(super) tally: &'a mut Tally,
 }
 
 impl<'a> Context<'a> {
-    /// What was built. Only a step that says so in the table may ask.
+    /// The build. Only a step whose row in the table says that it needs the build may use it.
     pub(super) fn built(&self) -> Result<&'a Built> {
         self.built.context("this step does not say that it needs the build")
     }
 
-    /// Runs cargo, and counts with what the test harness says.
+    /// Runs cargo, and counts tests in the harness's output.
     pub(super) fn cargo_test(&mut self, args: &[&str]) -> Result<()> {
         let mut cargo = command::cargo(&self.workspace.root);
         cargo.args(["test", "--no-fail-fast"]).args(args);

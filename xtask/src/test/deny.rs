@@ -1,4 +1,4 @@
-//! What is depended on is allowed: licences, versions and where it comes from, by `deny.toml`.
+//! Checks the dependencies against `deny.toml`: their licences, versions and sources.
 
 use std::process::{Command, Stdio};
 
@@ -9,10 +9,10 @@ use super::context::Context;
 use super::tools;
 use toolbay_testkit::{command, terminal};
 
-/// What cargo-deny says when the database of advisories cannot be had, and not when it has something against a crate.
+/// cargo-deny's message when the database of advisories is not available, as opposed to an advisory.
 const NO_DATABASE: &str = "failed to fetch advisory database";
 
-/// Checks the dependencies; the advisories against them only where their database can be reached, and says so.
+/// Checks the dependencies. Checks advisories only if their database is available, and says so.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let workspace = context.workspace;
     let program = tools::program(workspace, "cargo-deny")?;
@@ -36,7 +36,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How the check for advisories ended.
+/// The outcome of the check for advisories.
 #[derive(Debug, PartialEq, Eq)]
 enum Advisories {
     Checked,

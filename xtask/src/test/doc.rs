@@ -1,4 +1,4 @@
-//! The examples in the documentation.
+//! Runs the examples in the documentation.
 
 use anyhow::Result;
 

@@ -1,7 +1,7 @@
-//! No dependency is compiled twice: once for the server alone, and once more for the tests, with other features.
+//! Checks that no dependency is compiled twice, once for the server alone and once for the tests with other features.
 //!
-//! Cargo gives a dependency the features that all selected crates want of it together. Tests select more than a build of
-//! the server does, so the server's crate names the features that only others would ask for.
+//! Cargo enables the features of a dependency that any selected crate needs. The tests select more crates than a build
+//! of the server, so the server's crate lists the features that only the others need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +13,15 @@ use toolbay_testkit::workspace::{HOST, Workspace};
 use super::context::Context;
 use super::select::natives;
 
-/// By what is compiled: the ways in which it is.
+/// The ways in which each unit is compiled.
 type Compiled = BTreeMap<Unit, BTreeSet<Way>>;
 
-/// A part of a dependency that is compiled by itself.
+/// A unit of a dependency that is compiled separately.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Unit {
     /// The package and its version.
     package: String,
-    /// What of it: the library, the build script, or the run of that; and for which machine.
+    /// Which part: the library, the build script, or the run of the build script; and for which machine.
     part: String,
 }
 
@@ -29,7 +29,7 @@ struct Unit {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     features: String,
-    /// Optimisation and the like, as cargo writes it.
+    /// The profile, as cargo prints it.
     profile: String,
 }
 
@@ -50,10 +50,10 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     )
 }
 
-/// Asks cargo what it would compile.
+/// Asks cargo for its build plan.
 fn compiled(workspace: &Workspace, args: &[&str]) -> Result<Compiled> {
     let mut cargo = command::cargo(&workspace.root);
-    // Only a nightly cargo tells by itself. This one compiles nothing here.
+    // Only a nightly cargo prints the plan without this. It compiles nothing here.
     cargo.env("RUSTC_BOOTSTRAP", "1").args(args).args(["--unit-graph", "-Z", "unstable-options"]);
     parse(&command::output(&mut cargo)?).context("failed to read what cargo would compile")
 }
@@ -65,7 +65,7 @@ fn parse(graph: &str) -> Result<Compiled> {
     let mut compiled = Compiled::new();
     for unit in units {
         let text = |key: &str| unit.get(key).and_then(Value::as_str).unwrap_or_default();
-        // What is in the workspace is cheap, and is to be tested otherwise than it is built.
+        // Crates of the workspace are cheap, and are built differently for tests on purpose.
         let Some((_, package)) = text("pkg_id").strip_prefix("registry+").and_then(|id| id.split_once('#')) else {
             continue;
         };
@@ -75,7 +75,7 @@ fn parse(graph: &str) -> Result<Compiled> {
         let features: Vec<&str> = features.filter_map(Value::as_str).collect();
         let mut profile = unit.get("profile").cloned().unwrap_or_default();
         if let Some(profile) = profile.as_object_mut() {
-            // Tests have a profile of another name with the same in it.
+            // The profile of the tests has another name and the same content.
             profile.remove("name");
         }
         let way = Way { features: features.join(","), profile: profile.to_string() };
@@ -85,7 +85,7 @@ fn parse(graph: &str) -> Result<Compiled> {
     Ok(compiled)
 }
 
-/// What is built in a way that the tests do not build it in, a line for each package and each difference.
+/// The dependencies that the tests compile differently, one line for each package and difference.
 fn twice(built: &Compiled, tested: &Compiled) -> Vec<String> {
     let mut lines = BTreeSet::new();
     for (unit, built) in built {

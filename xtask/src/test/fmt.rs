@@ -1,4 +1,4 @@
-//! The code is formatted.
+//! Checks that the code is formatted.
 
 use anyhow::Result;
 use toolbay_testkit::command;

@@ -1,4 +1,4 @@
-//! The reference of every crate is made, and rustdoc has nothing to say about it.
+//! Builds the reference of every crate. rustdoc must report nothing.
 
 use anyhow::Result;
 use toolbay_testkit::command;
@@ -6,12 +6,12 @@ use toolbay_testkit::command;
 use super::context::Context;
 use super::select::natives;
 
-/// Makes the reference of the libraries into `target/doc`, as those who use them read it.
+/// Builds the reference of the libraries into `target/doc`, as their users read it.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let workspace = context.workspace;
     let mut cargo = command::cargo(&workspace.root);
-    // `--examples` (there are none) has cargo choose the features of dependencies as it does for the tests: what clippy
-    // checked is used again.
+    // `--examples` (there are none) makes cargo choose the features of dependencies as for the tests, so that the
+    // output of Clippy's check is reused.
     cargo.args(["doc", "--no-deps", "--lib", "--examples"]).args(natives(workspace));
     command::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
     context.tally.passed += 1;

@@ -2,8 +2,8 @@
 
 use toolbay_testkit::workspace::{Package, Workspace};
 
-/// Selects every crate that is built for this machine. One selection for all of cargo's commands: with another one,
-/// cargo would give shared dependencies other features, and compile Wasmtime once more for that.
+/// Selects every crate that is compiled for this machine. All of cargo's commands use the same selection: with another
+/// one, cargo would enable other features of shared dependencies, and compile Wasmtime again for that.
 pub(super) fn natives(workspace: &Workspace) -> Vec<&str> {
     let guests = workspace.guests().flat_map(|guest| ["--exclude", guest.name.as_str()]);
     std::iter::once("--workspace").chain(guests).collect()

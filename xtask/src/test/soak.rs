@@ -1,4 +1,4 @@
-//! A soak of some seconds, to see that it works.
+//! Runs the soak test for some seconds, to check that it works.
 
 use anyhow::Result;
 use toolbay_testkit::command;

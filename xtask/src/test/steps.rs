@@ -1,5 +1,5 @@
-//! The steps of `cargo xtask test`, in the order in which they are taken. A new one is a row here, and a file beside this
-//! one if it is more than a call.
+//! The steps of `cargo xtask test`, in order. To add one, add a row here, and a file beside this one if it is more than
+//! a single call.
 
 use anyhow::Result;
 
@@ -9,18 +9,18 @@ use crate::{clients, conformance, languages};
 
 /// One part of the tests.
 pub(super) struct Step {
-    /// What it is called on the command line and in the summary.
+    /// Its name on the command line and in the summary.
     pub(super) name: &'static str,
-    /// What has been seen when it has gone well, for `--help`.
+    /// What it checks, for `--help`.
     pub(super) about: &'static str,
-    /// Whether it is taken when no step is named.
+    /// Whether it runs if no step is named.
     pub(super) is_usual: bool,
-    /// Whether it uses the server, the sample plugins or the guests as `cargo xtask build` leaves them.
+    /// Whether it uses the server, the sample plugins or the guests that `cargo xtask build` builds.
     pub(super) needs_build: bool,
     pub(super) run: fn(&mut Context<'_>) -> Result<()>,
 }
 
-/// A step of every run that needs no build.
+/// A step of every run that does not need the build.
 const SOURCES: Step = Step { name: "", about: "", is_usual: true, needs_build: false, run: |_| Ok(()) };
 
 /// A step of every run that needs the build.

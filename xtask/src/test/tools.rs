@@ -1,4 +1,4 @@
-//! Programs that come prebuilt from the Python package registry, because compiling them takes longer than the tests.
+//! Prebuilt programs from the Python package registry, because compiling them takes longer than the tests.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,10 +9,10 @@ use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 use toolbay_testkit::workspace::Workspace;
 
-/// Which programs, in pip's form.
+/// The programs, in pip's notation.
 const REQUIREMENTS: &str = include_str!("../../tools.txt");
 
-/// The program of this name, installed.
+/// The installed program with this name.
 pub(super) fn program(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let environment = workspace.target.join("tools/checks");
     once(&environment.with_added_extension("installed"), REQUIREMENTS, || {

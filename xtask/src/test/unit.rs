@@ -1,4 +1,4 @@
-//! The tests of every crate, plugins included.
+//! Runs the unit tests of every crate, including the plugins.
 
 use anyhow::Result;
 

@@ -100,7 +100,7 @@ async fn stateless(
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
     if (repeats || stated.is_err())
-        && let Err(error) = headers::check(headers, &request, &*app.host, &caller)
+        && let Err(error) = headers::check_anywhere(headers, &request, &app.host, &caller).await
     {
         return refused(error);
     }

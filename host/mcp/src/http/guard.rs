@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_this_machine_and_those_that_are_set_are_served() {
+    fn loopback_names_and_configured_hosts_are_accepted() {
         let local = guard(&[], &[], "127.0.0.1:8931");
         for host in ["localhost", "localhost:1", "LOCALHOST:8931", "127.0.0.1:8931", "127.0.0.2", "[::1]:8931", "[::1]"]
         {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_machine_and_those_that_are_set_may_call() {
+    fn local_pages_and_configured_origins_are_accepted() {
         let local = guard(&[], &["https://app.example"], "127.0.0.1:8931");
         for origin in ["http://localhost:6274", "http://127.0.0.1", "https://[::1]:1", "https://app.example"] {
             assert!(local.origin(origin), "{origin}");
@@ -153,7 +153,7 @@ mod tests {
         ] {
             assert!(!local.origin(origin), "{origin}");
         }
-        // Who is local to a client is not local to a server that others reach.
+        // "Local" means something else to a client than to a server on another machine.
         assert!(!guard(&[], &[], "0.0.0.0:80").origin("http://localhost"));
     }
 }

@@ -1,5 +1,7 @@
 //! Validates the headers of a request, also against its body.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -14,7 +16,7 @@ use super::arguments;
 use super::decimal::Decimal;
 use crate::caller::Caller;
 use crate::host::Host;
-use crate::jsonrpc::{Error, Request};
+use crate::jsonrpc::{Error, INTERNAL_ERROR, Request};
 use crate::method::Method;
 
 /// The protocol revision of a request.
@@ -22,6 +24,12 @@ pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-pro
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM: &str = "mcp-param-";
+
+/// Longest parameters that are compared on the protocol's thread, in bytes: less than a millisecond's work.
+const AT_ONCE: usize = 64 << 10;
+
+/// How much of a value is quoted, in bytes: a body may have megabytes of it.
+const QUOTED: usize = 200;
 
 /// Headers and body differ (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
@@ -91,6 +99,34 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| parameter(headers, header, argument))
 }
 
+/// As [`check`], elsewhere if the body is long: it is read twice more.
+///
+/// # Errors
+///
+/// As [`check`].
+pub(super) async fn check_anywhere(
+    headers: &HeaderMap,
+    request: &Request<'_>,
+    host: &Arc<dyn Host>,
+    caller: &Arc<Caller>,
+) -> Result<(), Error> {
+    let params = match request.params {
+        Some(params) if params.get().len() > AT_ONCE => params.to_owned(),
+        _ => return check(headers, request, &**host, caller),
+    };
+    let (id, method) = (request.id.clone(), request.method.to_string());
+    let (headers, host, caller) = (headers.clone(), Arc::clone(host), Arc::clone(caller));
+    let checked = tokio::task::spawn_blocking(move || {
+        let request = Request { id, method: method.into(), params: Some(&params) };
+        check(&headers, &request, &*host, &caller)
+    });
+    match checked.await {
+        Ok(checked) => checked,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::new(INTERNAL_ERROR, "the server is shutting down")),
+    }
+}
+
 /// Requires exactly one header `name`, with the value in the body. `None` in the body is reported elsewhere.
 fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
     let value =
@@ -129,7 +165,8 @@ fn parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawVal
         // Arguments that do not match the schema are reported as such.
         _ => return Ok(()),
     };
-    if same { Ok(()) } else { Err(differs(&name, &value, argument)) }
+    let text = || serde_json::from_str::<String>(argument).unwrap_or_else(|_| argument.to_owned());
+    if same { Ok(()) } else { Err(differs(&name, &value, &text())) }
 }
 
 /// The value of a header that may occur at most once.
@@ -155,7 +192,12 @@ fn decoded(name: &str, value: &str) -> Result<String, Error> {
 }
 
 fn differs(name: &str, header: &str, body: &str) -> Error {
-    mismatch(&format!("{} is {header:?}, but the body has {body:?}", title(name)))
+    let quoted = |text: &str| match text.get(..text.floor_char_boundary(QUOTED)) {
+        Some(beginning) if text.len() > QUOTED => format!("{beginning:?}…"),
+        _ => format!("{text:?}"),
+    };
+    let [header, body] = [header, body].map(quoted);
+    mismatch(&format!("{} is {header}, but the body has {body}", title(name)))
 }
 
 pub(super) fn mismatch(what: &str) -> Error {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_open_tools() {
+    fn scopes_allow_tools() {
         let patterns =
             |names: &[&str]| names.iter().map(|name| Pattern::try_from((*name).to_owned()).unwrap()).collect();
         let mut oauth = OAuth {

@@ -1,5 +1,5 @@
-//! Every flag of the table is looked for in what a client gets: a row that says what is not so fails, and so does a flag
-//! that nothing depends on.
+//! Checks every flag of the table against what a client receives. A row that claims something false fails, and so does
+//! a flag that nothing depends on.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::session::{Channel, Life, Session};
 use crate::stub::{self, Stub};
 use crate::{dispatch, http, jsonrpc, outbox, outcome, shape};
 
-/// What a client of `revision` with a session, or else a client without one, receives for `method`.
+/// What a client of `revision` receives for `method`: in a session if the revision has sessions, otherwise without one.
 async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
     ask_with(revision, method, params, true).await
 }
 
-/// The same; with `with_session` false no client begins a session.
+/// The same. If `with_session` is false, the client does not start a session.
 async fn ask_with(revision: Revision, method: &str, mut params: Value, with_session: bool) -> Vec<Value> {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
@@ -59,7 +59,7 @@ async fn result(revision: Revision, method: &str, params: Value) -> Option<Value
     received.into_iter().find(|message| message["id"] == 1).and_then(|message| message.get("result").cloned())
 }
 
-/// A call without a capability that the tool needs, as `outcome` tells it.
+/// A call without a capability that the tool needs, after `outcome` has handled it.
 fn missing_capability(revision: Revision) -> i32 {
     let missing = Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
     outcome::outcome(Answer { result: Err(missing), usage: None }, revision, false).unwrap_err().code
@@ -71,7 +71,7 @@ fn wrong_arguments_are_a_result(revision: Revision) -> bool {
     outcome::outcome(answer, revision, false).is_ok()
 }
 
-/// A block of each kind, as the revision writes it.
+/// A block of each kind, as JSON of the revision.
 fn shaped(revision: Revision) -> Vec<Value> {
     let block =
         |body| Content { body, audience: Vec::new(), priority: None, last_modified: Some("2026-01-02".to_owned()) };
@@ -126,7 +126,7 @@ fn error_has_no_id(revision: Revision) -> bool {
     serde_json::from_slice::<Value>(&error).unwrap().get("id").is_none()
 }
 
-/// The status of a request over HTTP, with or without the headers that repeat its body.
+/// The status of a request over HTTP, with or without the headers that repeat parts of its body.
 async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
@@ -168,7 +168,7 @@ async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// What a client of the revision sees, in the form of the table.
+/// The flags of the revision as a client observes them.
 async fn observed(revision: Revision) -> Features {
     let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
     let begun = ask_with(Revision::NEWEST_SESSION, "initialize", hello, false).await;

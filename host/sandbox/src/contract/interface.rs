@@ -1,10 +1,10 @@
-//! The types of an exported interface, looked at without an instance.
+//! Inspects the types of an exported interface without instantiating the component.
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
 
-/// An interface that a component exports, to have its types checked.
+/// An exported interface whose types are to be checked.
 pub(super) struct Interface<'a> {
     engine: &'a Engine,
     component: types::Component,
@@ -18,7 +18,7 @@ impl<'a> Interface<'a> {
         is_interface.then_some(Self { engine, component, name })
     }
 
-    /// Has `check` look at the function `name`, with what it needs to look at types.
+    /// Passes the function `name` to `check`, together with what is needed to inspect its types.
     pub(super) fn check(
         &self,
         name: &str,

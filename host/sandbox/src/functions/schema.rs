@@ -1,10 +1,10 @@
-//! JSON Schema of WIT types: plain keywords that strict clients take, no references.
+//! JSON Schema of WIT types. Uses only plain keywords that strict clients accept, and no references.
 
 use serde_json::{Map, Value, json};
 
 use super::shape::{Integer, Shape};
 
-/// Which way a value goes: a guest may give what a model may not.
+/// The direction of a value: a guest may return values that a model may not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Arguments.
@@ -17,20 +17,20 @@ pub(super) enum Direction {
 /// (RFC 8259, section 6).
 pub(super) const EXACT: i128 = (1 << 53) - 1;
 
-/// What floats that are no JSON numbers are called in results.
+/// The strings that stand for floats that are not JSON numbers, in results.
 pub(super) const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
-/// Words for the value at a path such as `/request/units`, if its author wrote any.
+/// The documentation of the value at a path such as `/request/units`, if there is any.
 pub(super) type Words<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The schema of an object with these members: parameters or the fields of a record.
+/// The schema of an object with these members: parameters, or the fields of a record.
 pub(super) fn object(members: &[(String, Shape)], direction: Direction, path: &str, words: Words<'_>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, shape) in members {
         let path = format!("{path}/{name}");
         let (mut schema, optional) = match (shape, direction) {
-            // Left out in results, so `null` is not among them.
+            // Results omit these members, so `null` is not among their values.
             (Shape::Option(inner), Direction::Output) => (some(inner, direction, &path, words), true),
             (Shape::Option(_), Direction::Input) => (of(shape, direction, &path, words), true),
             _ => (of(shape, direction, &path, words), false),
@@ -43,7 +43,7 @@ pub(super) fn object(members: &[(String, Shape)], direction: Direction, path: &s
         }
         properties.insert(name.clone(), schema);
     }
-    // An empty `required` is more than draft 4 allows.
+    // Draft 4 does not allow an empty `required`.
     if required.is_empty() {
         json!({"type": "object", "properties": properties, "additionalProperties": false})
     } else {
@@ -93,19 +93,19 @@ pub(super) fn of(shape: &Shape, direction: Direction, path: &str, words: Words<'
     }
 }
 
-/// The schema of what is in an option. Where `null` means something in there,
-/// it is wrapped, so that "none" and "some of none" differ.
+/// The schema of the content of an option. If the content can itself be `null`, it is wrapped, so that "none" and "some
+/// of none" differ.
 fn some(shape: &Shape, direction: Direction, path: &str, words: Words<'_>) -> Value {
     let schema = of(shape, direction, path, words);
     if shape.is_nullable() { tagged("some", &schema) } else { schema }
 }
 
-/// An object with the one member `name`.
+/// An object whose only member is `name`.
 fn tagged(name: &str, schema: &Value) -> Value {
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})
 }
 
-/// Cases without a payload are strings, the others objects with one member.
+/// Cases without a payload are strings; the others are objects with one member.
 fn variant(cases: &[(String, Option<Shape>)], direction: Direction, path: &str, words: Words<'_>) -> Value {
     let plain: Vec<&str> = cases.iter().filter(|(_, shape)| shape.is_none()).map(|(name, _)| name.as_str()).collect();
     let mut choices = Vec::new();
@@ -157,6 +157,6 @@ fn float(number: Value, direction: Direction) -> Value {
 
 /// The shortest JSON number that reads back as `n`.
 pub(super) fn f32_json(n: f32) -> Value {
-    // Through its text: `f64::from(0.1f32)` is 0.10000000149011612.
+    // By way of its text: `f64::from(0.1f32)` is 0.10000000149011612.
     n.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }

@@ -1,14 +1,14 @@
-//! The types of a plain function, as a tree of our own: schemas, values and WIT text are made from it.
+//! The types of a plain function as a tree. Schemas, values and WIT text are made from it.
 
 use std::fmt;
 
 use wasmtime::component::Type;
 
-/// How many types a function's signature may be made of, all nesting counted.
-/// A type that doubles itself thirty times is a few bytes in a component.
+/// Most types in a function's signature, nested ones included. A type that doubles itself thirty times takes only a few
+/// bytes in a component.
 const TYPES: usize = 1_000;
 
-/// How deep they may nest.
+/// Deepest nesting of types.
 const DEPTH: usize = 16;
 
 /// A WIT type.
@@ -60,7 +60,7 @@ impl Integer {
         }
     }
 
-    /// Whether JSON numbers, as most clients read them, cannot hold every value.
+    /// Whether it has values that JSON numbers, as most clients read them, cannot represent.
     pub(super) fn is_wide(self) -> bool {
         matches!(self, Self::S64 | Self::U64)
     }
@@ -80,7 +80,7 @@ impl Shape {
     ///
     /// # Errors
     ///
-    /// Why no tool can have it.
+    /// Why it cannot be part of a tool.
     pub(super) fn of(ty: &Type, budget: &mut Budget) -> Result<Self, String> {
         Self::nested(ty, budget, 0)
     }
@@ -140,7 +140,7 @@ impl Shape {
     }
 }
 
-/// As it is written in WIT; types without a name are written out.
+/// The type in WIT notation. Types without a name are written out.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

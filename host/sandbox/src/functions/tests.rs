@@ -1,17 +1,19 @@
-//! Round trips: WIT types of every kind, and JSON that fits them, through a real component and back.
+//! Round trips: WIT types of every kind, and JSON values that match them, through a real component and back.
 //!
-//! The component is made of WIT alone. Its one function takes a record so wide that the canonical ABI passes it by
-//! pointer, and returns the same: then the pointer that comes in is the one that goes out, whatever the type.
+//! The component consists of WIT and a few lines of core code. Its only function takes a record so wide that the
+//! canonical ABI passes it by pointer, and returns the same type, so it can return the pointer that it received,
+//! whatever the type.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytesize::ByteSize;
 use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use toolbay_model::{Body, CallError, Description, Limits, Output, Quiet, ToolDefinition};
-use toolbay_schema::{PatternSize, Schema};
+use toolbay_model::{Body, CallError, Description, Interrupt, Limits, Output, Quiet, ToolDefinition};
+use toolbay_schema::{Patterns, Schema};
 use toolbay_testkit::wit::component_with_memory;
 
 use super::schema::{Direction, EXACT, f32_json, number, of};
@@ -19,12 +21,12 @@ use super::shape::{Integer, Shape};
 use super::value::{from_json, to_json};
 use crate::{Compile, Entry, Environment, PrepareError, Prepared, Sandbox, Settings, Source};
 
-/// A component that implements `wit` with the core functions `exports`, and has room for wide values.
+/// A component that implements `wit` with the core functions `exports`, and has memory for wide values.
 fn component(wit: &str, exports: &str) -> Vec<u8> {
     component_with_memory(wit, exports, 64)
 }
 
-/// The `echo` component of a type, and what its parameter is called in there.
+/// The `echo` component of a type, and the name of its parameter.
 fn echo(shape: &Shape) -> Vec<u8> {
     let mut types = Vec::new();
     let ty = wit_type(shape, &mut types);
@@ -37,7 +39,7 @@ fn echo(shape: &Shape) -> Vec<u8> {
     component(&wit, r#"(func (export "test:echo/api#echo") (param i32) (result i32) (local.get 0))"#)
 }
 
-/// A type as it is written in WIT; types that need a name are declared in `types`.
+/// A type in WIT notation; types that need a name are declared in `types`.
 fn wit_type(shape: &Shape, types: &mut Vec<String>) -> String {
     let declare = |types: &mut Vec<String>, kind: &str, members: Vec<String>| {
         let name = format!("t{}", types.len());
@@ -119,7 +121,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// JSON that fits a type, as we ourselves write it.
+/// A JSON value that matches a type, in the form in which Toolbay writes it.
 fn values(shape: &Shape) -> BoxedStrategy<Value> {
     match shape {
         Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
@@ -154,7 +156,7 @@ fn values(shape: &Shape) -> BoxedStrategy<Value> {
                 .collect::<Vec<_>>()
                 .prop_map(move |values| {
                     let present = |((name, shape), value): (&(String, Shape), Value)| {
-                        // What is none is left out.
+                        // `none` is omitted.
                         (!(matches!(shape, Shape::Option(_)) && value.is_null())).then(|| (name.clone(), value))
                     };
                     Value::Object(shapes.iter().zip(values).filter_map(present).collect())
@@ -183,7 +185,7 @@ fn values(shape: &Shape) -> BoxedStrategy<Value> {
     }
 }
 
-/// A type with JSON that fits it.
+/// A type with a JSON value that matches it.
 fn fitting() -> impl Strategy<Value = (Shape, Value)> {
     shapes().prop_flat_map(|shape| {
         let values = values(&shape);
@@ -191,7 +193,7 @@ fn fitting() -> impl Strategy<Value = (Shape, Value)> {
     })
 }
 
-/// Any JSON, of the size of the values above.
+/// Any JSON value, of about the size of those above.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -212,7 +214,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Text without what is stripped from all that comes from a guest; `other` instead of none at all.
+/// Text without the characters that are removed from a guest's text; `other` instead of an empty string.
 fn plain(texts: impl Strategy<Value = String> + 'static, other: &'static str) -> BoxedStrategy<Value> {
     let plain = |text: String| toolbay_model::text::clean(&text).into_owned();
     texts.prop_map(plain).prop_map(move |text| if text.is_empty() { other.into() } else { text.into() }).boxed()
@@ -248,7 +250,7 @@ proptest! {
 }
 
 #[test]
-fn numbers_beyond_their_type_are_refused_with_a_pointer() {
+fn numbers_out_of_range_are_rejected_with_a_pointer() {
     let list = Shape::Tuple(vec![Shape::Integer(Integer::U64), Shape::Integer(Integer::S8)]);
     let refused = |json: Value| read(&list, &json).unwrap_err();
     assert_eq!(refused(json!(["18446744073709551616", 0])), "/0: expected an integer from 0 to 18446744073709551615");
@@ -258,7 +260,7 @@ fn numbers_beyond_their_type_are_refused_with_a_pointer() {
 }
 
 #[test]
-fn more_values_than_there_is_room_for_are_refused() {
+fn arguments_with_too_many_values_are_rejected() {
     let list = Shape::List(Box::new(Shape::Bool));
     assert!(from_json(&list, &json!([true, true]), "", &mut 3).is_ok());
     let why = from_json(&list, &json!([true, true]), "", &mut 2).unwrap_err();
@@ -284,7 +286,7 @@ fn sandbox() -> Sandbox {
     Sandbox::new(settings).unwrap()
 }
 
-/// A component that is loaded, and its tools.
+/// A loaded component and its tools.
 struct Loaded {
     sandbox: Sandbox,
     prepared: Arc<Prepared>,
@@ -312,8 +314,10 @@ impl Loaded {
         let (tool, arguments) = (tool.to_owned(), arguments.to_string());
         let work = self.sandbox.spawn(async move {
             let environment = Environment::default();
-            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet) };
-            sandbox.call(&prepared, entry, &tool, &arguments).await.result
+            let deadline = Instant::now() + environment.limits.timeout;
+            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+            let returned = sandbox.call(&prepared, entry, &tool, &arguments).await.result;
+            returned.and_then(|returned| returned.check(&environment, &Interrupt::at(deadline)))
         });
         runtime.block_on(work).unwrap()
     }
@@ -328,13 +332,13 @@ fn every_type_makes_the_round_trip_through_a_guest() {
             let loaded = Loaded::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
             let tool = loaded.tool("echo");
-            let input = Schema::compile_input(&tool.input_schema, PatternSize::of([])).unwrap();
+            let input = Schema::compile_input(&tool.input_schema, &Patterns::of([])).unwrap();
             prop_assert_eq!(input.violations(&argument), vec![]);
             let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let structured = output.structured.unwrap();
             let schema = Schema::compile(tool.output_schema.as_deref().unwrap()).unwrap();
             prop_assert_eq!(schema.violations(&structured), vec![]);
-            // A field that is none is left out.
+            // A field that is `none` is omitted.
             let missing = matches!(shape, Shape::Option(_)) && json.is_null();
             prop_assert_eq!(structured.get("value").cloned().unwrap_or(Value::Null), json, "{}", shape);
             prop_assert_eq!(structured.get("value").is_none(), missing);
@@ -344,7 +348,7 @@ fn every_type_makes_the_round_trip_through_a_guest() {
 }
 
 #[test]
-fn results_and_names() {
+fn results_become_failures_and_names_are_unique() {
     let wit = "package a:b@1.2.3;
         interface one { same: func() -> string; only-here: func(); }
         interface two { same: func() -> u8; }
@@ -386,7 +390,7 @@ fn results_and_names() {
 }
 
 #[test]
-fn what_cannot_be_a_tool_is_left_out_with_its_reason() {
+fn functions_that_cannot_be_tools_are_left_out_with_a_reason() {
     let wit = "package a:b;
         interface shop { resource basket { constructor(); add: func(); } empty: func(basket: own<basket>); open: func(); }
         world w { export shop; }";
@@ -421,13 +425,13 @@ fn types_that_double_themselves_are_refused() {
 }
 
 #[test]
-fn a_character_that_acts_is_told_as_one_that_does_not() {
+fn a_control_character_is_replaced_by_a_visible_one() {
     let told = |c| to_json(&Shape::Char, &wasmtime::component::Val::Char(c)).unwrap();
     assert_eq!(["a", "\u{fffd}", "\u{fffd}", "\n"], ['a', '\0', '\u{202e}', '\r'].map(told));
 }
 
 #[test]
-fn a_component_without_functions_says_what_it_has() {
+fn the_refusal_of_a_component_without_functions_names_its_exports() {
     let refused = |wat: &str| Loaded::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
     assert_eq!(
         refused("(component)"),

@@ -1,4 +1,4 @@
-//! Values between JSON and WIT, without loss.
+//! Converts values between JSON and WIT without loss.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -9,17 +9,17 @@ use wasmtime::component::Val;
 use super::schema::{EXACT, NOT_NUMBERS, f32_json, number};
 use super::shape::{Integer, Shape};
 
-/// Standard base64 with its padding, as MCP and the pattern in the schema have it, and forgiving in the bits that do
-/// not count.
+/// Standard base64 with padding, as MCP and the pattern in the schema require. Ignores trailing bits that have no
+/// meaning.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// Turns the members of an object into values in the order of `members`: arguments, or a record's fields.
-/// `room` is how many values more there may be.
+/// Converts the members of an object to values in the order of `members`: arguments, or the fields of a record. `room`
+/// is the number of values that may still be created.
 ///
 /// # Errors
 ///
-/// The JSON pointer to what does not fit, and what would.
+/// The JSON Pointer to the value that does not match, and what was expected.
 pub(super) fn from_object(
     members: &[(String, Shape)],
     object: &Map<String, Value>,
@@ -40,7 +40,7 @@ pub(super) fn from_object(
     members.iter().map(value).collect()
 }
 
-/// Turns JSON into a value.
+/// Converts JSON to a value.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
     })
 }
 
-/// Turns a value into JSON. `None` if it is not of this shape, which a guest cannot bring about.
+/// Converts a value to JSON. `None` if it is not of this shape, which a guest cannot cause.
 pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
     Some(match (shape, val) {
         (Shape::Bool, Val::Bool(value)) => (*value).into(),
@@ -158,7 +158,7 @@ pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
         (Shape::Float32, Val::Float32(n)) => not_a_number(f64::from(*n)).into(),
         (Shape::Float64, Val::Float64(n)) if n.is_finite() => (*n).into(),
         (Shape::Float64, Val::Float64(n)) => not_a_number(*n).into(),
-        // What acts is stripped from all text that comes from a guest; of a character, something must stay.
+        // Control characters are removed from a guest's text, but a `char` cannot be empty.
         (Shape::Char, Val::Char(c)) => match toolbay_model::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
             "" => char::REPLACEMENT_CHARACTER.to_string().into(),
             text => text.into(),
@@ -214,7 +214,7 @@ pub(super) fn to_json(shape: &Shape, val: &Val) -> Option<Value> {
     })
 }
 
-/// Takes room for `n` values.
+/// Reserves room for `n` values.
 fn take(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
     *room =
         room.checked_sub(n).ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
@@ -240,8 +240,8 @@ fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
     }
 }
 
-/// An integer, also if it is written `1.0` or `1e3`, which JSON Schema takes for one;
-/// and, where numbers are not exact everywhere, as a string.
+/// An integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, and strings for types whose numbers are
+/// not exact everywhere.
 fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {
@@ -257,7 +257,7 @@ fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
     }
 }
 
-/// An integer that is known to be in range, as the value of its type.
+/// An integer that is known to be in range, as a value of its type.
 fn narrowed(integer: Integer, n: i128) -> Val {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the caller checked the range")]
     match integer {

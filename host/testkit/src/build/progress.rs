@@ -1,4 +1,4 @@
-//! How far cargo is, by the bar that it draws.
+//! Reads cargo's progress from the bar that it draws.
 
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -7,23 +7,23 @@ use std::thread;
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
 
-/// How wide cargo draws its bar: wide enough for the numbers, whatever the terminal.
+/// Width of cargo's bar, wide enough for the numbers whatever the size of the terminal.
 const WIDTH: &str = "80";
 
-/// What cargo says in passing, which the numbers say as well.
+/// Beginnings of lines that repeat what the numbers say.
 const PASSING: [&str; 6] = ["Compiling", "Building", "Fresh", "Finished", "Downloaded", "Locking"];
 
-/// How far a build is. Cargo counts build scripts, and what is up to date, among the crates.
+/// The progress of a build. Cargo also counts build scripts and crates that are up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Crates that are compiled, or need not be.
+    /// Crates that are compiled or up to date.
     pub done: u64,
     /// All crates.
     pub total: u64,
 }
 
-/// Runs cargo, gives each line of its standard output to `read`, and tells `watch` how far it is. Whatever else cargo
-/// says goes to standard error. Returns whether it succeeded.
+/// Runs cargo, passes each line of its standard output to `read`, and reports its progress to `watch`. The rest of
+/// cargo's messages goes to standard error. Returns whether cargo succeeded.
 pub(super) fn watch(
     cargo: &mut Command,
     watch: &mut dyn FnMut(Progress),
@@ -40,7 +40,7 @@ pub(super) fn watch(
     thread::scope(|scope| {
         scope.spawn(|| stdout.lines().map_while(Result::ok).for_each(|line| read(&line)));
         let (mut piece, mut last) = (Vec::new(), None);
-        // The bar is drawn over itself: what ends a drawing begins the next.
+        // Cargo redraws the bar in place: the end of one drawing is the beginning of the next.
         while stderr.read_until(b'\r', &mut piece).context("failed to read what cargo wrote")? > 0 {
             for line in String::from_utf8_lossy(&piece).split(['\r', '\n']) {
                 match progress(line) {
@@ -60,7 +60,7 @@ pub(super) fn watch(
     Ok(child.wait()?.success())
 }
 
-/// Reads `Building [=====>   ] 120/310: serde, syn`.
+/// Parses `Building [=====>   ] 120/310: serde, syn`.
 fn progress(line: &str) -> Option<Progress> {
     let line = strip_str(line).to_string();
     let (_, counts) = line.trim_start().strip_prefix("Building")?.split_once("] ")?;
@@ -69,7 +69,7 @@ fn progress(line: &str) -> Option<Progress> {
     Some(Progress { done: done.parse().ok()?, total: total.parse().ok()? })
 }
 
-/// Whether a line says what a person who waits should see.
+/// Whether a waiting person should see this line.
 fn is_news(line: &str) -> bool {
     let line = strip_str(line).to_string();
     let bare = line.trim();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_routine_is_news() {
+    fn only_unusual_lines_are_shown() {
         assert!(is_news("warning: unused variable: `a`"));
         assert!(is_news("    Blocking waiting for file lock on build directory"));
         assert!(is_news("\u{1b}[31merror\u{1b}[0m: could not compile `Building`"));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn both_streams_are_read_as_they_come() {
+    fn both_streams_are_read_without_delay() {
         let script =
             "printf '    Building [>] 1/3: a\\r    Building [=>] 1/3: b\\r    Building [==>] 3/3\\r\\n'>&2; echo made";
         let (mut seen, mut lines) = (Vec::new(), Vec::new());

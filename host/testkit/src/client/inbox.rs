@@ -1,4 +1,4 @@
-//! What came from the server, kept until somebody asks for it.
+//! Keeps the messages from the server until they are requested.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::message::Arrived;
 use crate::{DEADLINE, LIST_CHANGED};
 
-/// What was read from the server: a message, or why a line is none.
+/// A line from the server: a message, or why it is not one.
 type Read = Arrived<Result<Value, String>>;
 
 /// Messages in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Inbox {
     arriving: Receiver<Read>,
-    /// What came while something else was waited for.
+    /// Messages that arrived while the client waited for something else.
     kept: VecDeque<Arrived<Value>>,
-    /// How many of those that were read said that the list of tools changed.
+    /// The number of `list_changed` notifications that were read.
     pub(super) list_changes: usize,
 }
 
@@ -28,7 +28,7 @@ impl Inbox {
         Self { arriving, kept: VecDeque::new(), list_changes: 0 }
     }
 
-    /// Waits for the first message that fits, and takes it; the others stay.
+    /// Waits for the first message that matches and removes it. The others stay.
     pub(super) fn wait_for(&mut self, mut fits: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
         let kept = self.kept.iter().position(|arrived| fits(&arrived.what));
         if let Some(found) = kept.and_then(|at| self.kept.remove(at)) {
@@ -44,19 +44,19 @@ impl Inbox {
         }
     }
 
-    /// The next message that comes; those that are kept stay.
+    /// The next new message. Those that were kept stay.
     pub(super) fn next(&mut self) -> Result<Arrived<Value>> {
         self.next_until(Instant::now() + DEADLINE)
     }
 
-    /// Takes what is kept and fits.
+    /// Removes the kept messages that match.
     pub(super) fn take_kept(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let (taken, kept) = self.kept.drain(..).partition(|arrived: &Arrived<Value>| fits(&arrived.what));
         self.kept = kept;
         taken.into_iter().map(|arrived| arrived.what).collect()
     }
 
-    /// Everything that is left, once nothing comes any more.
+    /// All remaining messages, after the end of the output.
     pub(super) fn rest(&mut self) -> Result<Vec<Value>> {
         let mut all: Vec<Value> = self.kept.drain(..).map(|arrived| arrived.what).collect();
         for arrived in self.arriving.try_iter() {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_asked_for_yet_is_kept() {
+    fn messages_are_kept_until_they_are_requested() {
         let (sender, arriving) = channel();
         let mut inbox = Inbox::new(arriving);
         for n in 1..=5 {

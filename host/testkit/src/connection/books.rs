@@ -1,4 +1,4 @@
-//! The books of a conversation: what was asked, and whether it was answered once.
+//! Records the requests of a connection, and whether each got exactly one response.
 
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
@@ -10,10 +10,10 @@ use super::event::Event;
 use crate::message::{self, Arrived};
 use crate::signal::Signal;
 
-/// Faults that are described; the others are only counted.
+/// The number of faults that are described. Further ones are only counted.
 const DESCRIBED: usize = 20;
 
-/// What was asked and answered, and what should not have happened.
+/// Requests, responses and faults.
 #[derive(Debug, Default)]
 pub struct Books {
     state: Signal<State>,
@@ -23,38 +23,38 @@ pub struct Books {
 struct State {
     asked: u64,
     answered: u64,
-    /// By the request's id.
+    /// The open requests, by id.
     open: HashMap<u64, Open>,
     garbage: Garbage,
     faults: Faults,
 }
 
-/// A request that has not been answered yet.
+/// A request without a response so far.
 #[derive(Debug)]
 struct Open {
     to: Sender<Event>,
-    /// Nobody waits for it: it may be answered, but need not be.
+    /// It was cancelled: a response is allowed but not required.
     cancelled: bool,
 }
 
-/// Lines that were no requests.
+/// Invalid lines that were sent.
 #[derive(Debug, Default)]
 struct Garbage {
     sent: u64,
     answered: u64,
 }
 
-/// What should not have happened.
+/// Events that should not have happened.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// How often.
+    /// How many there were.
     pub count: u64,
-    /// What the first ones were.
+    /// Descriptions of the first ones.
     pub first: Vec<String>,
 }
 
 impl Books {
-    /// Opens a request whose answer goes to `to`, and returns its id.
+    /// Registers a request whose response goes to `to`, and returns its id.
     pub(super) fn asks(&self, to: &Sender<Event>) -> u64 {
         self.state.update(|state| {
             state.asked += 1;
@@ -75,22 +75,22 @@ impl Books {
         self.state.update(|state| state.garbage.sent += 1);
     }
 
-    /// The server's output has ended.
+    /// Records that the server's output has ended.
     pub(super) fn ended(&self) {
         self.state.read(|state| {
             for open in state.open.values() {
-                // A caller that has gone already need not know.
+                // A caller that was dropped need not know.
                 drop(open.to.send(Event::Gone));
             }
         });
     }
 
-    /// Takes in a message of the server's, and gives it back if no caller's request is concerned.
+    /// Processes a message from the server. Returns it if it belongs to no caller's request.
     pub(super) fn came(&self, message: Value, at: Instant) -> Option<Value> {
         self.state.update(|state| state.came(message, at))
     }
 
-    /// Judges a message that concerns no caller's request.
+    /// Checks a message that belongs to no caller's request.
     pub(super) fn judge(&self, message: &Value) {
         self.state.update(|state| {
             if let Err(fault) = state.judge(message) {
@@ -99,27 +99,27 @@ impl Books {
         });
     }
 
-    /// Notes something that should not have happened.
+    /// Records a fault.
     pub fn fault(&self, what: &str) {
         self.state.update(|state| state.faults.add(what));
     }
 
-    /// What should not have happened up to now.
+    /// The faults so far.
     pub fn faults(&self) -> Faults {
         self.state.read(|state| state.faults.clone())
     }
 
-    /// How many requests were made.
+    /// The number of requests.
     pub fn asked(&self) -> u64 {
         self.state.read(|state| state.asked)
     }
 
-    /// How many answers came.
+    /// The number of responses.
     pub fn answered(&self) -> u64 {
         self.state.read(|state| state.answered)
     }
 
-    /// The requests that should have been answered and were not.
+    /// The requests that should have got a response and did not.
     pub fn unanswered(&self) -> Vec<u64> {
         self.state.read(|state| {
             let open = state.open.iter().filter(|(_, open)| !open.cancelled);
@@ -129,7 +129,7 @@ impl Books {
         })
     }
 
-    /// Waits until every line that was no request has been answered; how many have not.
+    /// Waits until every invalid line has got its error. Returns the number of those that have not.
     pub fn garbage_unanswered(&self, patience: Duration) -> u64 {
         self.state.wait_until(patience, |state| state.garbage.sent <= state.garbage.answered);
         self.state.read(|state| state.garbage.sent - state.garbage.answered)
@@ -137,14 +137,14 @@ impl Books {
 }
 
 impl State {
-    /// Delivers answers and progress to whom they belong.
+    /// Delivers responses and progress to their callers.
     fn came(&mut self, message: Value, at: Instant) -> Option<Value> {
         match (message.get("id").and_then(Value::as_u64), message.get("method").and_then(Value::as_str)) {
             (Some(id), None) => {
                 let Some(open) = self.open.remove(&id) else { return Some(message) };
                 self.answered += 1;
                 match message::answer(message) {
-                    // A caller that has gone does not want it.
+                    // A caller that was dropped does not want it.
                     Ok(what) => drop(open.to.send(Event::Answer(id, Arrived { what, at }))),
                     Err(error) => self.faults.add(&format!("request {id}: {error:#}")),
                 }
@@ -161,7 +161,7 @@ impl State {
         None
     }
 
-    /// Whether a server may say this when no caller's request is concerned.
+    /// Whether the server may send this message although it belongs to no caller's request.
     fn judge(&mut self, message: &Value) -> Result<(), String> {
         match (message.get("id").and_then(Value::as_u64), message.get("method").and_then(Value::as_str)) {
             (Some(id), None) => {
@@ -169,7 +169,7 @@ impl State {
                 Err(format!("request {id} was answered {when}: {message}"))
             }
             (None, Some("notifications/progress")) => Err(format!("progress of a request that is not open: {message}")),
-            // What plugins log. A session has all of it from `info` on, because it asked for no other level.
+            // Log messages of plugins. The session receives those from `info` on, because it has not set another level.
             (None, Some("notifications/message"))
                 if message.pointer("/params/logger").is_some_and(Value::is_string) =>
             {
@@ -188,7 +188,7 @@ impl Faults {
     fn add(&mut self, what: &str) {
         self.count += 1;
         if self.first.len() < DESCRIBED {
-            // A megabyte of text is no description.
+            // A description of a megabyte cannot be right.
             self.first.push(what.chars().take(600).collect());
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         books.faults().count
     }
 
-    /// Takes in a message as a strict connection does.
+    /// Processes a message as a strict connection does.
     fn hears(books: &Books, message: Value) {
         if let Some(unclaimed) = books.came(message, Instant::now()) {
             books.judge(&unclaimed);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_finds_its_caller_and_a_second_one_is_a_fault() {
+    fn a_response_reaches_its_caller_and_a_second_one_is_a_fault() {
         let (books, (to, events)) = (Books::default(), channel());
         let (first, second) = (books.asks(&to), books.asks(&to));
         hears(&books, json!({"id": second, "result": {}}));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_request_may_be_answered_but_need_not_be() {
+    fn a_response_to_a_cancelled_request_is_optional() {
         let (books, (to, _events)) = (Books::default(), channel());
         let id = books.asks(&to);
         books.cancelled(id);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_answered_as_often_as_it_is_sent() {
+    fn each_invalid_line_gets_one_error() {
         let books = Books::default();
         books.garbage_sent();
         assert_eq!(books.garbage_unanswered(Duration::ZERO), 1);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_to_who_waits() {
+    fn waiting_callers_learn_of_the_end() {
         let (books, (to, events)) = (Books::default(), channel());
         books.asks(&to);
         books.ended();

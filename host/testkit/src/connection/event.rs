@@ -1,13 +1,13 @@
-//! What becomes of a request.
+//! What a caller receives.
 
 use crate::message::{Answer, Arrived};
 
-/// What a caller hears.
+/// An event for a caller.
 #[derive(Debug)]
 pub enum Event {
-    /// A request was answered.
+    /// A response arrived.
     Answer(u64, Arrived<Answer>),
-    /// The guest that serves this request says that it is running.
+    /// The guest that runs this call has reported that it is running.
     Progress(u64),
     /// The server has ended.
     Gone,

@@ -1,4 +1,4 @@
-//! Where the answers to one caller's requests arrive.
+//! Receives the responses to one caller's requests.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::DEADLINE;
 use crate::message::{self, Answer, Arrived};
 use crate::process::Process;
 
-/// One caller's requests, and what comes of them.
+/// One caller's requests and their events.
 #[derive(Debug)]
 pub struct Mailbox<'a> {
     process: &'a Process,
@@ -37,7 +37,7 @@ impl<'a> Mailbox<'a> {
         self.request_with("tools/call", |_| message::call(tool, arguments, None))
     }
 
-    /// The same, for a caller who wants to hear of its progress.
+    /// The same, with a progress token.
     pub fn call_with_progress(&self, tool: &str, arguments: &Value) -> Result<u64> {
         self.request_with("tools/call", |id| message::call(tool, arguments, Some(id)))
     }
@@ -48,12 +48,12 @@ impl<'a> Mailbox<'a> {
         Ok(id)
     }
 
-    /// The next thing that happens; `None` if nothing does until `deadline`.
+    /// The next event; `None` if there is none until `deadline`.
     pub fn next(&self, deadline: Instant) -> Option<Event> {
         self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
     }
 
-    /// Waits for the answer to a request. Whatever else comes before it is dropped.
+    /// Waits for the response to a request. Drops all events before it.
     pub fn answer(&self, id: u64) -> Result<Arrived<Answer>> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -66,12 +66,12 @@ impl<'a> Mailbox<'a> {
         }
     }
 
-    /// Calls a tool and waits for its answer.
+    /// Calls a tool and waits for the response.
     pub fn ask(&self, tool: &str, arguments: &Value) -> Result<Arrived<Answer>> {
         self.answer(self.call(tool, arguments)?)
     }
 
-    /// Waits until a guest says that it is running. Its answer must not come before.
+    /// Waits until a guest reports that it is running. Its response must not arrive first.
     pub fn begun(&self, id: u64) -> Result<()> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -84,7 +84,7 @@ impl<'a> Mailbox<'a> {
         }
     }
 
-    /// The names of the tools that are offered now, page after page.
+    /// The names of the currently offered tools, from all pages.
     pub fn tools(&self) -> Result<Vec<String>> {
         message::pages(|params| Ok(self.answer(self.request("tools/list", &params)?)?.what?))
             .map(|tools| message::names(&tools))

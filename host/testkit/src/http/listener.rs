@@ -1,4 +1,4 @@
-//! A server that listens, for any client.
+//! A server over HTTP, for any client.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -9,22 +9,22 @@ use crate::DEADLINE;
 use crate::log::Log;
 use crate::process::Process;
 
-/// What the server logs when it listens, before the address.
+/// The server's log message before its address.
 const LISTENING: &str = "listening on http://";
 
-/// A running `toolbay serve --http`. Dropped, it is killed.
+/// A running `toolbay serve --http`. Dropping it kills it.
 #[derive(Debug)]
 pub struct Listener {
-    /// Its process.
+    /// The server's process.
     pub process: Process,
-    /// Where it listens.
+    /// The server's address.
     pub address: SocketAddr,
-    /// What it logs.
+    /// The server's log.
     pub log: Log,
 }
 
 impl Listener {
-    /// Starts a command, which must listen on an address of its own choice.
+    /// Starts a command, which must listen on a port of its choice.
     pub fn start(mut command: Command) -> Result<Self> {
         let log = Log::default();
         let process = Process::start(command.stdin(Stdio::null()), |_| (), log.hear())?;
@@ -32,11 +32,11 @@ impl Listener {
         let address = line.split(LISTENING).nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
         match address.parse() {
             Ok(address) => Ok(Self { process, address, log }),
-            Err(error) => bail!("{address:?} is no address ({error}): {line}"),
+            Err(error) => bail!("{address:?} is not an address ({error}): {line}"),
         }
     }
 
-    /// Where it serves MCP.
+    /// The URL at which it serves MCP.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

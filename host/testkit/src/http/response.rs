@@ -1,4 +1,4 @@
-//! A response as it came over the wire.
+//! An HTTP response, unprocessed.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::message;
 
-/// A response whose body has not been read yet.
+/// A response whose body has not been read.
 #[derive(Debug)]
 pub struct Response {
-    /// Its status.
+    /// The status.
     pub status: u16,
     headers: Vec<(String, String)>,
     reader: BufReader<TcpStream>,
     chunked: bool,
     length: Option<usize>,
-    /// What of the stream of events has come.
+    /// The part of the event stream that has arrived.
     text: String,
 }
 
@@ -42,7 +42,7 @@ impl Response {
         response
     }
 
-    /// A header by its name in lower case.
+    /// A header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -69,12 +69,12 @@ impl Response {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
     }
 
-    /// The message that answers the request, however it comes.
+    /// The message that responds to the request, from either kind of body.
     pub fn answer(self) -> Value {
         self.messages().pop_back().unwrap()
     }
 
-    /// Every message of the response, to its end.
+    /// Every message of the response, up to its end.
     pub fn messages(mut self) -> VecDeque<Value> {
         if !self.is_stream() {
             return [self::read(self.text().as_bytes())].into();
@@ -98,7 +98,7 @@ impl Response {
         }
     }
 
-    /// The next event of a stream, by its kind and its data; a comment has neither.
+    /// The next event of a stream: its kind and its data. A comment has neither.
     pub fn event(&mut self) -> Option<(String, String)> {
         loop {
             if let Some(end) = self.text.find("\n\n") {
@@ -134,7 +134,7 @@ impl Response {
     }
 }
 
-/// A message of the server's, which must be one.
+/// A message from the server, which must be valid.
 fn read(text: &[u8]) -> Value {
     message::read(text).unwrap_or_else(|error| panic!("{error:#}"))
 }

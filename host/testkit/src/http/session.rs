@@ -1,4 +1,4 @@
-//! A session over HTTP, as a client has it.
+//! A session over HTTP, as a client sees it.
 
 use std::cell::Cell;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::{HttpServer, Response};
 use crate::message;
 
-/// A session by the rules of its revision.
+/// A session that follows the rules of its revision.
 #[derive(Debug)]
 pub struct HttpSession<'a> {
     server: &'a HttpServer,
-    /// What the server calls it.
+    /// The session's id.
     pub id: String,
     revision: String,
     /// Headers of every request, such as a token.
@@ -46,7 +46,7 @@ impl<'a> HttpSession<'a> {
         Self { server, id, revision: revision.to_owned(), more, next_id: Cell::new(1) }
     }
 
-    /// Posts a message of the session.
+    /// Sends a message of the session by POST.
     pub fn post(&self, message: &Value) -> Response {
         self.server.post(&self.headers(), message.to_string().as_bytes())
     }
@@ -61,7 +61,7 @@ impl<'a> HttpSession<'a> {
         headers
     }
 
-    /// Posts a request.
+    /// Sends a request by POST.
     pub fn ask(&self, method: &str, params: Value) -> Response {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
@@ -77,7 +77,7 @@ impl<'a> HttpSession<'a> {
         answer["result"].take()
     }
 
-    /// Opens the stream for what answers no request.
+    /// Opens the stream for messages that belong to no request.
     pub fn stream(&self) -> Response {
         let response = self.server.get("/mcp", &[self.headers(), vec![("Accept", "text/event-stream")]].concat());
         assert_eq!(response.status, 200);

@@ -1,10 +1,10 @@
-//! What is in a component's memory, laid out by the canonical ABI.
+//! The content of a component's memory, laid out according to the canonical ABI.
 
 use std::fmt::Write as _;
 
 use super::tool::Tool;
 
-/// Where the data begins: nothing is at address zero.
+/// The address of the data. Address zero stays unused.
 const BASE: usize = 1024;
 
 /// A memory with `data` in it, and an allocator that never frees.
@@ -30,14 +30,14 @@ pub(super) fn libc(data: &[u8]) -> String {
     )
 }
 
-/// What will be in memory, from [`BASE`] on.
+/// The content of the memory from [`BASE`] on.
 #[derive(Default)]
 pub(super) struct Data {
     pub(super) bytes: Vec<u8>,
 }
 
 impl Data {
-    /// Puts bytes at an address that suits every type.
+    /// Adds bytes at an address that is aligned for every type.
     pub(super) fn put(&mut self, bytes: &[u8]) -> usize {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
         let at = BASE + self.bytes.len();
@@ -68,7 +68,7 @@ impl Data {
             None => words(&[0, 0]),
         };
         let annotations = match tool.read_only {
-            // Some, and in it read-only, and three that are not there.
+            // `some`, with `read-only` in it and three absent members.
             Some(yes) => [1, 1, u8::from(yes), 0, 0, 0, 0, 0, 0, 0, 0, 0],
             None => [0; 12],
         };
@@ -95,7 +95,7 @@ impl Data {
     }
 }
 
-/// Words of 32 bits.
+/// 32-bit words.
 pub(super) fn words(values: &[usize]) -> Vec<u8> {
     let word = |value: &usize| u32::try_from(*value).unwrap_or(u32::MAX).to_le_bytes();
     values.iter().flat_map(word).collect()

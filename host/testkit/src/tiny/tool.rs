@@ -1,19 +1,19 @@
-//! A tool of a component that is made to measure.
+//! The tools of a generated component.
 
-/// What one tool says of itself.
+/// The definition of one tool.
 #[derive(Clone, Debug)]
 pub struct Tool {
     /// Its name.
     pub name: String,
     /// Its title.
     pub title: Option<String>,
-    /// What it does.
+    /// The tool's description.
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
     pub input: String,
     /// The JSON Schema of its structured content.
     pub output: Option<String>,
-    /// The hint of that name.
+    /// The annotation `readOnlyHint`.
     pub read_only: Option<bool>,
     /// The `src` of its icon.
     pub icon: Option<String>,
@@ -22,7 +22,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// One that takes any object, and says what it does by its name.
+    /// A tool that accepts any object. Its description contains its name.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -14,7 +14,7 @@ use toolbay_model::text::{clean, line};
 use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
 use toolbay_settings::project::{self, Project};
 
-use super::common::{Common, Listen, block_on};
+use super::common::{Common, Listen, Settings, block_on};
 use super::output::{complain, print};
 use super::requirements::ready;
 use crate::config::Config;
@@ -51,11 +51,11 @@ const INTERFACES: [(&str, &str); 10] = [
     ("", "interfaces that the host does not provide"),
 ];
 
-pub(super) fn run(common: &Common, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let file = &file_of(path)?;
     // One file needs no plugin folder, so the folder of the file stands in for it.
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let common = Common { plugins: Some(beside.to_owned()), config: common.config.clone(), log: common.log.clone() };
+    let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
     let config = common.configure(true, &Listen::default())?;
     let findings = block_on(look(config, file))?;
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -146,7 +146,7 @@ fn text(name: &str, findings: &Findings) -> String {
     let code = ByteSize::b(about.code).display().iec();
     let _ = match findings.compile_ms {
         Some(ms) => writeln!(out, "    compiled in {ms:.0} ms to {code}"),
-        None => writeln!(out, "    compiled before, to {code} (in the compile cache)"),
+        None => writeln!(out, "    compiled to {code} earlier (in the compile cache)"),
     };
     let _ = writeln!(out, "\nImports:");
     let needs = needs(about);

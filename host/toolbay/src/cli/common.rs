@@ -8,18 +8,26 @@ use clap::Args;
 use crate::config::{Config, ConfigError, Flags};
 use crate::telemetry;
 
-/// The messages about uses that a grant does not allow, and nothing else.
+/// Logs only the denied uses of imports.
 const DENIALS: &str = "toolbay_sandbox::denied=info,off";
 
+/// The options of every command that reads the plugin folder.
 #[derive(Args, Debug)]
 pub(super) struct Common {
-    /// The plugin folder [default: ./plugins]
+    /// The plugin folder [default: `plugins` in the configuration, or ./plugins]
     #[arg(long, value_name = "DIR")]
     pub(super) plugins: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
+
+/// The options of every command that reads the configuration.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Settings {
     /// The configuration file [default: ./toolbay.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// The log level for standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
+    /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
 }
@@ -34,36 +42,35 @@ pub(super) struct Listen {
     pub(super) sse: bool,
 }
 
-/// In the words of `http.listen`.
+/// Parses an address. The error is worded as that of `http.listen`.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:8931".to_owned())
 }
 
 impl Common {
-    /// The configuration, with logging begun. A command that prints for people
-    /// logs only what it is asked to.
+    /// Reads the configuration and starts logging. A `quiet` command logs nothing unless `--log` says so.
     pub(super) fn configure(&self, quiet: bool, listen: &Listen) -> Result<Config, ConfigError> {
         self.read(if quiet { Some("off") } else { None }, listen)
     }
 
-    /// The same for a command that shows what a call's denied uses were.
+    /// The same, for a command that logs which imports a call was denied.
     pub(super) fn configure_for_call(&self, listen: &Listen) -> Result<Config, ConfigError> {
         self.read(Some(DENIALS), listen)
     }
 
-    /// `log` is what a command logs that is not asked for more.
+    /// `log` is the filter that replaces the configured one; `--log` overrides it.
     fn read(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
         let flags = Flags {
-            config: self.config.clone(),
+            config: self.settings.config.clone(),
             plugins: self.plugins.clone(),
-            log: self.log.clone(),
+            log: self.settings.log.clone(),
             http: listen.http,
             sse: listen.sse,
         };
-        // Names and values that are not UTF-8 are none of ours.
+        // Toolbay has no variables whose names or values are not UTF-8.
         let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
         let config = Config::load(&flags, variables)?;
-        let filter = log.filter(|_| self.log.is_none()).unwrap_or(&config.log);
+        let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
         telemetry::init(filter).map_err(ConfigError::new)?;
         for clamp in config.clamps() {
             tracing::warn!("{clamp}");
@@ -72,7 +79,7 @@ impl Common {
     }
 }
 
-/// Runs one command on a runtime, without waiting for threads that a read of standard input holds.
+/// Runs one command on a runtime. Does not wait for a thread that is blocked in a read of standard input.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(work);

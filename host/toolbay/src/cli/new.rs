@@ -47,7 +47,7 @@ struct Kit {
     plain: Option<Dir<'static>>,
 }
 
-/// A kit of these folders. `tt`, because `include_dir` takes a literal token and nothing around it.
+/// A kit of these folders. The type is `tt` because `include_dir` accepts only a literal token.
 macro_rules! kit {
     ($sdk:tt, $template:tt) => {
         Kit { sdk: include_dir!($sdk), template: include_dir!($template), plain: None }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_language_has_a_project_that_is_whole() {
+    fn the_project_of_every_language_is_complete() {
         for language in Language::value_variants() {
             let files = files("my-plugin", *language, false).unwrap();
             let text = |name: &str| {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_form_is_for_those_that_have_one() {
+    fn languages_without_a_plain_form_are_refused() {
         for language in Language::value_variants() {
             match files("my-plugin", *language, true) {
                 Ok(files) => assert!(files.iter().any(|(path, _)| path.ends_with("wit/my-plugin.wit")), "{language:?}"),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_some_language_cannot_have_are_refused() {
+    fn names_that_are_invalid_in_some_language_are_refused() {
         for name in ["weather", "my-weather", "a1-b2"] {
             assert!(check_name(name).is_ok(), "{name}");
         }

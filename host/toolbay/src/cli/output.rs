@@ -7,7 +7,12 @@ pub(super) fn print(text: &str) {
     drop(std::io::stdout().write_all(text.as_bytes()));
 }
 
-/// Prints one line to standard error.
+/// Prints one line about the command itself to standard error.
 pub(super) fn complain(text: &str) {
-    drop(writeln!(std::io::stderr(), "toolbay: {text}"));
+    note(&format!("toolbay: {text}"));
+}
+
+/// Prints one line to standard error, as it is.
+pub(super) fn note(text: &str) {
+    drop(writeln!(std::io::stderr(), "{text}"));
 }

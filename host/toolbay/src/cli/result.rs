@@ -8,7 +8,7 @@ use toolbay_mcp::{Revision, result_json};
 use toolbay_model::text::thousands;
 use toolbay_model::{Answer, Failure, LogLevel, Observer, Progress, Usage};
 
-use super::output::{complain, print};
+use super::output::{complain, note, print};
 
 pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
     let usage = answer.usage;
@@ -64,9 +64,9 @@ impl Observer for Terminal {
     fn log(&self, _level: LogLevel, _message: &str) {}
 
     fn progress(&self, progress: Progress) {
-        let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
         let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
-        complain(&format!("{}{total}{message}", progress.progress));
+        note(&format!("progress: {}{total}{message}", progress.progress));
     }
 
     fn cancelled(&self) -> bool {

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told_with_what_would_be_right() {
+    fn invalid_settings_are_reported_with_what_was_expected() {
         let hash = "0".repeat(64);
         let token = |name: &str, hash: &str| format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n");
         let oauth = "[oauth]\nresource = \"tools\"\nauthorization_servers = []\njwks = \"keys.json\"";

@@ -48,7 +48,7 @@ pub struct ServerConfig {
     /// once. Default: 5 s.
     #[serde(deserialize_with = "any")]
     pub grace: Duration,
-    /// How long the first `tools/list` waits for plugins that are still loading at startup; 0 does not wait. Default:
+    /// How long `tools/list` waits while plugins that existed at startup are still loading; 0 does not wait. Default:
     /// 15 s.
     #[serde(deserialize_with = "any")]
     pub first_list: Duration,

@@ -1,4 +1,4 @@
-//! The functions that `wit/{{name}}.wit` promises: each is a tool.
+//! The functions of the world in `wit/{{name}}.wit`. Each is a tool.
 
 use exports::local::{{ident}}::texts::{Counts, Guest};
 
@@ -24,7 +24,7 @@ impl Guest for Plugin {
     }
 }
 
-/// A number of things in a text, which is smaller than 4 GiB.
+/// Counts fit into 32 bits, because a text is smaller than 4 GiB.
 fn size(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The tools of {{name}}: each function with `#[tool]` above it that `export!` names.
+//! The tools of {{name}}: the functions with `#[tool]` that `export!` lists.
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::prelude::*;
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(count(""), Count { characters: 0, words: 0, lines: 0 });
     }
 
-    // As the host calls it: with JSON.
+    // Calls the tool with JSON, as the host does.
     #[test]
     fn takes_json() {
         let output = test::call::<{{ident}}_greet>(json!({"name": "Ada"}), &Context::test()).unwrap();

@@ -8,7 +8,7 @@ interface Counts {
 
 export const texts = {
   greet(name: string, excited?: boolean): string {
-    // What is thrown is the error of the `result`, so not an Error.
+    // The thrown value is the error of the `result`, so it is not an Error.
     if (name.trim() === '') throw 'name is empty: say who to greet';
     return excited ? `HELLO, ${name.toUpperCase()}!` : `Hello, ${name}.`;
   },

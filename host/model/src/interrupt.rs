@@ -1,0 +1,49 @@
+//! When work that the host does for a call must stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Stops work that the host does for a call: at the call's deadline, or earlier if nobody waits for it any more.
+///
+/// Whoever does the work asks [`Interrupt::is_due`] every few microseconds. Clones share the flag.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    /// `None` for work that belongs to no call.
+    deadline: Option<Instant>,
+    raised: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// An interrupt that is due at `deadline`.
+    pub fn at(deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), raised: Arc::default() }
+    }
+
+    /// Makes it due now.
+    pub fn raise(&self) {
+        self.raised.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work must stop.
+    pub fn is_due(&self) -> bool {
+        self.raised.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn it_is_due_at_its_deadline_or_when_it_is_raised() {
+        assert!(!Interrupt::default().is_due());
+        assert!(Interrupt::at(Instant::now()).is_due());
+        let later = Interrupt::at(Instant::now() + Duration::from_hours(1));
+        assert!(!later.is_due());
+        later.clone().raise();
+        assert!(later.is_due());
+    }
+}

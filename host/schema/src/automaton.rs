@@ -1,0 +1,196 @@
+//! Patterns without look-around and back-references: one pass over the text, within the budget of a check.
+//!
+//! The automaton is made deterministic while it reads, as far as the text needs it. A state that it has already costs a
+//! few nanoseconds for each byte; a new one may cost as much as the whole automaton, and a pattern such as
+//! `[ab]*a[ab]{20000}$` needs a new one for every byte. So new states are paid for.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use regex_automata::dfa::{StartKind, dense};
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
+use regex_automata::{Anchored, Input};
+use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
+
+use super::budget;
+use super::patterns::Patterns;
+
+/// How many bytes of states one search may keep. When it needs more, it forgets them all and begins anew.
+const CACHE: usize = 1 << 20;
+
+/// How much work may be done between two payments: states of the automaton times bytes of the text.
+const PAYMENT: usize = 1 << 16;
+
+/// So many bytes of a text are read in one step, with states that are there.
+const TEXT: usize = 8;
+
+/// So many states of the automaton, or bytes of what is kept of them, are looked at for a new state in one step.
+const NEW: usize = 16;
+
+/// How large an automaton may be that is made deterministic as a whole, in bytes.
+const WHOLE: usize = 64 << 10;
+
+/// A pattern that an automaton matches.
+pub(super) struct Automaton {
+    dfa: DFA,
+    /// The pattern says what a word is in a way that only the library knows.
+    words: bool,
+    /// States of a search that has ended, for the next one.
+    spare: Mutex<Option<Cache>>,
+    patterns: Patterns,
+}
+
+impl Automaton {
+    /// Compiles a pattern; `None` if it is too large.
+    pub(super) fn compile(pattern: &Hir, patterns: &Patterns) -> Option<Self> {
+        let config = thompson::Config::new()
+            .utf8(true)
+            .nfa_size_limit(Some(patterns.size()))
+            .which_captures(WhichCaptures::None);
+        let words = pattern.properties().look_set().contains_word_unicode();
+        let nfa = thompson::Compiler::new().configure(config).build_from_hir(&with_ascii_words(pattern)).ok()?;
+        let config = DFA::config().cache_capacity(CACHE).skip_cache_capacity_check(true);
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
+        Some(Self { dfa, words, spare: Mutex::default(), patterns: patterns.clone() })
+    }
+
+    /// How many states it has.
+    pub(super) fn states(&self) -> usize {
+        self.nfa().states().len()
+    }
+
+    /// How large it is when it is made deterministic as a whole, in bytes; `None` if too large.
+    pub(super) fn whole_size(&self) -> Option<usize> {
+        if self.words || self.states() > WHOLE / 8 {
+            return None;
+        }
+        let config = dense::Config::new()
+            .start_kind(StartKind::Unanchored)
+            .dfa_size_limit(Some(WHOLE))
+            .determinize_size_limit(Some(WHOLE));
+        let whole = dense::Builder::new().configure(config).build_from_nfa(self.nfa()).ok()?;
+        Some(whole.memory_usage())
+    }
+
+    fn nfa(&self) -> &NFA {
+        self.dfa.get_nfa()
+    }
+
+    /// Whether the pattern matches somewhere in `text`.
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        let mut cache = self.cache();
+        let matched = self.search(&mut cache, text);
+        self.keep(cache);
+        matched
+    }
+
+    fn search(&self, cache: &mut Cache, text: &str) -> bool {
+        let input = Input::new(text).anchored(Anchored::No);
+        let at_once = (PAYMENT / self.states().max(1)).max(1);
+        let mut paid = (cache.clear_count(), cache.memory_usage());
+        let Ok(mut state) = self.dfa.start_state_forward(cache, &input) else { budget::spent() };
+        for bytes in text.as_bytes().chunks(at_once) {
+            for byte in bytes {
+                state = self.next(cache, state, *byte);
+                if state.is_tagged() {
+                    if state.is_match() {
+                        return true;
+                    }
+                    if state.is_dead() {
+                        return false;
+                    }
+                }
+            }
+            paid = self.pay(cache, paid, bytes.len());
+        }
+        let Ok(state) = self.dfa.next_eoi_state(cache, state) else { budget::spent() };
+        state.is_match()
+    }
+
+    fn next(&self, cache: &mut Cache, state: LazyStateID, byte: u8) -> LazyStateID {
+        // It is told never to give up.
+        let Ok(next) = self.dfa.next_state(cache, state, byte) else { budget::spent() };
+        next
+    }
+
+    /// Pays for so many bytes and the states that are new since the last time.
+    fn pay(&self, cache: &Cache, (clears, usage): (usize, usize), bytes: usize) -> (usize, usize) {
+        let now = (cache.clear_count(), cache.memory_usage());
+        let mut cost = bytes.div_ceil(TEXT);
+        if now.0 != clears {
+            cost += bytes * (self.states() + now.1 / bytes.max(1)) / NEW;
+        } else if now.1 > usage {
+            let grown = now.1 - usage;
+            let least = self.dfa.byte_classes().alphabet_len() * size_of::<LazyStateID>();
+            cost += (bytes.min(grown.div_ceil(least)) * self.states() + grown).div_ceil(NEW);
+        }
+        budget::take(cost as u64);
+        now
+    }
+
+    fn cache(&self) -> Cache {
+        if let Some(cache) = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.patterns.kept().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+            return cache;
+        }
+        budget::take((self.states() / NEW) as u64);
+        self.dfa.create_cache()
+    }
+
+    fn keep(&self, cache: Cache) {
+        let size = cache.memory_usage();
+        let kept = self.patterns.kept();
+        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size) > Patterns::KEPT {
+            kept.fetch_sub(size, Ordering::Relaxed);
+            return;
+        }
+        let replaced = self.spare.lock().unwrap_or_else(PoisonError::into_inner).replace(cache);
+        if let Some(replaced) = replaced {
+            kept.fetch_sub(replaced.memory_usage(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Automaton {
+    fn drop(&mut self) {
+        if let Some(cache) = self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            self.patterns.kept().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Automaton {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Automaton").field("states", &self.states()).finish_non_exhaustive()
+    }
+}
+
+/// The pattern with the words of ECMA-262, which are letters of ASCII, digits and `_`. The ones of Unicode need more than
+/// an automaton.
+fn with_ascii_words(pattern: &Hir) -> Hir {
+    match pattern.kind() {
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) => Hir::literal(literal.0.clone()),
+        HirKind::Class(class) => Hir::class(class.clone()),
+        HirKind::Look(look) => Hir::look(match look {
+            Look::WordUnicode => Look::WordAscii,
+            Look::WordUnicodeNegate => Look::WordAsciiNegate,
+            Look::WordStartUnicode => Look::WordStartAscii,
+            Look::WordEndUnicode => Look::WordEndAscii,
+            Look::WordStartHalfUnicode => Look::WordStartHalfAscii,
+            Look::WordEndHalfUnicode => Look::WordEndHalfAscii,
+            look => *look,
+        }),
+        HirKind::Repetition(repetition) => {
+            Hir::repetition(Repetition { sub: Box::new(with_ascii_words(&repetition.sub)), ..repetition.clone() })
+        }
+        HirKind::Capture(capture) => {
+            Hir::capture(Capture { sub: Box::new(with_ascii_words(&capture.sub)), ..capture.clone() })
+        }
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(with_ascii_words).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(with_ascii_words).collect()),
+    }
+}

@@ -1,0 +1,191 @@
+//! Equality of JSON values as JSON Schema has it, within the budget of a check.
+//!
+//! 1 and 1.0 are one number, and the order of members means nothing. Comparing each element of an array with each other
+//! takes years where the array is long, so `uniqueItems` compares keyed hashes: nobody outside can make two collide.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash as _, Hasher as _, RandomState};
+
+use jsonschema::json::cmp;
+use serde_json::{Number, Value};
+
+use super::budget;
+
+/// The integers that a JSON number can be exactly: those of `i64` and of `u64`.
+const INTEGERS: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
+
+/// Whether two values are equal. Costs a step for each pair of values that it looks at.
+pub(super) fn equal(left: &Value, right: &Value) -> bool {
+    budget::look();
+    match (left, right) {
+        (Value::String(left), Value::String(right)) => {
+            left.len() == right.len() && {
+                budget::read(left);
+                left == right
+            }
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(name, left)| {
+                    budget::read(name);
+                    right.get(name).is_some_and(|right| equal(left, right))
+                })
+        }
+        (left, right) => cmp::equal(left, right),
+    }
+}
+
+/// Whether no two of these values are equal. Costs a step for each value within them.
+pub(super) fn are_unique(items: &[Value]) -> bool {
+    let hashes = RandomState::new();
+    // Not sized beforehand: the budget may be spent before the end.
+    let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
+    items.iter().all(|item| {
+        let others = seen.entry(hash(item, &hashes)).or_default();
+        // One at the most, but for chance.
+        let new = !others.iter().any(|other| equal(other, item));
+        others.push(item);
+        new
+    })
+}
+
+/// A hash that is the same for equal values. The kind and the length of everything goes into it, so that no two trees of
+/// different shape have the same.
+fn hash(value: &Value, hashes: &RandomState) -> u64 {
+    budget::look();
+    let mut state = hashes.build_hasher();
+    match value {
+        Value::Null => state.write_u8(0),
+        Value::Bool(yes) => (1_u8, yes).hash(&mut state),
+        Value::Number(number) => (2_u8, canonical(number)).hash(&mut state),
+        Value::String(text) => {
+            budget::read(text);
+            (3_u8, text).hash(&mut state);
+        }
+        Value::Array(items) => {
+            (4_u8, items.len()).hash(&mut state);
+            items.iter().for_each(|item| state.write_u64(hash(item, hashes)));
+        }
+        Value::Object(members) => {
+            // A sum does not depend on the order. Its parts are keyed, so that they cannot be chosen.
+            let sum = members.iter().fold(0_u64, |sum, (name, member)| {
+                budget::read(name);
+                sum.wrapping_add(hashes.hash_one((name, hash(member, hashes))))
+            });
+            (5_u8, members.len(), sum).hash(&mut state);
+        }
+    }
+    state.finish()
+}
+
+/// A number as something that can be hashed: equal numbers are the same.
+#[derive(Hash)]
+enum Canonical {
+    Integer(i128),
+    /// The bits of an `f64` that is no integer of 64 bits.
+    Other(u64),
+}
+
+fn canonical(number: &Number) -> Canonical {
+    if let Some(integer) = number.as_i128() {
+        return Canonical::Integer(integer);
+    }
+    let float = number.as_f64().unwrap_or_default();
+    if float.fract() == 0.0 && INTEGERS.contains(&float) {
+        #[expect(clippy::cast_possible_truncation, reason = "an integer within the range of 64 bits")]
+        return Canonical::Integer(float as i128);
+    }
+    Canonical::Other(float.to_bits())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Numbers that are equal in more than one way, and neighbours of them.
+    fn number() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            (-3_i64..3).prop_map(Value::from),
+            (-3_i8..3).prop_map(|n| Value::from(f64::from(n))),
+            (-6_i8..6).prop_map(|n| Value::from(f64::from(n) / 2.0)),
+            prop::sample::select(vec![
+                json!(-0.0),
+                json!(i64::MIN),
+                json!(-9_223_372_036_854_775_808.0),
+                json!(u64::MAX),
+                json!(18_446_744_073_709_551_616.0),
+                json!(9_007_199_254_740_993_u64),
+                json!(9_007_199_254_740_992.0),
+                json!(1e300),
+            ]),
+        ]
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            number(),
+            "[ab]{0,2}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::vec(("[ab]", inner), 0..3)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// The same value, its members in another order and its integers as floats.
+    fn other_words(value: &Value) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(other_words).collect(),
+            Value::Object(members) => {
+                Value::Object(members.iter().rev().map(|(name, member)| (name.clone(), other_words(member))).collect())
+            }
+            Value::Number(number) => match number.as_i64() {
+                Some(small) if small.unsigned_abs() < 1 << 53 => json!(number.as_f64()),
+                _ => value.clone(),
+            },
+            value => value.clone(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equality_is_that_of_json_schema(left in value(), right in value()) {
+            prop_assert_eq!(equal(&left, &right), cmp::equal(&left, &right));
+            prop_assert!(equal(&left, &other_words(&left)));
+        }
+
+        #[test]
+        fn hashes_are_equal_where_values_are(left in value(), right in value()) {
+            let hashes = RandomState::new();
+            prop_assert_eq!(hash(&left, &hashes) == hash(&right, &hashes), cmp::equal(&left, &right));
+            prop_assert_eq!(hash(&left, &hashes), hash(&other_words(&left), &hashes));
+        }
+
+        #[test]
+        fn unique_items_are_those_of_json_schema(items in prop::collection::vec(value(), 0..20)) {
+            prop_assert_eq!(are_unique(&items), jsonschema::json::unique::is_unique(&items));
+        }
+    }
+
+    #[test]
+    fn trees_of_empty_arrays_are_told_apart() {
+        let hashes = RandomState::new();
+        let trees = [json!([]), json!([[]]), json!([[], []]), json!([[[]]]), json!([[[]], []]), json!([[], [[]]])];
+        for (at, left) in trees.iter().enumerate() {
+            for (other, right) in trees.iter().enumerate() {
+                assert_eq!(hash(left, &hashes) == hash(right, &hashes), at == other, "{left} {right}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What `patternProperties` take for each name of a member.
+//!
+//! The library matches names with an engine of its own, which cannot be interrupted. So the work is taken out of the
+//! budget before it is done: what the automaton could take at the most, and for a pattern that backtracks, what it takes
+//! in fact.
+
+use serde_json::{Map, Value};
+
+use super::backtracking::Backtracking;
+use super::budget::{self, NameCost};
+use super::pattern::Engine;
+use super::patterns::Patterns;
+
+/// So many bytes of a pattern are compared with a name in one step, where it is a list of names.
+const SOURCE: usize = 64;
+
+/// So many states of an automaton go through one byte in one step.
+const STATES: u64 = 4;
+
+/// What reading a name takes.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Whatever the name.
+    steps: u64,
+    /// States that may be looked at for each byte.
+    states: u64,
+    backtracking: Vec<Backtracking>,
+}
+
+impl Names {
+    /// The patterns for names in a schema.
+    ///
+    /// # Errors
+    ///
+    /// The plugin has too many patterns that take much memory.
+    pub(super) fn of(schema: &Value, patterns: &Patterns) -> Result<Self, String> {
+        let mut names = Self::default();
+        let mut open = vec![schema];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Array(items) => open.extend(items),
+                Value::Object(members) => {
+                    open.extend(members.values());
+                    if let Some(Value::Object(own)) = members.get("patternProperties") {
+                        own.keys().try_for_each(|source| names.add(source, patterns))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(names)
+    }
+
+    fn add(&mut self, source: &str, patterns: &Patterns) -> Result<(), String> {
+        self.steps += (source.len() / SOURCE) as u64;
+        // What is no pattern is told of by the library.
+        match Engine::compile(source, patterns) {
+            Ok(Engine::Automaton(automaton)) => {
+                if let Some(size) = automaton.whole_size() {
+                    return patterns.take_names(size);
+                }
+                self.states += automaton.states() as u64;
+                patterns.take_names(Patterns::LARGE_NAME)
+            }
+            Ok(Engine::Backtracking(backtracking)) => {
+                self.backtracking.push(*backtracking);
+                patterns.take_names(Patterns::LARGE_NAME)
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Takes what matching the names in the schema itself takes: the library does so when it compiles it.
+    pub(super) fn read_own(&self, schema: &Value) {
+        let mut open = vec![schema];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Array(items) => open.extend(items),
+                Value::Object(members) => {
+                    open.extend(members.values());
+                    if let (Some(Value::Object(names)), Some(Value::Object(patterns))) =
+                        (members.get("properties"), members.get("patternProperties"))
+                    {
+                        self.pair(names, patterns);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn pair(&self, names: &Map<String, Value>, patterns: &Map<String, Value>) {
+        for name in names.keys() {
+            budget::read(name);
+            budget::take(patterns.len() as u64 * (1 + name.len() as u64 / 8));
+            self.take(name);
+        }
+    }
+}
+
+impl NameCost for Names {
+    fn take(&self, name: &str) {
+        if self.steps > 0 || self.states > 0 {
+            budget::take(self.steps + self.states.saturating_mul(name.len() as u64) / STATES);
+        }
+        for pattern in &self.backtracking {
+            pattern.is_match(name);
+        }
+    }
+}

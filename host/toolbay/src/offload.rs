@@ -1,0 +1,154 @@
+//! Threads for what the host computes for a call and takes long: neither the protocol's nor the guests' wait for it.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
+use toolbay_model::Interrupt;
+
+use crate::admission::Permit;
+
+/// The threads: as many as there are processors, so that the system shares these half and half between them and the
+/// guests.
+#[derive(Clone, Debug)]
+pub(crate) struct Offload {
+    /// The guests' runtime has few threads that may block, and a guest can hold one for good: these are not of it.
+    runtime: Handle,
+    threads: Arc<Semaphore>,
+    each: usize,
+}
+
+/// One client's part of the threads.
+#[derive(Clone, Debug)]
+pub(crate) struct OffloadShare(Arc<Semaphore>);
+
+/// The work did not end before the deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLate;
+
+impl Offload {
+    /// Threads of the current runtime.
+    pub(crate) fn new() -> Self {
+        let threads = available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { runtime: Handle::current(), threads: Arc::new(Semaphore::new(threads)), each: threads.div_ceil(2) }
+    }
+
+    /// The part of a new client: half of the threads, so that one client's work never delays all others'.
+    pub(crate) fn share(&self) -> OffloadShare {
+        OffloadShare(Arc::new(Semaphore::new(self.each)))
+    }
+
+    /// Runs `work` as soon as a thread is free. The call's permit is held until it has ended, even if nobody waits for
+    /// it any more. Dropping the future interrupts it.
+    ///
+    /// # Errors
+    ///
+    /// The deadline passed before a thread was free, or the runtime is shutting down. `work` itself must look at its
+    /// interrupt.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        share: &OffloadShare,
+        permit: &Arc<Permit>,
+        deadline: Instant,
+        work: impl FnOnce(&Interrupt) -> T + Send + 'static,
+    ) -> Result<T, TooLate> {
+        let threads = async {
+            let own = Arc::clone(&share.0).acquire_owned().await.ok()?;
+            let all = Arc::clone(&self.threads).acquire_owned().await.ok()?;
+            Some([own, all])
+        };
+        let threads = timeout_at(deadline.into(), threads).await.ok().flatten().ok_or(TooLate)?;
+        let interrupt = Interrupt::at(deadline);
+        let _raised = RaisedWhenDropped(interrupt.clone());
+        let held = (threads, Arc::clone(permit));
+        let job = self.runtime.spawn_blocking(move || {
+            let result = work(&interrupt);
+            drop(held);
+            result
+        });
+        match job.await {
+            Ok(result) => Ok(result),
+            // As if it had not run elsewhere: whatever unwinds in a call fails that call.
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            Err(_) => Err(TooLate),
+        }
+    }
+}
+
+struct RaisedWhenDropped(Interrupt);
+
+impl Drop for RaisedWhenDropped {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::admission::tests::permit;
+
+    #[tokio::test]
+    async fn dropped_work_is_interrupted_and_holds_its_permit_until_it_ends() {
+        let (offload, permit) = (Offload::new(), Arc::new(permit().await));
+        let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (end, may_end) = mpsc::channel::<()>();
+        let work = offload.run(&share, &permit, later, move |interrupt| {
+            begun.send(()).unwrap();
+            while !interrupt.is_due() {
+                std::thread::yield_now();
+            }
+            may_end.recv().unwrap();
+        });
+        tokio::select! {
+            _ = work => unreachable!("nobody has interrupted it"),
+            _ = has_begun => {}
+        }
+        assert_eq!(Arc::strong_count(&permit), 2, "the thread holds one");
+        end.send(()).unwrap();
+        while Arc::strong_count(&permit) > 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_thread_beyond_the_deadline_is_too_late() {
+        let (offload, permit) = (Offload { each: 1, ..Offload::new() }, Arc::new(permit().await));
+        let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
+        let (end, may_end) = mpsc::channel::<()>();
+        let first = offload.run(&share, &permit, later, move |_| may_end.recv().unwrap());
+        let second = async {
+            let soon = Instant::now() + Duration::from_millis(20);
+            let late = offload.run(&share, &permit, soon, |_| ()).await;
+            end.send(()).unwrap();
+            late
+        };
+        let (first, second) = tokio::join!(first, second);
+        assert_eq!((first, second), (Ok(()), Err(TooLate)));
+    }
+
+    #[tokio::test]
+    async fn another_client_has_threads_of_its_own() {
+        let offload = Offload { each: 1, threads: Arc::new(Semaphore::new(2)), ..Offload::new() };
+        let (permit, later) = (Arc::new(permit().await), Instant::now() + Duration::from_mins(1));
+        let (greedy, other) = (offload.share(), offload.share());
+        let (end, may_end) = mpsc::channel::<()>();
+        let first = offload.run(&greedy, &permit, later, move |_| may_end.recv().unwrap());
+        let second = offload.run(&greedy, &permit, later, |_| ());
+        let third = async {
+            let third = offload.run(&other, &permit, later, |_| 3).await;
+            end.send(()).unwrap();
+            third
+        };
+        let (first, second, third) = tokio::join!(first, second, third);
+        assert_eq!((first, second, third), (Ok(()), Ok(()), Ok(3)));
+    }
+}

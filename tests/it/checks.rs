@@ -1,0 +1,180 @@
+//! What the host computes for a call: it is paid for, it ends with the call, and nobody else waits for it.
+//!
+//! Each attack is made as often at once as the machine has processors, so that none would be left for anybody else.
+
+use std::num::NonZero;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Tiny, Tool, failure, text};
+
+/// Within this, others are answered beside an attack that took a minute.
+const SOON: Duration = Duration::from_secs(15);
+
+const TOO_LONG: &str =
+    "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long";
+
+/// A folder with the tool `attacked`, whose arguments must fit this schema, and the tool `other`.
+fn folder(schema: &Value) -> Folder {
+    let attacked = Tool { input: schema.to_string(), ..Tool::new("attacked") };
+    let folder = Folder::with("attacked.wasm", Tiny::of(vec![attacked]).build());
+    folder.put("other.wasm", Tiny::new(&["other"]).build());
+    folder
+}
+
+/// A schema whose `x` is to fit this one.
+fn of_x(schema: Value) -> Value {
+    json!({"type": "object", "properties": {"x": schema}})
+}
+
+/// Different trees of empty arrays, this many bytes of them: as long as nobody looks into them, all are the same.
+pub(crate) fn trees(bytes: usize) -> String {
+    /// All trees with this many arrays in the outermost, as what stands between its brackets.
+    fn inside(size: usize) -> Vec<String> {
+        if size == 0 {
+            return vec![String::new()];
+        }
+        let split = |first: usize| {
+            let (children, rests) = (inside(first), inside(size - 1 - first));
+            children.into_iter().flat_map(move |child| {
+                rests.clone().into_iter().map(move |rest| {
+                    let comma = if rest.is_empty() { "" } else { "," };
+                    format!("[{child}]{comma}{rest}")
+                })
+            })
+        };
+        (0..size).flat_map(split).collect()
+    }
+    let mut list = String::from("[");
+    for tree in (1..).flat_map(inside) {
+        if list.len() + tree.len() + 3 > bytes {
+            break;
+        }
+        let comma = if list.len() > 1 { "," } else { "" };
+        list.push_str(&format!("{comma}[{tree}]"));
+    }
+    list + "]"
+}
+
+/// So many letters `a` and `b` in no order.
+pub(crate) fn letters(count: u32) -> String {
+    let letter = |n: u32| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' };
+    (0..count).map(letter).collect()
+}
+
+/// As many calls as there are processors, and more than one. Others are answered meanwhile; returns what became of them.
+fn attack(server: &mut Server, arguments: &Value) -> Vec<Value> {
+    let calls = available_parallelism().map_or(2, NonZero::get).clamp(2, 16);
+    let calls: Vec<u64> = (0..calls).map(|_| server.begin("attacked", arguments.clone())).collect();
+    let began = Instant::now();
+    for _ in 0..3 {
+        server.result("ping", json!({}));
+        assert_eq!(server.text("other", json!({})), "fine");
+    }
+    assert!(began.elapsed() < SOON, "others waited for {:?}", began.elapsed());
+    calls.into_iter().map(|call| server.finish(call)).collect()
+}
+
+#[test]
+fn lists_of_trees_of_empty_arrays_delay_nobody() {
+    let mut server = Server::configured(&folder(&of_x(json!({"uniqueItems": true}))), "[server]\nrequest = \"8MiB\"");
+    server.wait_for_tool("attacked");
+    server.wait_for_tool("other");
+    let trees: Value = serde_json::from_str(&trees(1 << 20)).unwrap();
+    for result in attack(&mut server, &json!({"x": trees})) {
+        assert_eq!(text(&result), "fine");
+    }
+    let mut twice: Value = serde_json::from_str(&self::trees(20_000)).unwrap();
+    twice.as_array_mut().unwrap().push(json!([[]]));
+    let (kind, said) = failure(&server.call("attacked", json!({"x": twice})));
+    assert_eq!(kind, "invalid-arguments");
+    assert!(said.contains("/x: "), "{said}");
+}
+
+#[test]
+fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
+    let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}$"}));
+    let mut server = Server::configured(&folder(&schema), "[server]\nrequest = \"8MiB\"");
+    server.wait_for_tool("attacked");
+    server.wait_for_tool("other");
+    let text = letters(1 << 20);
+    for result in attack(&mut server, &json!({"x": text})) {
+        assert_eq!(failure(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
+    }
+}
+
+#[test]
+fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
+    let schema = of_x(json!({"patternProperties": {"[ab]*a[ab]{20000}$": false, "^(?=a)(a|b)+c": false}}));
+    let mut server = Server::configured(&folder(&schema), "[server]\nrequest = \"8MiB\"");
+    server.wait_for_tool("attacked");
+    server.wait_for_tool("other");
+    for result in attack(&mut server, &json!({"x": {"ab".repeat(1 << 19): 1}})) {
+        assert_eq!(failure(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
+    }
+}
+
+/// Forty levels, each of which asks for the next one twice.
+fn doubling() -> Value {
+    let levels: serde_json::Map<String, Value> = (0..40)
+        .map(|n| {
+            let next = json!({"$ref": format!("#/$defs/l{}", n + 1)});
+            (format!("l{n}"), json!({"anyOf": [next, next]}))
+        })
+        .chain([("l40".to_owned(), json!({"type": "string"}))])
+        .collect();
+    json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": levels})
+}
+
+#[test]
+fn a_check_ends_with_the_time_of_its_call() {
+    let folder = folder(&doubling());
+    folder.put("attacked.toml", "[limits]\ntimeout = \"100ms\"");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("attacked");
+    let (kind, said) = failure(&server.call("attacked", json!({"x": 7})));
+    assert_eq!(kind, "deadline");
+    assert_eq!(said, "The tool did not finish within 100ms (to allow more, raise limits.timeout).");
+}
+
+#[test]
+fn a_check_of_a_result_ends_with_the_time_of_its_call() {
+    let tool = Tool { output: Some(doubling().to_string()), ..Tool::new("attacked") };
+    let folder = Folder::with("attacked.wasm", Tiny::of(vec![tool]).structured(r#"{"x": 7}"#).build());
+    folder.put("attacked.toml", "[limits]\ntimeout = \"100ms\"");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("attacked");
+    let (kind, said) = failure(&server.call("attacked", json!({})));
+    assert_eq!(kind, "deadline");
+    assert_eq!(said, "The tool did not finish within 100ms (to allow more, raise limits.timeout).");
+}
+
+#[test]
+fn a_check_holds_the_permit_of_its_call() {
+    let folder = folder(&doubling());
+    folder.put("attacked.toml", "[limits]\nconcurrency = 1");
+    let mut server = Server::configured(&folder, "[server]\nqueue_wait = \"1ms\"");
+    server.wait_for_tool("attacked");
+    let calls = [(); 4].map(|()| server.begin("attacked", json!({"x": 7})));
+    let kinds = calls.map(|call| failure(&server.finish(call)).0);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "busy").count(), 3, "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "invalid-arguments").count(), 1, "{kinds:?}");
+}
+
+#[test]
+fn a_check_that_nobody_waits_for_ends() {
+    let folder = folder(&doubling());
+    folder.put("attacked.toml", "[limits]\nconcurrency = 1");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("attacked");
+    // Were each to be finished, the last would wait for all of them.
+    for _ in 0..100 {
+        let call = server.begin("attacked", json!({"x": 7}));
+        server.notify("notifications/cancelled", json!({"requestId": call}));
+    }
+    let began = Instant::now();
+    assert_eq!(server.text("attacked", json!({"x": "fits"})), "fine");
+    assert!(began.elapsed() < SOON, "waited for {:?}", began.elapsed());
+}
