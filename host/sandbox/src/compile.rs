@@ -116,6 +116,8 @@ impl Compiler {
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))
             }
+            // SIGXFSZ: the system lets no file become as large.
+            Some(25) => Err(PrepareError::Unwritten),
             // SIGABRT is how Rust ends when there is no memory.
             Some(6) => Err(self.out_of_memory()),
             // Somebody else's: most likely the machine had no memory left.

@@ -1,17 +1,11 @@
 //! What a guest asks of the host, whichever version of the contract it asks by: log, progress, cancellation,
 //! configuration.
 
-use toolbay_model::text::clean;
 use toolbay_model::{Limit, LogLevel, Progress};
 
 use crate::state::State;
 
 impl State {
-    /// Text of a guest, without control characters and secrets.
-    fn cleaned(&self, text: &str) -> String {
-        self.secrets.redact(&clean(text)).into_owned()
-    }
-
     /// Logs a message, as long as the call has room for it: a guest that logs in a loop fills its own room, not the
     /// operator's disk.
     pub(crate) fn guest_log(&mut self, level: LogLevel, message: &str) {
@@ -20,7 +14,7 @@ impl State {
             return;
         }
         self.log_room = self.log_room.saturating_sub(message.len().max(1));
-        self.observer.log(level, &self.cleaned(message));
+        self.observer.log(level, &self.secrets.scrub(message));
         if self.log_room == 0 {
             self.observer.log(LogLevel::Warning, &Limit::Log(self.log_limit).message(None));
         }
@@ -31,7 +25,7 @@ impl State {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
             let total = total.filter(|total| total.is_finite());
-            let message = message.map(|message| self.cleaned(message));
+            let message = message.map(|message| self.secrets.scrub(message).into_owned());
             self.observer.progress(Progress { progress, total, message });
         }
     }

@@ -21,6 +21,7 @@ mod compile;
 mod compiled;
 mod contract;
 mod coop;
+mod definition;
 mod docs;
 mod engine;
 mod environment;

@@ -31,6 +31,7 @@ mod recent_usage;
 mod server;
 mod service;
 mod share;
+mod stderr;
 mod tally;
 mod telemetry;
 
