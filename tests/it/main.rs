@@ -35,6 +35,7 @@ mod seams;
 mod secrets;
 mod server_limits;
 mod stateless;
+mod stderr;
 mod store;
 mod support;
 mod wire;
