@@ -48,6 +48,26 @@ pub(crate) enum Body {
     Bytes(Vec<u8>),
 }
 
+impl Media {
+    pub(crate) fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
+        Self { bytes: bytes.into(), mime_type: mime_type.into() }
+    }
+}
+
+impl Link {
+    /// A link that says no more than it must.
+    pub(crate) fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { uri: uri.into(), name: name.into(), title: None, description: None, mime_type: None, size: None }
+    }
+}
+
+impl Embedded {
+    /// A resource of no particular type.
+    pub(crate) fn new(uri: impl Into<String>, body: Body) -> Self {
+        Self { uri: uri.into(), body, mime_type: None }
+    }
+}
+
 impl From<Block> for types::Content {
     fn from(block: Block) -> Self {
         match block {

@@ -1,8 +1,7 @@
 //! One block of a tool's answer.
 
 use crate::bindings::toolbay::plugin::types;
-use crate::block::Block;
-use crate::{Audio, Image, Resource, ResourceLink};
+use crate::block::{Block, Body, Embedded, Link, Media};
 
 /// One block of a tool's answer: text, a picture, a sound, or a resource.
 ///
@@ -23,27 +22,30 @@ impl Content {
 
     /// A picture: its bytes, not base64, and their MIME type.
     pub fn image(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Image::new(bytes, mime_type).into()
+        Block::Image(Media::new(bytes, mime_type)).into()
     }
 
     /// A sound: its bytes, not base64, and their MIME type.
     pub fn audio(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Audio::new(bytes, mime_type).into()
+        Block::Audio(Media::new(bytes, mime_type)).into()
     }
 
-    /// Something that the client can fetch. [`ResourceLink`] can say more.
+    /// Something that the client can fetch.
+    /// [`ResourceLink`](crate::ResourceLink) can say more.
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        ResourceLink::new(uri, name).into()
+        Block::ResourceLink(Link::new(uri, name)).into()
     }
 
-    /// A resource whose text is here. [`Resource`] can say more.
+    /// A resource whose text is here. [`Resource`](crate::Resource) can say
+    /// more.
     pub fn resource_text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Resource::text(uri, text).into()
+        Block::EmbeddedResource(Embedded::new(uri, Body::Text(text.into()))).into()
     }
 
-    /// A resource whose bytes are here. [`Resource`] can say more.
+    /// A resource whose bytes are here. [`Resource`](crate::Resource) can say
+    /// more.
     pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Resource::bytes(uri, bytes).into()
+        Block::EmbeddedResource(Embedded::new(uri, Body::Bytes(bytes.into()))).into()
     }
 
     /// Says that the block is meant for the person. A block that says nothing

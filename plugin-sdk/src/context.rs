@@ -1,6 +1,6 @@
 //! What a tool may ask of the host while it runs.
 
-use crate::log::Level;
+use crate::level::Level;
 use crate::recorder::{Progress, Recorder};
 use crate::{Error, Result};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};

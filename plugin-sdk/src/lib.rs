@@ -164,6 +164,7 @@ mod context;
 mod error;
 mod export;
 mod icon;
+mod level;
 pub mod log;
 mod media;
 mod output;

@@ -12,26 +12,7 @@
 //! warning!("{left} attempts left");
 //! ```
 
-/// How much a log line matters: the levels of syslog, as in MCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// Details for somebody who looks for a mistake.
-    Debug,
-    /// What happens, in the ordinary course.
-    Info,
-    /// Ordinary, but worth knowing.
-    Notice,
-    /// Something is odd; the call goes on.
-    Warning,
-    /// Something failed.
-    Error,
-    /// A part that others need failed.
-    Critical,
-    /// Somebody should act at once.
-    Alert,
-    /// Nothing works.
-    Emergency,
-}
+pub use crate::level::Level;
 
 /// Writes a line. The macros are shorter.
 pub fn log(level: Level, message: &str) {

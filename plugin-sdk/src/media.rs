@@ -1,7 +1,7 @@
 //! Pictures and sounds.
 
-use crate::Content;
 use crate::block::{Block, Media};
+use crate::content::Content;
 
 /// A picture, as the answer of a tool.
 ///
@@ -24,7 +24,7 @@ pub struct Audio(Media);
 impl Image {
     /// A picture of any type: its bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self(Media { bytes: bytes.into(), mime_type: mime_type.into() })
+        Self(Media::new(bytes, mime_type))
     }
 
     /// A PNG file.
@@ -41,7 +41,7 @@ impl Image {
 impl Audio {
     /// A sound of any type: its bytes, not base64, and their MIME type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self(Media { bytes: bytes.into(), mime_type: mime_type.into() })
+        Self(Media::new(bytes, mime_type))
     }
 
     /// A WAV file.

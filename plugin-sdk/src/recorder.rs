@@ -1,6 +1,6 @@
 //! What a tool did in a native test.
 
-use crate::log::Level;
+use crate::level::Level;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};

@@ -1,7 +1,7 @@
 //! Things with an address: linked to, or here.
 
-use crate::Content;
 use crate::block::{Block, Body, Embedded, Link};
+use crate::content::Content;
 
 /// Something that the client can fetch.
 ///
@@ -19,7 +19,7 @@ pub struct ResourceLink(Link);
 impl ResourceLink {
     /// A link to `uri`, by a short name such as that of the file.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self(Link { uri: uri.into(), name: name.into(), title: None, description: None, mime_type: None, size: None })
+        Self(Link::new(uri, name))
     }
 
     /// Sets the name for people.
@@ -58,16 +58,12 @@ pub struct Resource(Embedded);
 impl Resource {
     /// A resource that is text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::new(uri.into(), Body::Text(text.into()))
+        Self(Embedded::new(uri, Body::Text(text.into())))
     }
 
     /// A resource that is bytes.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self::new(uri.into(), Body::Bytes(bytes.into()))
-    }
-
-    fn new(uri: String, body: Body) -> Self {
-        Self(Embedded { uri, body, mime_type: None })
+        Self(Embedded::new(uri, Body::Bytes(bytes.into())))
     }
 
     /// Says what type it has.

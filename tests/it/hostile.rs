@@ -162,6 +162,7 @@ themes! {
     compute: "Computing",
     memory: "Memory and shape",
     waiting: "Calling the host",
+    holding: "Filling the host",
     results: "Results",
     listing: "Lists of tools",
     schemas: "Schemas",

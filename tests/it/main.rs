@@ -37,5 +37,6 @@ mod server_limits;
 mod stateless;
 mod stderr;
 mod store;
+mod strangers;
 mod support;
 mod wire;

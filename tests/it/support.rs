@@ -65,7 +65,7 @@ pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
 
 /// A component that is compiled already when a server of this build finds it.
 fn ready(id: &str, component: Vec<u8>) -> Vec<u8> {
-    program().compile_once(id, &component).unwrap();
+    kit::compile_once(&program(), id, &component).unwrap();
     component
 }
 

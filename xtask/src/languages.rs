@@ -17,7 +17,6 @@ use self::project::{Machine, Project};
 use self::table::{Row, Took};
 use crate::clients;
 use crate::tally::Tally;
-use crate::test;
 
 /// Which languages.
 #[derive(Args)]
@@ -260,7 +259,7 @@ impl<'a> Shop<'a> {
     fn call(&self, languages: &[String], rows: &mut [Row], tally: &mut Tally) -> Result<()> {
         let mut client = clients::python_script(self.workspace, "languages.py")?;
         client.arg(self.server).arg(&self.folders.plugins).args(languages);
-        test::count(&mut client, tally, |line| {
+        tally.count(&mut client, |line| {
             if let Some((plugin, call)) = table::call_time(line) {
                 rows.iter_mut().filter(|row| row.plugin == plugin).for_each(|row| row.call = Some(call));
                 return None;

@@ -2,6 +2,10 @@
 
 use std::fmt;
 use std::ops::AddAssign;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use toolbay_testkit::command;
 
 /// How many tests passed and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +40,19 @@ impl Tally {
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let (passed, failed) = line.split_once(", ")?;
         Some(Self { passed: number(passed, "passed")?, failed: number(failed, "failed")? })
+    }
+
+    /// Runs a program that tests, and counts with what `read` makes of its lines.
+    pub(crate) fn count(&mut self, program: &mut Command, mut read: impl FnMut(&str) -> Option<Self>) -> Result<()> {
+        let before = self.failed;
+        let ok = command::stream(program, |line| *self += read(line).unwrap_or_default())?;
+        if ok {
+            Ok(())
+        } else if self.failed > before {
+            bail!("{} failed", self.failed - before)
+        } else {
+            bail!("it did not come to its end: see above")
+        }
     }
 }
 
@@ -89,5 +106,14 @@ mod tests {
         for line in ["23 passed", "ok 23 passed, 1 failed", "23 passed, 1 failed.", "23passed, 1failed"] {
             assert_eq!(Tally::of_line(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_crash_is_a_failure() {
+        let mut tally = Tally::default();
+        let mut crash = Command::new("sh");
+        crash.args(["-c", "echo 1 passed, 0 failed; exit 3"]);
+        assert!(tally.count(&mut crash, Tally::of_line).is_err());
+        assert_eq!(tally, Tally { passed: 1, failed: 0 });
     }
 }

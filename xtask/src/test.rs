@@ -2,28 +2,30 @@
 
 mod book;
 mod clippy;
+mod context;
 mod deny;
 mod doc;
 mod features;
 mod fmt;
 mod it;
 mod rustdoc;
+mod select;
 mod soak;
 mod steps;
 mod tools;
 mod unit;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstream::println;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
-use toolbay_testkit::build::Built;
-use toolbay_testkit::workspace::{Package, Workspace};
-use toolbay_testkit::{command, terminal};
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
 
+use self::context::Context;
 use self::steps::{STEPS, Step};
 use crate::build;
 use crate::tally::Tally;
@@ -37,15 +39,6 @@ pub(crate) struct Options {
     /// Leave this step out; may be repeated
     #[arg(long, value_name = "STEP", value_parser = step())]
     skip: Vec<String>,
-}
-
-/// What a step works with.
-pub(crate) struct Context<'a> {
-    workspace: &'a Workspace,
-    /// The server and the plugins, for a step that needs them.
-    built: Option<&'a Built>,
-    /// What the step has counted.
-    tally: &'a mut Tally,
 }
 
 /// How a step ended.
@@ -91,52 +84,6 @@ impl Options {
         let named = |steps: &[String]| steps.iter().any(|name| name == step.name);
         let asked = if self.only.is_empty() { step.is_usual } else { named(&self.only) };
         asked && !named(&self.skip)
-    }
-}
-
-impl<'a> Context<'a> {
-    /// What was built. Only a step that says so in the table may ask.
-    fn built(&self) -> Result<&'a Built> {
-        self.built.context("this step does not say that it needs the build")
-    }
-
-    /// Runs cargo, and counts with what the test harness says.
-    fn cargo_test(&mut self, args: &[&str]) -> Result<()> {
-        let mut cargo = command::cargo(&self.workspace.root);
-        cargo.args(["test", "--no-fail-fast"]).args(args);
-        count(&mut cargo, self.tally, |line| {
-            println!("{line}");
-            Tally::of_harness(line)
-        })
-    }
-}
-
-/// Selects every crate that is built for this machine. One selection for all of cargo's commands: with another one,
-/// cargo would give shared dependencies other features, and compile Wasmtime once more for that.
-fn natives(workspace: &Workspace) -> Vec<&str> {
-    let guests = workspace.guests().flat_map(|guest| ["--exclude", guest.name.as_str()]);
-    std::iter::once("--workspace").chain(guests).collect()
-}
-
-/// Selects these crates.
-fn packages<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<&'a str> {
-    packages.flat_map(|package| ["--package", package.name.as_str()]).collect()
-}
-
-/// Runs a program that tests, and counts with what `read` makes of its lines.
-pub(crate) fn count(
-    command: &mut Command,
-    tally: &mut Tally,
-    mut read: impl FnMut(&str) -> Option<Tally>,
-) -> Result<()> {
-    let before = tally.failed;
-    let ok = command::stream(command, |line| *tally += read(line).unwrap_or_default())?;
-    if ok {
-        Ok(())
-    } else if tally.failed > before {
-        bail!("{} failed", tally.failed - before)
-    } else {
-        bail!("it did not come to its end: see above")
     }
 }
 
@@ -208,14 +155,5 @@ mod tests {
         });
         assert_eq!(ended.tally, Tally { passed: 3, failed: 2 });
         assert!(ended.line().starts_with("some tests: FAILED after 0.0 s, 3 passed, 2 failed: 2 failed"));
-    }
-
-    #[test]
-    fn a_crash_is_a_failure() {
-        let mut tally = Tally::default();
-        let mut crash = Command::new("sh");
-        crash.args(["-c", "echo 1 passed, 0 failed; exit 3"]);
-        assert!(count(&mut crash, &mut tally, Tally::of_line).is_err());
-        assert_eq!(tally, Tally { passed: 1, failed: 0 });
     }
 }

@@ -105,16 +105,17 @@ impl fmt::Write for Start {
     }
 }
 
-/// JSON text with each character that [`clean`] would remove written as a JSON escape such as `\u202e`. It stands for
-/// the same value and does nothing to a terminal.
+/// JSON text with each character that [`clean`] would remove, and each that ends a line, written as a JSON escape such as
+/// `\u202e`. It stands for the same value and does nothing to a terminal.
 pub fn escaped(json: &str) -> Cow<'_, str> {
-    // JSON has a carriage return between its tokens at most, where it means nothing.
+    let acts = |c| acts(c) || matches!(c, '\u{2028}' | '\u{2029}');
     if !json.chars().any(acts) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
+            // It stands between tokens at most, where it means nothing.
             '\r' => out.push('\n'),
             c if acts(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
@@ -215,10 +216,10 @@ mod tests {
 
     #[test]
     fn escaped_json_stands_for_the_same_value_and_acts_no_more() {
-        let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n"]});
+        let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
         let text = format!("{value:#}");
         let shown = escaped(&text);
-        assert!(!shown.chars().any(acts), "{shown}");
+        assert!(!shown.chars().any(|c| acts(c) || c == '\u{2028}'), "{shown}");
         assert!(shown.contains("\\u009b2J\\u007f") && shown.contains("\\udb40\\udc41"), "{shown}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
         assert!(matches!(escaped("{\"é\": 1}"), Cow::Borrowed(_)));

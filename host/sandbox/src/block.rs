@@ -35,7 +35,7 @@ pub(crate) struct Block {
     pub(crate) description: Option<String>,
     /// Bytes of a linked resource.
     pub(crate) size: Option<u64>,
-    /// `user`, `assistant`; empty means everyone.
+    /// `user`, `assistant`, each at most once; empty means everyone.
     pub(crate) audience: Vec<&'static str>,
     pub(crate) priority: Option<f64>,
     /// ISO 8601.
@@ -91,6 +91,17 @@ impl Kind {
     }
 }
 
+/// Each of them once, in the order in which they come first: a guest can name the same one millions of times.
+pub(crate) fn audience(named: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut once = Vec::new();
+    for name in named {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
 impl Block {
     /// A text block.
     pub(crate) fn text(text: String) -> Self {
@@ -104,5 +115,16 @@ impl Block {
         let newer = [&self.last_modified, &self.members];
         let texts = texts.into_iter().chain(newer).flatten().chain(kind);
         texts.map(String::len).sum::<usize>() + self.data.as_ref().map_or(0, Vec::len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audience_is_named_once() {
+        let named = ["user", "assistant"].into_iter().cycle().take(1_000_000);
+        assert_eq!(audience(named), ["user", "assistant"]);
     }
 }

@@ -140,13 +140,13 @@ impl Entered<'_> {
         let (stdout, stderr) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
-        let mut usage = Usage { fuel: burnt, wall, memory: state.limiter.peak as u64 };
+        let mut usage = Usage { fuel: burnt, wall, memory: state.account.peak() as u64 };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
             Ok(Err(error)) => {
                 let evidence = Evidence {
-                    memory_refused: state.limiter.memory_refused,
+                    memory_refused: state.account.is_overdrawn(),
                     table_refused: state.limiter.table_refused,
                     stdio_exceeded: state.stdio.exceeded(),
                     stderr: tail(&stderr),

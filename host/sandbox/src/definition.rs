@@ -237,7 +237,12 @@ mod tests {
 
     #[test]
     fn an_icon_is_an_image_behind_tls_or_in_the_address() {
-        let good = ["https://a.example/i.png", "HTTPS://a.example/ü", "data:image/png;base64,AAAA", "data:IMAGE/svg+xml,<svg/>"];
+        let good = [
+            "https://a.example/i.png",
+            "HTTPS://a.example/ü",
+            "data:image/png;base64,AAAA",
+            "data:IMAGE/svg+xml,<svg/>",
+        ];
         let bad = [
             "http://a.example/i.png",
             "javascript:alert(1)",

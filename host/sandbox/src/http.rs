@@ -6,6 +6,7 @@ use toolbay_model::text::line;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::secret::Secrets;
+use crate::wasi::BODY;
 
 /// How much of a host's name the log shows.
 const ORIGIN: usize = 300;
@@ -20,6 +21,14 @@ type Sending = Box<dyn Future<Output = Result<Sent, Error>> + Send>;
 type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 impl WasiHttpHooks for NoNetwork {
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY
+    }
+
+    fn p2_outgoing_body_buffer_chunks(&mut self) -> usize {
+        1
+    }
+
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,

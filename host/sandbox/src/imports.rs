@@ -5,6 +5,9 @@ use toolbay_model::{Limit, LogLevel, Progress};
 
 use crate::state::State;
 
+/// Bytes of a progress message that reach the client; more would not be shown anywhere.
+const PROGRESS: usize = 4 << 10;
+
 impl State {
     /// Logs a message, as long as the call has room for it: a guest that logs in a loop fills its own room, not the
     /// operator's disk.
@@ -13,8 +16,10 @@ impl State {
             self.log_dropped += 1;
             return;
         }
+        let message = self.secrets.scrub(message).into_owned();
+        let part = cut(&message, self.log_room);
         self.log_room = self.log_room.saturating_sub(message.len().max(1));
-        self.observer.log(level, &self.secrets.scrub(message));
+        self.observer.log(level, part);
         if self.log_room == 0 {
             self.observer.log(LogLevel::Warning, &Limit::Log(self.log_limit).message(None));
         }
@@ -25,7 +30,7 @@ impl State {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
             let total = total.filter(|total| total.is_finite());
-            let message = message.map(|message| self.secrets.scrub(message).into_owned());
+            let message = message.map(|message| cut(&self.secrets.scrub(message), PROGRESS).to_owned());
             self.observer.progress(Progress { progress, total, message });
         }
     }
@@ -44,4 +49,9 @@ impl State {
     pub(crate) fn guest_config_all(&self) -> Vec<(String, String)> {
         self.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
+}
+
+/// The beginning of `text`, at most `most` bytes of it.
+fn cut(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }

@@ -12,6 +12,7 @@ compile_error!(
 );
 
 mod about;
+mod account;
 mod adapt;
 mod block;
 mod cache;
@@ -41,6 +42,7 @@ mod source;
 mod state;
 mod stdio;
 mod versions;
+mod wasi;
 mod worker;
 
 pub use self::about::About;

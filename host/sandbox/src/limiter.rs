@@ -1,36 +1,33 @@
-//! Memory and tables of one store: refuses growth past the limits, and remembers the peak.
+//! Memory and tables of one store: refuses growth past the limits, and draws the rest from the call's account.
 
 use wasmtime::ResourceLimiter;
 
 use toolbay_model::Limits;
 
+use crate::account::Account;
+
+/// Bytes of a table's element: a pointer.
+const ELEMENT: usize = size_of::<usize>();
+
 /// Counts all memories of a component together: `wasmtime::StoreLimits` bounds each alone,
 /// so that a component with eight of them would get eight times the limit.
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    memory_limit: usize,
+    account: Account,
     table_limit: usize,
     instances: usize,
     memories: usize,
-    memory: usize,
-    /// The most bytes of linear memory that were allocated at once.
-    pub(crate) peak: usize,
-    /// A memory was refused its growth.
-    pub(crate) memory_refused: bool,
     /// A table was refused its growth.
     pub(crate) table_refused: bool,
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, account: Account) -> Self {
         Self {
-            memory_limit: usize::try_from(limits.memory.as_u64()).unwrap_or(usize::MAX),
+            account,
             table_limit: limits.table_elements,
             instances: limits.instances,
             memories: limits.memories,
-            memory: 0,
-            peak: 0,
-            memory_refused: false,
             table_refused: false,
         }
     }
@@ -38,22 +35,15 @@ impl Limiter {
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let memory = self.memory.saturating_add(desired.saturating_sub(current));
-        if memory > self.memory_limit {
-            self.memory_refused = true;
-            return Ok(false);
-        }
-        self.memory = memory;
-        self.peak = self.peak.max(memory);
-        Ok(true)
+        Ok(self.account.take(desired.saturating_sub(current)).is_ok())
     }
 
-    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         if desired > self.table_limit {
             self.table_refused = true;
             return Ok(false);
         }
-        Ok(true)
+        Ok(self.account.take(desired.saturating_sub(current).saturating_mul(ELEMENT)).is_ok())
     }
 
     fn instances(&self) -> usize {
@@ -76,12 +66,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memories_count_together() {
-        let mut limiter = Limiter::new(&Limits { memory: ByteSize::b(100), ..Limits::DEFAULT });
+    fn memories_and_tables_count_together() {
+        let account = Account::new(ByteSize::b(100));
+        let mut limiter = Limiter::new(&Limits::DEFAULT, account.clone());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory of 60 makes 120");
-        assert!(limiter.memory_refused);
-        assert!(limiter.memory_growing(60, 100, None).unwrap());
-        assert_eq!(limiter.peak, 100);
+        assert!(account.is_overdrawn());
+        assert!(limiter.table_growing(0, 5, None).unwrap());
+        assert_eq!(account.peak(), 100);
+        assert!(!limiter.table_growing(5, 6, None).unwrap());
+        assert!(!limiter.table_refused, "it was the memory");
     }
 }

@@ -5,6 +5,7 @@ use wasmtime::component::Linker;
 
 use crate::contract;
 use crate::state::State;
+use crate::wasi;
 
 /// The beginnings of the names of all imports that a plugin can have: these are always linked, and the grant decides what
 /// they may do.
@@ -24,6 +25,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wasi::replace(&mut linker)?;
     contract::add_to_linker(&mut linker)?;
     Ok(linker)
 }

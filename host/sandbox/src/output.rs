@@ -6,9 +6,7 @@ use bytes::Bytes;
 use bytesize::ByteSize;
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
-use toolbay_model::{
-    Body, CallError, Content, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink,
-};
+use toolbay_model::{Body, CallError, Content, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink};
 
 use crate::block::{Block, Kind, Returned};
 use crate::secret::Secrets;
@@ -202,21 +200,31 @@ impl Members {
         let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
         let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
         if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
-            return Err(format!("is {}, but its MIME type is {}, not {family}/…", self.kind.article(), quoted(&mime_type)));
+            return Err(format!(
+                "is {}, but its MIME type is {}, not {family}/…",
+                self.kind.article(),
+                quoted(&mime_type)
+            ));
         }
         Ok(Media { data, mime_type })
     }
 
     fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
         match self.block.mime_type.take().map(|text| cleaner.text(text)) {
-            Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has an invalid MIME type: {}", quoted(&mime_type))),
+            Some(mime_type) if !is_mime_type(&mime_type) => {
+                Err(format!("has an invalid MIME type: {}", quoted(&mime_type)))
+            }
             mime_type => Ok(mime_type),
         }
     }
 
     fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
         let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
-        if is_uri(&uri) { Ok(uri) } else { Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri))) }
+        if is_uri(&uri) {
+            Ok(uri)
+        } else {
+            Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)))
+        }
     }
 
     fn nothing_left(&self) -> Result<(), String> {

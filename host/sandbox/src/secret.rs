@@ -148,7 +148,8 @@ impl Finder {
         let search = |text: &[u8]| {
             let starts = self.patterns.iter().enumerate().filter_map(|(pattern, bytes)| {
                 let longest = (1..=bytes.len().min(text.len())).rev();
-                let length = longest.into_iter().find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
+                let length =
+                    longest.into_iter().find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
                 Some(Found { range: text.len() - length..text.len(), pattern })
             });
             starts.min_by_key(|found| found.range.start).into_iter().collect()

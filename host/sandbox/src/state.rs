@@ -12,11 +12,13 @@ use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use crate::account::{Account, Held};
 use crate::environment::Environment;
 use crate::http::NoNetwork;
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
+use crate::wasi;
 
 /// The data of one store. It lives as long as one call.
 pub(crate) struct State {
@@ -24,6 +26,10 @@ pub(crate) struct State {
     table: ResourceTable,
     http: WasiHttpCtx,
     no_network: NoNetwork,
+    /// The memory of the call.
+    pub(crate) account: Account,
+    /// What the handles of `wasi:http` hold of it, by their entries in the resource table.
+    pub(crate) http_memory: BTreeMap<u32, Held>,
     pub(crate) limiter: Limiter,
     pub(crate) stdio: Stdio,
     pub(crate) config: Arc<BTreeMap<String, String>>,
@@ -50,25 +56,26 @@ impl State {
         input: Option<String>,
     ) -> Result<Self, String> {
         let Environment { limits, permissions, config, secrets } = environment;
-        let mut stdio = Stdio::new(limits.stdio.as_u64());
-        let mut wasi = WasiCtxBuilder::new();
+        let account = Account::new(limits.memory);
+        let mut stdio = Stdio::new(limits.stdio.as_u64(), account.clone());
+        let mut context = WasiCtxBuilder::new();
         if let Some(text) = input {
-            wasi.stdin(MemoryInputPipe::new(text));
+            context.stdin(MemoryInputPipe::new(text));
             // One byte more than an answer may have: enough to see that it is too large.
             stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
         }
-        wasi.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
+        context.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
         for name in &permissions.environment {
             if let Ok(value) = std::env::var(name) {
-                wasi.env(name, value);
+                context.env(name, value);
             }
         }
         if let Some(trace) = trace {
             // How OpenTelemetry passes a trace on to a program: every language can read it.
-            wasi.env("TRACEPARENT", trace.parent());
+            context.env("TRACEPARENT", trace.parent());
             for (name, value) in [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)] {
                 if let Some(value) = value {
-                    wasi.env(name, value);
+                    context.env(name, value);
                 }
             }
         }
@@ -77,7 +84,7 @@ impl State {
                 Access::Read => FsPerms::ReadOnly,
                 Access::ReadWrite => FsPerms::ReadWrite,
             };
-            wasi.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
+            context.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
                 let why = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
                     Some(io::ErrorKind::NotFound) => "does not exist".to_owned(),
                     Some(io::ErrorKind::NotADirectory) => "is not a folder".to_owned(),
@@ -92,12 +99,16 @@ impl State {
         }
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(wasi::FIELDS);
         Ok(Self {
-            wasi: wasi.build(),
+            wasi: context.build(),
             table,
-            http: WasiHttpCtx::new(),
+            http,
             no_network: NoNetwork { secrets: Arc::clone(secrets) },
-            limiter: Limiter::new(limits),
+            limiter: Limiter::new(limits, account.clone()),
+            account,
+            http_memory: BTreeMap::new(),
             stdio,
             config: Arc::clone(config),
             secrets: Arc::clone(secrets),

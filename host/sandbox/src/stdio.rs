@@ -6,6 +6,7 @@ use bytes::Bytes;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
+use crate::account::Account;
 use crate::secret::Secrets;
 
 /// How much of what a guest writes is kept for the log and the error. More
@@ -29,6 +30,8 @@ struct Shared {
     written: u64,
     /// Past this the guest is stopped.
     limit: u64,
+    /// What is kept is drawn from this.
+    account: Account,
 }
 
 /// The beginning of what was written to a stream.
@@ -53,10 +56,12 @@ impl Kept {
         Self { bytes: Vec::new(), most, cut: false }
     }
 
-    fn take_in(&mut self, bytes: &[u8]) {
-        let room = self.most.saturating_sub(self.bytes.len());
+    /// Adds bytes. Returns how much memory that took.
+    fn take_in(&mut self, bytes: &[u8]) -> usize {
+        let (room, before) = (self.most.saturating_sub(self.bytes.len()), self.bytes.capacity());
         self.cut |= bytes.len() > room;
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        self.bytes.capacity() - before
     }
 
     /// It as the guest wrote it, as lossy UTF-8.
@@ -77,8 +82,8 @@ impl Kept {
 }
 
 impl Stdio {
-    pub(crate) fn new(limit: u64) -> Self {
-        let shared = Shared { stdout: Kept::up_to(KEPT), stderr: Kept::up_to(KEPT), written: 0, limit };
+    pub(crate) fn new(limit: u64, account: Account) -> Self {
+        let shared = Shared { stdout: Kept::up_to(KEPT), stderr: Kept::up_to(KEPT), written: 0, limit, account };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
@@ -133,7 +138,8 @@ impl OutputStream for Stream {
         let kept = self.kept;
         self.stdio.with(|shared| {
             shared.written += bytes.len() as u64;
-            kept(shared).take_in(&bytes);
+            let grown = kept(shared).take_in(&bytes);
+            shared.account.take(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
             if shared.written > shared.limit {
                 return Err(StreamError::trap("standard output and standard error exceeded their limit"));
             }
@@ -157,11 +163,13 @@ impl Pollable for Stream {
 
 #[cfg(test)]
 mod tests {
+    use bytesize::ByteSize;
+
     use super::*;
 
     #[test]
     fn keeps_the_beginning_of_each_and_counts_the_rest() {
-        let stdio = Stdio::new(1 << 20);
+        let stdio = Stdio::new(1 << 20, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from(vec![b'a'; KEPT - 1])).unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
         stdio.stderr().write(Bytes::from_static(b"boom")).unwrap();
@@ -188,7 +196,7 @@ mod tests {
 
     #[test]
     fn stops_the_guest_past_the_limit_of_both_together() {
-        let stdio = Stdio::new(3);
+        let stdio = Stdio::new(3, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
         assert!(matches!(stdio.stderr().write(Bytes::from_static(b"d")), Err(StreamError::Trap(_))));
         assert!(stdio.exceeded());

@@ -2,6 +2,7 @@
 //! are kept of whether each is answered, once.
 
 mod books;
+mod event;
 mod mailbox;
 
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,7 +14,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 pub use self::books::{Books, Faults};
-pub use self::mailbox::{Event, Mailbox};
+pub use self::event::Event;
+pub use self::mailbox::Mailbox;
 use crate::LIST_CHANGED;
 use crate::message::{self, Arrived};
 use crate::process::{Heard, Process};
@@ -68,7 +70,7 @@ impl Connection {
 
     /// A place for one more caller.
     pub fn mailbox(&self) -> Mailbox<'_> {
-        Mailbox::new(self)
+        Mailbox::new(self.process(), self.books())
     }
 
     /// The server's process.
@@ -106,12 +108,12 @@ impl Connection {
     /// Sends a line that is no request, which must be answered with an error that names none.
     pub fn send_garbage(&self, line: &str) -> Result<()> {
         self.books().garbage_sent();
-        self.process.write(format!("{line}\n").as_bytes())
+        self.process.write_line(line)
     }
 
     /// Sends a message.
     pub fn send(&self, message: &Value) -> Result<()> {
-        self.process.write(format!("{message}\n").as_bytes())
+        self.process.write_line(message)
     }
 
     /// Ends the server's input and waits until the server has ended; returns its status and how long that took. One

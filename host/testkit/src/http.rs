@@ -18,7 +18,7 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use self::listener::Listener;
 pub use self::response::Response;
@@ -149,25 +149,6 @@ impl HttpServer {
         let mut answer = response.answer();
         assert!(answer.get("result").is_some(), "{method} failed: {answer}");
         answer["result"].take()
-    }
-
-    /// Begins a session, and says that it is ready.
-    pub fn session(&self, revision: &str) -> HttpSession<'_> {
-        self.session_with(revision, &[])
-    }
-
-    /// The same, with more headers.
-    pub fn session_with(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
-        let hello = message::request(0, "initialize", &message::hello(revision));
-        let response = self.post(headers, hello.to_string().as_bytes());
-        assert_eq!(response.status, 200);
-        let id = response.header("mcp-session-id").unwrap().to_owned();
-        let answer = response.answer();
-        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
-        let session = HttpSession::new(self, id, revision, headers);
-        let response = session.post(&message::notification("notifications/initialized", &json!({})));
-        assert_eq!((response.status, response.text()), (202, String::new()));
-        session
     }
 
     /// Asks the server to end, and waits for that; its exit code.

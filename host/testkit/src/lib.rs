@@ -28,6 +28,7 @@ pub mod wit;
 pub mod workspace;
 
 mod client;
+mod compile;
 mod connection;
 mod folder;
 mod http;
@@ -43,6 +44,7 @@ mod toolbay;
 use std::time::Duration;
 
 pub use self::client::Client;
+pub use self::compile::compile_once;
 pub use self::connection::{Books, Connection, Event, Faults, Mailbox, Unclaimed};
 pub use self::folder::Folder;
 pub use self::http::{HttpServer, HttpSession, Listener, Response};

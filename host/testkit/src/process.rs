@@ -1,5 +1,6 @@
 //! A running program, whose output is heard line by line.
 
+use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,6 +70,11 @@ impl Process {
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let mut input = self.input();
         input.as_mut().context("the program's input is closed")?.write_all(bytes).context("the program has gone")
+    }
+
+    /// Writes a line to its input.
+    pub fn write_line(&self, line: impl Display) -> Result<()> {
+        self.write(format!("{line}\n").as_bytes())
     }
 
     /// Ends its input.
@@ -181,7 +187,7 @@ mod tests {
         process.close_input();
         assert_eq!(process.wait(crate::DEADLINE).unwrap().code(), Some(3));
         assert_eq!(lines.try_recv().unwrap(), "last");
-        assert!(process.write(b"more\n").is_err());
+        assert!(process.write_line("more").is_err());
     }
 
     #[test]

@@ -2,11 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-
-use crate::Folder;
-use crate::guests;
-
 /// The program, and where its servers keep what they compile.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -32,26 +27,13 @@ impl Program {
         &self.path
     }
 
+    /// The home that all its servers share, if they do.
+    pub(crate) fn shared_home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
     /// The home of servers that work in `root`.
     pub(crate) fn home(&self, root: &Path) -> PathBuf {
         self.home.clone().unwrap_or_else(|| root.to_owned())
-    }
-
-    /// Has a component compiled into the home that all servers share, once for all processes that test. Compiling has
-    /// the lowest priority: beside other work it may take longer than a test, or a call at start, should wait.
-    pub fn compile_once(&self, id: &str, component: &[u8]) -> Result<()> {
-        let home = self.home.as_ref().context("without a home, there is nothing to compile into")?;
-        let built = std::fs::metadata(&self.path)
-            .and_then(|program| Ok((program.len(), program.modified()?)))
-            .with_context(|| format!("failed to look at {}", self.path.display()))?;
-        let inputs = format!("{built:?} {:016x}", guests::digest(component));
-        guests::once(&home.join("compiled").join(id), &inputs, || {
-            let folder = Folder::make(self, "toolbay-compile-")?;
-            let file = folder.path(&format!("{id}.wasm"));
-            std::fs::write(&file, component).with_context(|| format!("failed to write {}", file.display()))?;
-            let outcome = crate::Toolbay::new(&folder).args(["list"]).outcome("")?;
-            anyhow::ensure!(outcome.stdout.contains(&format!("{id}  ready")), "{id} is not ready: {outcome}");
-            Ok(())
-        })
     }
 }

@@ -296,7 +296,9 @@ mod tests {
         assert_eq!(output.confess(2), 0);
         assert_eq!(output.write(b"three\n"), 0);
         assert_eq!(next(&mut reader), "\n");
-        assert!(next(&mut reader).ends_with("  WARN 2 log lines were dropped: standard error was not read in time, or could not be written\n"));
+        assert!(next(&mut reader).ends_with(
+            "  WARN 2 log lines were dropped: standard error was not read in time, or could not be written\n"
+        ));
         assert_eq!(next(&mut reader), "three\n");
         assert!(notice(1).contains(" 1 log line was dropped: "));
     }

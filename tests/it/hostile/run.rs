@@ -4,9 +4,13 @@ use std::fs;
 use std::time::Instant;
 
 use serde_json::Value;
+use toolbay_model::Limits;
 
 use super::{Case, Expected, book};
 use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay, failure, text};
+
+/// How much the server may grow during a call beyond the call's memory, in KiB.
+const PEAK: u64 = 32 << 10;
 
 /// Calls that make the server as large as it gets without an attack.
 const WARM_UP: usize = 20;
@@ -77,7 +81,31 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     run.server.wait_for_tool(case.tool);
     bystander_answers(&mut run.server);
     *before = resident(&run.server);
-    run.server.call(case.tool, serde_json::from_str(case.arguments).unwrap())
+    let arguments = serde_json::from_str(case.arguments).unwrap();
+    forget_peak(&run.server);
+    let result = run.server.call(case.tool, arguments);
+    let grown = peak(&run.server).saturating_sub(*before);
+    let most = memory_limit(case) + PEAK;
+    assert!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");
+    result
+}
+
+/// The memory that a call of the case may have, in KiB.
+fn memory_limit(case: &Case) -> u64 {
+    let grant: toml::Table = case.grant.parse().unwrap();
+    let memory = grant.get("limits").and_then(|limits| limits.get("memory")).and_then(toml::Value::as_str);
+    let memory = memory.map_or(Limits::DEFAULT.memory, |text| text.parse().unwrap());
+    memory.as_u64() >> 10
+}
+
+/// Has the kernel measure the peak of resident memory anew (proc(5), `clear_refs`).
+fn forget_peak(server: &Server) {
+    fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
+}
+
+/// The most memory that the server held since then, in KiB: with pages of files, which are few.
+fn peak(server: &Server) -> u64 {
+    status(server, "VmHWM:") - status(server, "RssFile:")
 }
 
 pub(super) fn bystander_answers(server: &mut Server) {
@@ -97,12 +125,14 @@ fn shrinks_to(server: &mut Server, most: u64) {
 /// The memory that the server holds, in KiB: what is resident but for pages of files, which are its
 /// program's code as far as that was needed yet.
 fn resident(server: &Server) -> u64 {
+    status(server, "VmRSS:") - status(server, "RssFile:")
+}
+
+/// A value of the server's process, in KiB.
+fn status(server: &Server, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let value = |name: &str| -> u64 {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
-    };
-    value("VmRSS:") - value("RssFile:")
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// Whether `text` is `pattern`, where `…` stands for anything.

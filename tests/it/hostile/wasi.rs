@@ -118,6 +118,30 @@ pub(super) const NAMES: &str = r#"
     (core func $network (canon lower (func $network)))
     (core func $resolve (canon lower (func $resolve) (memory $memory)))"#;
 
+/// `wasi:sockets/udp-create-socket`: `$socket` of an address family.
+pub(super) const UDP: &str = r#"
+    (import "wasi:sockets/network@0.2.0" (instance $networks
+      (type $code' (enum "unknown" "access-denied" "not-supported" "invalid-argument" "out-of-memory" "timeout"
+        "concurrency-conflict" "not-in-progress" "would-block" "invalid-state" "new-socket-limit"
+        "address-not-bindable" "address-in-use" "remote-unreachable" "connection-refused" "connection-reset"
+        "connection-aborted" "datagram-too-large" "name-unresolvable" "temporary-resolver-failure"
+        "permanent-resolver-failure"))
+      (export "error-code" (type (eq $code')))
+      (type $family' (enum "ipv4" "ipv6"))
+      (export "ip-address-family" (type (eq $family')))))
+    (alias export $networks "error-code" (type $code))
+    (alias export $networks "ip-address-family" (type $family))
+    (import "wasi:sockets/udp@0.2.0" (instance $udps (export "udp-socket" (type (sub resource)))))
+    (alias export $udps "udp-socket" (type $udp))
+    (import "wasi:sockets/udp-create-socket@0.2.0" (instance $sockets
+      (export "error-code" (type $code-here (eq $code)))
+      (export "ip-address-family" (type $family-here (eq $family)))
+      (export "udp-socket" (type $udp-here (eq $udp)))
+      (export "create-udp-socket"
+        (func (param "address-family" $family-here) (result (result (own $udp-here) (error $code-here)))))))
+    (alias export $sockets "create-udp-socket" (func $socket))
+    (core func $socket (canon lower (func $socket) (memory $memory)))"#;
+
 /// `wasi:http/outgoing-handler`: `$fields`, a `$request` with them, to an `$authority` and a `$path`, to `$send`.
 pub(super) const HTTP: &str = r#"
     (import "wasi:http/types@0.2.0" (instance $http

@@ -8,10 +8,10 @@ use fastrand::Rng;
 use serde_json::json;
 use toolbay_testkit::{Answer, DEADLINE, Event, Mailbox};
 
-use crate::Soak;
 use crate::counts::{CANCELLED, kind};
 use crate::mix::{self, Call, Deed, Expected, said};
 use crate::slot::{Said, Slot};
+use crate::soak::Soak;
 
 /// One time in so many, a caller sends a burst.
 const BURST_EVERY: usize = 2000;

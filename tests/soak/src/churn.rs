@@ -6,26 +6,20 @@ use anyhow::{Context, Result, bail, ensure};
 use fastrand::Rng;
 use toolbay_testkit::Mailbox;
 
-use crate::Soak;
 use crate::caller::{judge_slot, slot_said};
-use crate::editions::{Editions, is_odd};
+use crate::counts::kind;
+use crate::editions::is_odd;
 use crate::files::{Files, pause};
 use crate::log::Log;
-use crate::slot::Slot;
+use crate::slot::{Said, Slot};
+use crate::soak::Soak;
+use crate::source::{Source, grant};
 
 /// How long a change may take to have its effect before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often a change is looked for of which nobody is told.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// What the file of a slot is made of.
-pub(crate) enum Source<'a> {
-    /// The guest `restless`.
-    Editions(&'a Editions),
-    /// One plugin, always the same.
-    Always(Vec<u8>),
-}
 
 /// One slot's file, and who changes it.
 pub(crate) struct Churner<'a> {
@@ -57,7 +51,7 @@ impl<'a> Churner<'a> {
                 (_, 4) => self.break_grant_and_mend(),
                 (Source::Editions(_), 5) => self.change_grant(),
                 (Source::Editions(_), _) => self.replace(),
-                (Source::Always(_), _) => self.remove_and_bring_back(),
+                (Source::Always { .. }, _) => self.remove_and_bring_back(),
             };
             changed.with_context(|| format!("a change of {} was lost", self.slot.id))?;
         }
@@ -176,10 +170,7 @@ impl<'a> Churner<'a> {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        match &self.source {
-            Source::Editions(editions) => editions.file(self.edition),
-            Source::Always(bytes) => bytes.clone(),
-        }
+        self.source.file(self.edition)
     }
 
     fn file(&self) -> String {
@@ -191,15 +182,12 @@ impl<'a> Churner<'a> {
     }
 
     fn grant(&self) -> String {
-        grant(self.slot.id, &note(self.note))
+        grant(self.slot.id, self.note)
     }
 
     /// What the slot's tool answers when everything is as it should be.
     fn says(&self) -> String {
-        match self.source {
-            Source::Editions(_) => Editions::says(self.edition, &note(self.note)),
-            Source::Always(_) => crate::SLUG.to_owned(),
-        }
+        self.source.says(self.edition, self.note)
     }
 
     /// Asks until the answer is what it should become.
@@ -220,10 +208,10 @@ impl<'a> Churner<'a> {
     }
 
     /// What the slot's tool answers now; an answer that it cannot give is an error.
-    fn asked(&self) -> Result<crate::slot::Said> {
+    fn asked(&self) -> Result<Said> {
         let since = self.slot.step();
         let answer = self.mailbox.ask(&self.slot.tool, &self.slot.arguments)?.what;
-        self.soak.counts.call(&crate::counts::kind(&answer));
+        self.soak.counts.call(&kind(&answer));
         if let Err(fault) = judge_slot(self.slot, since, &answer) {
             bail!("{fault}");
         }
@@ -253,14 +241,4 @@ impl<'a> Churner<'a> {
         self.soak.counts.reload("refused", began.elapsed());
         self.still_answered()
     }
-}
-
-/// A slot's grant.
-pub(crate) fn grant(prefix: &str, note: &str) -> String {
-    format!("prefix = \"{prefix}\"\n\n[config]\nnote = \"{note}\"\n")
-}
-
-/// The number that tells one grant from another.
-pub(crate) fn note(number: u64) -> String {
-    format!("note-{number}")
 }

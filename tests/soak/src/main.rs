@@ -7,14 +7,17 @@ mod churn;
 mod counts;
 mod editions;
 mod files;
+mod goal;
 mod log;
 mod mix;
+mod sample;
 mod slot;
+mod soak;
+mod source;
 mod stage;
 mod verdict;
 mod watch;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,28 +29,23 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use toolbay_testkit::build::{Builder, Built, Profile};
 use toolbay_testkit::workspace::Workspace;
-use toolbay_testkit::{Connection, DEADLINE, Heard, Mailbox, Signal, Toolbay, Unclaimed, revision, terminal};
+use toolbay_testkit::{Connection, DEADLINE, Heard, Signal, Toolbay, Unclaimed, revision, terminal};
 
 use self::caller::Caller;
 use self::churn::Churner;
 use self::counts::Counts;
+use self::goal::Goal;
 use self::log::Log;
-use self::slot::Slot;
+use self::soak::Soak;
 use self::stage::Stage;
 use self::verdict::Verdict;
 use self::watch::Watch;
-
-/// What the sample plugin that comes and goes answers, whichever of its files is there.
-const SLUG: &str = "hello-toolbay";
 
 /// Callers, each with requests in flight.
 const CALLERS: u64 = 6;
 
 /// Requests in flight of one caller: together somewhat fewer than run at once, but for bursts.
 const WINDOW: usize = 4;
-
-/// How often it is looked whether the list of tools has changed, or all is over.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows.
 #[derive(Parser)]
@@ -71,29 +69,6 @@ struct Options {
     /// What chance begins with, to see the same again
     #[arg(long)]
     seed: Option<u64>,
-}
-
-/// How much there is to do.
-#[derive(Clone, Copy)]
-struct Goal {
-    calls: u64,
-    reloads: u64,
-    time: Duration,
-    seed: u64,
-}
-
-/// What all threads of a soak share.
-struct Soak<'a> {
-    connection: &'a Connection,
-    /// What the server logs.
-    log: &'a Signal<Log>,
-    slots: &'a [Slot],
-    counts: Counts,
-    /// The tools that a client knows of which lists them when it is told that they changed, and at no other time.
-    listed: Signal<BTreeSet<String>>,
-    over: Signal<bool>,
-    /// Nobody waits for a list of tools any more.
-    quiet: AtomicBool,
 }
 
 fn main() -> ExitCode {
@@ -139,77 +114,42 @@ fn soak(built: &Built, goal: Goal) -> Result<Verdict> {
     };
     let hello = connection.initialize(revision::SESSION).map(drop);
     let mut verdict = hello
-        .and_then(|()| soak.all_listed(&stage))
-        .and_then(|()| soak.run(&stage, goal))
+        .and_then(|()| all_listed(&soak, &stage))
+        .and_then(|()| work(&soak, &stage, goal))
         .map_err(|error| error.context(last_words()))?;
     verdict.ended(connection.end(DEADLINE)?);
     Ok(verdict)
 }
 
-impl<'a> Soak<'a> {
-    /// Waits until everything that is in the folder has been loaded.
-    fn all_listed(&self, stage: &Stage) -> Result<()> {
-        let wanted = stage.tools();
-        let listed = |tools: &[String]| wanted.iter().all(|tool| tools.contains(tool));
-        self.connection.until_listed(DEADLINE, listed)?;
-        self.list(&self.connection.mailbox())
-    }
+/// Waits until everything that is in the folder has been loaded.
+fn all_listed(soak: &Soak<'_>, stage: &Stage) -> Result<()> {
+    let wanted = stage.tools();
+    let listed = |tools: &[String]| wanted.iter().all(|tool| tools.contains(tool));
+    soak.connection.until_listed(DEADLINE, listed)?;
+    soak.list(&soak.connection.mailbox())
+}
 
-    fn run(&'a self, stage: &'a Stage, goal: Goal) -> Result<Verdict> {
-        let mut watch = Watch::begin(self, goal)?;
-        let outcome = std::thread::scope(|scope| {
-            let list = scope.spawn(|| self.end_with(&self.keep_list()));
-            let mut threads = Vec::new();
-            for n in 0..CALLERS {
-                threads.push(scope.spawn(move || self.end_with(&Caller::new(self, WINDOW, goal.seed + n).run())));
-            }
-            for (slot, n) in stage.slots.iter().zip(100..) {
-                let churner = Churner::new(self, slot, stage.source(slot), &stage.files, goal.seed + n);
-                threads.push(scope.spawn(move || self.end_with(&churner.run())));
-            }
-            let watched = self.end_with(&watch.until_done());
-            self.over.update(|over| *over = true);
-            // A panic has been printed; what it was about is not done.
-            let done = |thread: std::thread::ScopedJoinHandle<'_, bool>| thread.join().unwrap_or(false);
-            let worked = threads.into_iter().map(done).fold(watched, |good, other| good && other);
-            self.quiet.store(true, Ordering::SeqCst);
-            done(list) && worked
-        });
-        ensure!(outcome || self.connection.books().faults().count > 0, "a thread of the soak panicked");
-        watch.end(stage)
-    }
-
-    /// Notes what went wrong, and ends the soak with it; false if something did.
-    fn end_with(&self, result: &Result<()>) -> bool {
-        if let Err(error) = result {
-            self.over.update(|over| *over = true);
-            self.connection.books().fault(&format!("{error:#}"));
+/// Calls and changes files until the goal is reached, and judges what came of it.
+fn work(soak: &Soak<'_>, stage: &Stage, goal: Goal) -> Result<Verdict> {
+    let mut watch = Watch::begin(soak, goal)?;
+    let outcome = std::thread::scope(|scope| {
+        let list = scope.spawn(|| soak.end_with(&soak.keep_list()));
+        let mut threads = Vec::new();
+        for n in 0..CALLERS {
+            threads.push(scope.spawn(move || soak.end_with(&Caller::new(soak, WINDOW, goal.seed + n).run())));
         }
-        result.is_ok()
-    }
-
-    fn is_over(&self) -> bool {
-        self.over.read(|over| *over)
-    }
-
-    /// Lists the tools whenever the server says that they changed.
-    fn keep_list(&self) -> Result<()> {
-        let (mailbox, mut seen) = (self.connection.mailbox(), 0);
-        loop {
-            let told = self.connection.listings().wait_until(LOOK, |times| *times > seen);
-            if told {
-                seen = self.connection.listings().read(|times| *times);
-                self.list(&mailbox)?;
-            } else if self.quiet.load(Ordering::SeqCst) {
-                return Ok(());
-            }
+        for (slot, n) in stage.slots.iter().zip(100..) {
+            let churner = Churner::new(soak, slot, stage.source(slot), &stage.files, goal.seed + n);
+            threads.push(scope.spawn(move || soak.end_with(&churner.run())));
         }
-    }
-
-    fn list(&self, mailbox: &Mailbox<'_>) -> Result<()> {
-        let tools = mailbox.tools()?;
-        ensure!(tools.is_sorted_by(|a, b| a < b), "the list of tools is not in order: {tools:?}");
-        self.listed.update(|listed| *listed = tools.into_iter().collect());
-        Ok(())
-    }
+        let watched = soak.end_with(&watch.until_done());
+        soak.over.update(|over| *over = true);
+        // A panic has been printed; what it was about is not done.
+        let done = |thread: std::thread::ScopedJoinHandle<'_, bool>| thread.join().unwrap_or(false);
+        let worked = threads.into_iter().map(done).fold(watched, |good, other| good && other);
+        soak.quiet.store(true, Ordering::SeqCst);
+        done(list) && worked
+    });
+    ensure!(outcome || soak.connection.books().faults().count > 0, "a thread of the soak panicked");
+    watch.end(stage)
 }

@@ -8,17 +8,19 @@ use serde_json::json;
 use toolbay_testkit::build::Built;
 use toolbay_testkit::{Folder, Program};
 
-use crate::SLUG;
-use crate::churn::{Source, grant, note};
 use crate::editions::Editions;
 use crate::files::Files;
 use crate::slot::Slot;
+use crate::source::{Source, grant};
 
 /// Sample plugins that stay as they are.
 const STEADY: [&str; 4] = ["calculator", "chart", "qr", "time"];
 
 /// The sample plugin that comes and goes.
 const SAMPLE: &str = "text";
+
+/// What its tool answers, whichever of its files is there.
+const SLUG: &str = "hello-toolbay";
 
 /// The guest whose editions replace one another.
 const RESTLESS: &str = "restless";
@@ -73,17 +75,20 @@ impl Stage {
         write(&wasm(&folder, SAMPLE), &sample)?;
         for id in CHANGING {
             write(&wasm(&folder, id), editions.file(0))?;
-            slots.push(Slot::new(id, "edition", json!({}), &Editions::says(0, &note(0))));
+            slots.push(Slot::new(id, "edition", json!({}), &Source::Editions(&editions).says(0, 0)));
         }
         for slot in &slots {
-            write(&folder.join(format!("{}.toml", slot.id)), grant(slot.id, &note(0)))?;
+            write(&folder.join(format!("{}.toml", slot.id)), grant(slot.id, 0))?;
         }
         Ok(Self { files: Files::new(&folder, &beside), folder: root, editions, sample, slots })
     }
 
     /// What a slot's file is made of.
     pub(crate) fn source(&self, slot: &Slot) -> Source<'_> {
-        if slot.id == SAMPLE { Source::Always(self.sample.clone()) } else { Source::Editions(&self.editions) }
+        match slot.id {
+            SAMPLE => Source::Always { file: &self.sample, says: SLUG },
+            _ => Source::Editions(&self.editions),
+        }
     }
 
     /// Tools by whose names one can tell that everything is loaded.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use toolbay_testkit::vitals::Vitals;
 use toolbay_testkit::{Books, terminal};
 
-use crate::Goal;
 use crate::counts::{Totals, ratio};
-use crate::watch::Sample;
+use crate::goal::Goal;
+use crate::sample::Sample;
 
 /// How much of a soak passes before the server has all that it needs.
 const WARM_UP: f64 = 0.2;

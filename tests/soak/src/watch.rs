@@ -8,9 +8,11 @@ use toolbay_testkit::terminal;
 use toolbay_testkit::vitals::{Vitals, vitals};
 
 use crate::counts::ratio;
+use crate::goal::Goal;
+use crate::sample::Sample;
+use crate::soak::Soak;
 use crate::stage::Stage;
 use crate::verdict::Verdict;
-use crate::{Goal, Soak};
 
 /// How often the server is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -40,14 +42,6 @@ const KINDS: [(&str, &str); 13] = [
     ("unknown", "-32602"),
     ("cancel", "cancelled"),
 ];
-
-/// The server at one moment.
-#[derive(Clone, Copy)]
-pub(crate) struct Sample {
-    pub(crate) vitals: Vitals,
-    /// How much of the goal was reached, at most 1.
-    pub(crate) done: f64,
-}
 
 /// Whoever watches.
 pub(crate) struct Watch<'a> {

@@ -7,7 +7,10 @@ use anyhow::{Context, Result};
 use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 
-use super::{BOTH_ERAS, Folders, SESSIONS, Script, read, require};
+use super::conversation::{BOTH_ERAS, SESSIONS};
+use super::folders::Folders;
+use super::script::Script;
+use super::version::require;
 
 /// What to do about a Node that is missing or old.
 const ADVICE: &str = "install Node.js 20 or newer, with npm";
@@ -28,7 +31,7 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
     for name in MANIFESTS.iter().chain(&SCRIPTS) {
         fs::copy(folders.source.join(name), installed.join(name)).with_context(|| format!("failed to copy {name}"))?;
     }
-    let inputs = MANIFESTS.map(|name| read(&folders.source.join(name))).into_iter().collect::<Result<String>>()?;
+    let inputs = MANIFESTS.map(|name| folders.read(name)).into_iter().collect::<Result<String>>()?;
     once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
         println!("Installing the official TypeScript clients");
         let mut npm = Command::new("npm");

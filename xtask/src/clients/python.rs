@@ -7,10 +7,16 @@ use anyhow::{Context, Result};
 use toolbay_testkit::command;
 use toolbay_testkit::guests::once;
 
-use super::{EVERYTHING, Folders, Script, read, require};
+use super::conversation::EVERYTHING;
+use super::folders::Folders;
+use super::script::Script;
+use super::version::require;
 
 /// What to do about a Python that is missing or old.
 const ADVICE: &str = "install Python 3.10 or newer so that `python3` runs it";
+
+/// What pip installs by.
+const REQUIREMENTS: &str = "requirements.txt";
 
 /// Installs what the clients' scripts need.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
@@ -30,17 +36,16 @@ pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
         .with_context(|| format!("the Python clients need python3; {ADVICE}"))?;
     require(&version, "3.10", ADVICE).context("python3")?;
-    let requirements = folders.source.join("requirements.txt");
     let environment = folders.installed.join("python");
     let python = environment.join("bin/python");
-    once(&environment.join("stamp"), &format!("{version}{}", read(&requirements)?), || {
+    once(&environment.join("stamp"), &format!("{version}{}", folders.read(REQUIREMENTS)?), || {
         println!("Installing the official Python client and fastmcp");
         command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .context("failed to make a virtual environment; on Debian and Ubuntu it needs the package python3-venv")?;
         command::run(
             Command::new(&python)
                 .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-                .arg(&requirements),
+                .arg(folders.source.join(REQUIREMENTS)),
         )
         .context("failed to install the Python clients")
     })?;

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result};
 use toolbay_testkit::command;
 
-use super::{Conversation, Folders, Script};
+use super::conversation::Conversation;
+use super::folders::Folders;
+use super::script::Script;
 
 /// Sessions of every revision, which this client can be told to begin, and the era without.
 const EACH_REVISION: &[Conversation] = &[

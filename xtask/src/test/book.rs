@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
 
-use super::{Context, tools};
+use super::context::Context;
+use super::tools;
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::Workspace;
 

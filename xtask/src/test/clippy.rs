@@ -4,7 +4,8 @@ use anyhow::Result;
 use toolbay_testkit::build::WASM;
 use toolbay_testkit::command;
 
-use super::{Context, natives, packages};
+use super::context::Context;
+use super::select::{natives, packages};
 use crate::toolchain;
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
 
-use super::{Context, tools};
+use super::context::Context;
+use super::tools;
 use toolbay_testkit::{command, terminal};
 
 /// What cargo-deny says when the database of advisories cannot be had, and not when it has something against a crate.

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use super::{Context, natives};
+use super::context::Context;
+use super::select::natives;
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let mut select = natives(context.workspace);

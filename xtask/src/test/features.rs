@@ -10,7 +10,8 @@ use serde_json::Value;
 use toolbay_testkit::command;
 use toolbay_testkit::workspace::{HOST, Workspace};
 
-use super::{Context, natives};
+use super::context::Context;
+use super::select::natives;
 
 /// By what is compiled: the ways in which it is.
 type Compiled = BTreeMap<Unit, BTreeSet<Way>>;

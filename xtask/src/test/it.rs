@@ -3,7 +3,7 @@
 use anyhow::Result;
 use toolbay_testkit::workspace::HOST;
 
-use super::Context;
+use super::context::Context;
 use crate::nextest;
 
 /// The test program.

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use toolbay_testkit::command;
 
-use super::{Context, natives};
+use super::context::Context;
+use super::select::natives;
 
 /// Makes the reference of the libraries into `target/doc`, as those who use them read it.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use toolbay_testkit::command;
 
-use super::Context;
+use super::context::Context;
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
     let server = &context.built()?.server;

@@ -3,7 +3,8 @@
 
 use anyhow::Result;
 
-use super::{Context, book, clippy, deny, doc, features, fmt, it, rustdoc, soak, unit};
+use super::context::Context;
+use super::{book, clippy, deny, doc, features, fmt, it, rustdoc, soak, unit};
 use crate::{clients, conformance, languages};
 
 /// One part of the tests.

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 
-use super::{Context, it, natives};
+use super::context::Context;
+use super::it;
+use super::select::natives;
 use crate::nextest;
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {

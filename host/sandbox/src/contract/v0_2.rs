@@ -8,7 +8,7 @@ use self::bindings::exports::toolbay::plugin::tools::{Failure, Output};
 use self::bindings::toolbay::plugin::{host, types};
 use self::bindings::{Plugin, PluginPre};
 use super::interface::Interface;
-use crate::block::{Block, Refusal, Returned};
+use crate::block::{self, Block, Refusal, Returned};
 use crate::state::State;
 
 mod bindings {
@@ -101,7 +101,7 @@ fn block(block: types::Content) -> Block {
         title: block.title,
         description: block.description,
         size: block.size,
-        audience: block.audience.into_iter().map(audience).collect(),
+        audience: block::audience(block.audience.into_iter().map(audience)),
         priority: block.priority,
         last_modified: block.last_modified,
         members: block.members,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Event;
+use super::event::Event;
 use crate::message::{self, Arrived};
 use crate::signal::Signal;
 

@@ -6,33 +6,25 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::Connection;
+use super::books::Books;
+use super::event::Event;
 use crate::DEADLINE;
 use crate::message::{self, Answer, Arrived};
-
-/// What a caller hears.
-#[derive(Debug)]
-pub enum Event {
-    /// A request was answered.
-    Answer(u64, Arrived<Answer>),
-    /// The guest that serves this request says that it is running.
-    Progress(u64),
-    /// The server has ended.
-    Gone,
-}
+use crate::process::Process;
 
 /// One caller's requests, and what comes of them.
 #[derive(Debug)]
 pub struct Mailbox<'a> {
-    connection: &'a Connection,
+    process: &'a Process,
+    books: &'a Books,
     sender: Sender<Event>,
     events: Receiver<Event>,
 }
 
 impl<'a> Mailbox<'a> {
-    pub(super) fn new(connection: &'a Connection) -> Self {
+    pub(super) fn new(process: &'a Process, books: &'a Books) -> Self {
         let (sender, events) = channel();
-        Self { connection, sender, events }
+        Self { process, books, sender, events }
     }
 
     /// Sends a request and returns its id.
@@ -51,8 +43,8 @@ impl<'a> Mailbox<'a> {
     }
 
     fn request_with(&self, method: &str, params: impl FnOnce(u64) -> Value) -> Result<u64> {
-        let id = self.connection.books().asks(&self.sender);
-        self.connection.send(&message::request(id, method, &params(id)))?;
+        let id = self.books.asks(&self.sender);
+        self.process.write_line(message::request(id, method, &params(id)))?;
         Ok(id)
     }
 

@@ -19,8 +19,29 @@ pub struct HttpSession<'a> {
     next_id: Cell<u64>,
 }
 
+impl HttpServer {
+    /// Begins a session, and says that it is ready.
+    pub fn session(&self, revision: &str) -> HttpSession<'_> {
+        self.session_with(revision, &[])
+    }
+
+    /// The same, with more headers.
+    pub fn session_with(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
+        let hello = message::request(0, "initialize", &message::hello(revision));
+        let response = self.post(headers, hello.to_string().as_bytes());
+        assert_eq!(response.status, 200);
+        let id = response.header("mcp-session-id").unwrap().to_owned();
+        let answer = response.answer();
+        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
+        let session = HttpSession::new(self, id, revision, headers);
+        let response = session.post(&message::notification("notifications/initialized", &json!({})));
+        assert_eq!((response.status, response.text()), (202, String::new()));
+        session
+    }
+}
+
 impl<'a> HttpSession<'a> {
-    pub(super) fn new(server: &'a HttpServer, id: String, revision: &str, headers: &[(&str, &str)]) -> Self {
+    fn new(server: &'a HttpServer, id: String, revision: &str, headers: &[(&str, &str)]) -> Self {
         let more = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Self { server, id, revision: revision.to_owned(), more, next_id: Cell::new(1) }
     }

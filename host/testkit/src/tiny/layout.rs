@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Tool;
+use super::tool::Tool;
 
 /// Where the data begins: nothing is at address zero.
 const BASE: usize = 1024;

@@ -100,7 +100,11 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
     }
     for name in &report.tools {
         let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
-        let _ = writeln!(out, "{}", format!("    {name}  {}", line(&summary(description.unwrap_or_default()), SHOWN)).trim_end());
+        let _ = writeln!(
+            out,
+            "{}",
+            format!("    {name}  {}", line(&summary(description.unwrap_or_default()), SHOWN)).trim_end()
+        );
     }
     if let Some(granted) = &report.grant {
         for grant in grants(granted) {

@@ -1,6 +1,7 @@
 //! Tools that reach for files.
 
 use std::fs;
+use std::io::Read as _;
 
 use serde::Deserialize;
 use toolbay_plugin::prelude::*;
@@ -53,4 +54,26 @@ pub(crate) fn hold_open(args: PathNumber) -> Result<String> {
         std::mem::forget(fs::File::open(&args.path)?);
     }
     Ok(format!("{} handles", args.n))
+}
+
+/// Opens a file `n` times, reads a byte each time, and never closes it.
+#[tool]
+pub(crate) fn read_open(args: PathNumber) -> Result<String> {
+    for _ in 0..args.n {
+        let mut file = fs::File::open(&args.path)?;
+        file.read_exact(&mut [0])?;
+        std::mem::forget(file);
+    }
+    Ok(format!("{} files", args.n))
+}
+
+/// Begins to list a folder `n` times, and never ends.
+#[tool]
+pub(crate) fn list_open(args: PathNumber) -> Result<String> {
+    for _ in 0..args.n {
+        let mut entries = fs::read_dir(&args.path)?;
+        entries.next().transpose()?;
+        std::mem::forget(entries);
+    }
+    Ok(format!("{} folders", args.n))
 }

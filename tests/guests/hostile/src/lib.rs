@@ -251,6 +251,8 @@ export!(
     files::write_file,
     files::list_folder,
     files::hold_open,
+    files::read_open,
+    files::list_open,
     output::big_output,
     output::many_items,
     output::flood_stdout,

@@ -1,0 +1,215 @@
+//! HTTP: what a request and its fields hold is drawn from the call's account.
+//!
+//! A request can be made without a grant, because runtimes make one before they know that it will be denied, and the
+//! guest then sees an ordinary error. Until then it can hold little.
+
+use wasmtime::component::{Linker, Resource, ResourceType};
+use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
+use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
+use wasmtime_wasi_http::p2::body::HostOutgoingBody;
+use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
+use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpView as _};
+
+use super::versioned;
+use crate::account::Overdrawn;
+use crate::state::State;
+
+/// Bytes of names and values in one set of fields; servers commonly accept no more.
+pub(crate) const FIELDS: usize = 16 << 10;
+
+/// Bytes that a set of fields holds at most: a header map has up to four times the size of what is in it.
+const FIELDS_HELD: usize = 4 * FIELDS;
+
+/// Bytes of a path with its query.
+const PATH: usize = 16 << 10;
+
+/// Bytes of a host's name with its port, user name included.
+const AUTHORITY: usize = 1 << 10;
+
+/// Bytes of a method or a scheme with a name of its own.
+const NAME: usize = 64;
+
+/// Bytes of a body that the host holds until they are sent, in one piece.
+pub(crate) const BODY: usize = 16 << 10;
+
+/// Bytes that a body holds: the piece that waits, and the one that is being sent.
+const BODY_HELD: usize = 2 * BODY;
+
+/// Bytes that a request holds besides its fields.
+const REQUEST_HELD: usize = PATH + AUTHORITY + 2 * NAME;
+
+type Fields = Resource<FieldMap>;
+type Request = Resource<HostOutgoingRequest>;
+type Body = Resource<HostOutgoingBody>;
+type Response = Resource<HostOutgoingResponse>;
+
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    fields(linker)?;
+    requests(linker)?;
+    responses(linker)?;
+    bodies(linker)?;
+    let mut handler = linker.instance(versioned!("wasi:http/outgoing-handler"))?;
+    handler.func_wrap("handle", |mut store, (request, options): (Request, Option<Resource<RequestOptions>>)| {
+        let state = store.data_mut();
+        state.http_memory.remove(&request.rep());
+        let sent: Result<Resource<HostFutureIncomingResponse>, ErrorCode> = match state.http().handle(request, options)
+        {
+            Ok(response) => Ok(response),
+            Err(error) => Err(error.downcast()?),
+        };
+        Ok((sent,))
+    })
+}
+
+fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
+        let state = store.data_mut();
+        state.http_memory.remove(&rep);
+        types::HostFields::drop(&mut state.http(), Resource::new_own(rep))
+    })?;
+    types.func_wrap("[constructor]fields", |mut store, (): ()| {
+        let state = store.data_mut();
+        let made = types::HostFields::new(&mut state.http())?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })?;
+    types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
+        let state = store.data_mut();
+        let made: Result<Fields, HeaderError> = match types::HostFields::from_list(&mut state.http(), entries) {
+            Ok(made) => Ok(held(state, made, FIELDS_HELD)?),
+            Err(error) => Err(error.downcast()?),
+        };
+        Ok((made,))
+    })?;
+    types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
+        let state = store.data_mut();
+        let made = types::HostFields::clone(&mut state.http(), fields)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })
+}
+
+fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("outgoing-request", ResourceType::host::<HostOutgoingRequest>(), |mut store, rep| {
+        let state = store.data_mut();
+        state.http_memory.remove(&rep);
+        types::HostOutgoingRequest::drop(&mut state.http(), Resource::new_own(rep))
+    })?;
+    types.func_wrap("[constructor]outgoing-request", |mut store, (fields,): (Fields,)| {
+        let state = store.data_mut();
+        state.http_memory.remove(&fields.rep());
+        let made = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
+        Ok((held(state, made, FIELDS_HELD + REQUEST_HELD)?,))
+    })?;
+    types.func_wrap("[method]outgoing-request.set-method", |mut store, (request, method): (Request, Method)| {
+        let is_short = !matches!(&method, Method::Other(name) if name.len() > NAME);
+        Ok((if is_short {
+            types::HostOutgoingRequest::set_method(&mut store.data_mut().http(), request, method)?
+        } else {
+            Err(())
+        },))
+    })?;
+    types.func_wrap(
+        "[method]outgoing-request.set-scheme",
+        |mut store, (request, scheme): (Request, Option<Scheme>)| {
+            let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > NAME);
+            Ok((if is_short {
+                types::HostOutgoingRequest::set_scheme(&mut store.data_mut().http(), request, scheme)?
+            } else {
+                Err(())
+            },))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-authority",
+        |mut store, (request, authority): (Request, Option<String>)| {
+            let is_short = authority.as_ref().is_none_or(|text| text.len() <= AUTHORITY);
+            Ok((if is_short {
+                types::HostOutgoingRequest::set_authority(&mut store.data_mut().http(), request, authority)?
+            } else {
+                Err(())
+            },))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-path-with-query",
+        |mut store, (request, path): (Request, Option<String>)| {
+            let is_short = path.as_ref().is_none_or(|text| text.len() <= PATH);
+            Ok((if is_short {
+                types::HostOutgoingRequest::set_path_with_query(&mut store.data_mut().http(), request, path)?
+            } else {
+                Err(())
+            },))
+        },
+    )?;
+    types.func_wrap("[method]outgoing-request.headers", |mut store, (request,): (Request,)| {
+        let state = store.data_mut();
+        let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })?;
+    types.func_wrap("[method]outgoing-request.body", |mut store, (request,): (Request,)| {
+        let state = store.data_mut();
+        let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
+        Ok((held_body(state, made)?,))
+    })
+}
+
+/// Responses of servers: no plugin is one, but each can make them.
+fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("outgoing-response", ResourceType::host::<HostOutgoingResponse>(), |mut store, rep| {
+        let state = store.data_mut();
+        state.http_memory.remove(&rep);
+        types::HostOutgoingResponse::drop(&mut state.http(), Resource::new_own(rep))
+    })?;
+    types.func_wrap("[constructor]outgoing-response", |mut store, (fields,): (Fields,)| {
+        let state = store.data_mut();
+        state.http_memory.remove(&fields.rep());
+        let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })?;
+    types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (Response,)| {
+        let state = store.data_mut();
+        let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })?;
+    types.func_wrap("[method]outgoing-response.body", |mut store, (response,): (Response,)| {
+        let state = store.data_mut();
+        let made = types::HostOutgoingResponse::body(&mut state.http(), response)?;
+        Ok((held_body(state, made)?,))
+    })
+}
+
+fn bodies(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("outgoing-body", ResourceType::host::<HostOutgoingBody>(), |mut store, rep| {
+        let state = store.data_mut();
+        state.http_memory.remove(&rep);
+        types::HostOutgoingBody::drop(&mut state.http(), Resource::new_own(rep))
+    })?;
+    types.func_wrap("[static]outgoing-body.finish", |mut store, (body, trailers): (Body, Option<Fields>)| {
+        let state = store.data_mut();
+        for rep in trailers.iter().map(Resource::rep).chain([body.rep()]) {
+            state.http_memory.remove(&rep);
+        }
+        let finished: Result<(), ErrorCode> = match types::HostOutgoingBody::finish(&mut state.http(), body, trailers) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.downcast()?),
+        };
+        Ok((finished,))
+    })
+}
+
+/// Draws what a new handle holds from the account, until the handle is dropped or consumed.
+fn held<T>(state: &mut State, made: Resource<T>, bytes: usize) -> Result<Resource<T>, Overdrawn> {
+    state.http_memory.insert(made.rep(), state.account.hold(bytes)?);
+    Ok(made)
+}
+
+/// The same for a body, if there is one.
+fn held_body(state: &mut State, made: Result<Body, ()>) -> Result<Result<Body, ()>, Overdrawn> {
+    match made {
+        Ok(made) => held(state, made, BODY_HELD).map(Ok),
+        Err(()) => Ok(Err(())),
+    }
+}

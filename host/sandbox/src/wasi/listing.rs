@@ -1,0 +1,124 @@
+//! Folders are listed a piece at a time: `wasmtime-wasi` would hold every entry at once, of a folder of any size.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use rustix::fs::{Dir, FileType};
+use wasmtime::component::{Linker, Resource, ResourceType};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
+
+use super::files::answered;
+use super::versioned;
+use crate::account::Held;
+use crate::state::State;
+
+/// Entries that are read at once.
+const PIECE: usize = 64;
+
+/// Bytes that a listing holds: a piece of entries with names of at most 255 bytes each, and the buffer of the C
+/// library's `readdir`.
+const HELD: usize = PIECE * 320 + (32 << 10);
+
+/// A folder that is being listed.
+struct Listing {
+    /// `None` at the end, and while a piece is being read.
+    folder: Option<Dir>,
+    read: VecDeque<DirectoryEntry>,
+    _memory: Held,
+}
+
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
+    types.resource("directory-entry-stream", ResourceType::host::<Listing>(), |mut store, rep| {
+        store.data_mut().filesystem().table.delete(Resource::<Listing>::new_own(rep))?;
+        Ok(())
+    })?;
+    types.func_wrap_async("[method]descriptor.read-directory", |mut store, (folder,): (Resource<Descriptor>,)| {
+        Box::new(async move { Ok((answered(begin(store.data_mut(), folder).await)?,)) })
+    })?;
+    types.func_wrap_async(
+        "[method]directory-entry-stream.read-directory-entry",
+        |mut store, (listing,): (Resource<Listing>,)| {
+            Box::new(async move { Ok((answered(next(store.data_mut(), listing).await)?,)) })
+        },
+    )
+}
+
+async fn begin(state: &mut State, folder: Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+    let table = state.filesystem().table;
+    let folder = match table.get(&folder)? {
+        Descriptor::Dir(folder) => Arc::clone(&folder.dir),
+        Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
+    };
+    let memory = state.account.hold(HELD)?;
+    // Opened again, so that two listings of one folder do not share a position.
+    let folder = blocking(move || Dir::read_from(&*folder)).await?.map_err(io::Error::from)?;
+    let listing = Listing { folder: Some(folder), read: VecDeque::new(), _memory: memory };
+    Ok(state.filesystem().table.push(listing)?)
+}
+
+async fn next(state: &mut State, listing: Resource<Listing>) -> FsResult<Option<DirectoryEntry>> {
+    let table = state.filesystem().table;
+    let listing = table.get_mut(&listing)?;
+    if listing.read.is_empty()
+        && let Some(mut folder) = listing.folder.take()
+    {
+        let (piece, rest) = blocking(move || {
+            let piece = piece(&mut folder);
+            (piece, folder)
+        })
+        .await?;
+        listing.read = piece?;
+        if !listing.read.is_empty() {
+            listing.folder = Some(rest);
+        }
+    }
+    Ok(listing.read.pop_front())
+}
+
+/// The next entries; none at the end of the folder.
+fn piece(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
+    let mut entries = VecDeque::with_capacity(PIECE);
+    while entries.len() < PIECE
+        && let Some(entry) = folder.read()
+    {
+        let entry = entry.map_err(io::Error::from)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            // Some file systems do not say it here.
+            FileType::Unknown => {
+                let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+                let found = rustix::fs::statat(folder.fd().map_err(io::Error::from)?, name, flags);
+                found.map_or(FileType::Unknown, |found| FileType::from_raw_mode(found.st_mode))
+            }
+            known => known,
+        };
+        let name = name.to_str().map_err(|_| ErrorCode::IllegalByteSequence)?.to_owned();
+        entries.push_back(DirectoryEntry { type_: descriptor_type(kind), name });
+    }
+    Ok(entries)
+}
+
+fn descriptor_type(kind: FileType) -> DescriptorType {
+    match kind {
+        FileType::RegularFile => DescriptorType::RegularFile,
+        FileType::Directory => DescriptorType::Directory,
+        FileType::Symlink => DescriptorType::SymbolicLink,
+        FileType::Fifo => DescriptorType::Fifo,
+        FileType::Socket => DescriptorType::Socket,
+        FileType::CharacterDevice => DescriptorType::CharacterDevice,
+        FileType::BlockDevice => DescriptorType::BlockDevice,
+        FileType::Unknown => DescriptorType::Unknown,
+    }
+}
+
+/// Runs work that waits for the file system on a thread that may wait.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorCode> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| ErrorCode::from(io::Error::other(error)))
+}

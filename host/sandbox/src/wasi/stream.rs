@@ -1,0 +1,90 @@
+//! Streams whose buffer is drawn from the call's account.
+
+use bytes::Bytes;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
+
+use crate::account::Held;
+
+/// Bytes that a stream of `wasmtime-wasi` buffers at most: the largest read from a file, and the largest write.
+pub(super) const BUFFER: usize = 64 << 10;
+
+/// A stream, and the bytes that its buffer is drawn from.
+pub(super) struct Metered<S> {
+    stream: S,
+    _buffer: Held,
+}
+
+impl<S> Metered<S> {
+    pub(super) fn new(stream: S, buffer: Held) -> Self {
+        Self { stream, _buffer: buffer }
+    }
+}
+
+#[async_trait]
+impl Pollable for Metered<DynInputStream> {
+    async fn ready(&mut self) {
+        self.stream.ready().await;
+    }
+}
+
+#[async_trait]
+impl InputStream for Metered<DynInputStream> {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        self.stream.read(size)
+    }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        self.stream.blocking_read(size).await
+    }
+
+    fn skip(&mut self, count: usize) -> StreamResult<usize> {
+        self.stream.skip(count)
+    }
+
+    async fn blocking_skip(&mut self, count: usize) -> StreamResult<usize> {
+        self.stream.blocking_skip(count).await
+    }
+
+    async fn cancel(&mut self) {
+        self.stream.cancel().await;
+    }
+}
+
+#[async_trait]
+impl Pollable for Metered<DynOutputStream> {
+    async fn ready(&mut self) {
+        self.stream.ready().await;
+    }
+}
+
+#[async_trait]
+impl OutputStream for Metered<DynOutputStream> {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.stream.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.stream.check_write()
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.stream.blocking_write_and_flush(bytes).await
+    }
+
+    fn write_zeroes(&mut self, count: usize) -> StreamResult<()> {
+        self.stream.write_zeroes(count)
+    }
+
+    async fn write_ready(&mut self) -> StreamResult<usize> {
+        self.stream.write_ready().await
+    }
+
+    async fn cancel(&mut self) {
+        self.stream.cancel().await;
+    }
+}

@@ -1,0 +1,65 @@
+//! A soak while it runs.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use toolbay_testkit::{Connection, Mailbox, Signal};
+
+use crate::counts::Counts;
+use crate::log::Log;
+use crate::slot::Slot;
+
+/// How often it is looked whether the list of tools has changed, or all is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What all threads of a soak share.
+pub(crate) struct Soak<'a> {
+    pub(crate) connection: &'a Connection,
+    /// What the server logs.
+    pub(crate) log: &'a Signal<Log>,
+    pub(crate) slots: &'a [Slot],
+    pub(crate) counts: Counts,
+    /// The tools that a client knows of which lists them when it is told that they changed, and at no other time.
+    pub(crate) listed: Signal<BTreeSet<String>>,
+    pub(crate) over: Signal<bool>,
+    /// Nobody waits for a list of tools any more.
+    pub(crate) quiet: AtomicBool,
+}
+
+impl Soak<'_> {
+    /// Notes what went wrong, and ends the soak with it; false if something did.
+    pub(crate) fn end_with(&self, result: &Result<()>) -> bool {
+        if let Err(error) = result {
+            self.over.update(|over| *over = true);
+            self.connection.books().fault(&format!("{error:#}"));
+        }
+        result.is_ok()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.read(|over| *over)
+    }
+
+    /// Lists the tools whenever the server says that they changed.
+    pub(crate) fn keep_list(&self) -> Result<()> {
+        let (mailbox, mut seen) = (self.connection.mailbox(), 0);
+        loop {
+            let told = self.connection.listings().wait_until(LOOK, |times| *times > seen);
+            if told {
+                seen = self.connection.listings().read(|times| *times);
+                self.list(&mailbox)?;
+            } else if self.quiet.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn list(&self, mailbox: &Mailbox<'_>) -> Result<()> {
+        let tools = mailbox.tools()?;
+        ensure!(tools.is_sorted_by(|a, b| a < b), "the list of tools is not in order: {tools:?}");
+        self.listed.update(|listed| *listed = tools.into_iter().collect());
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! A client that is installed, ready to have its conversations.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anstream::println;
+use anyhow::Result;
+use toolbay_testkit::build::Built;
+
+use super::conversation::Conversation;
+use crate::tally::Tally;
+
+/// The plugin that the clients drop in.
+const NEWCOMER: &str = "bare.wasm";
+
+/// A client's program, installed.
+pub(super) struct Script {
+    pub(super) client: &'static str,
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<OsString>,
+    pub(super) conversations: &'static [Conversation],
+}
+
+impl Script {
+    /// Has one conversation with the real server.
+    pub(super) fn run(&self, (mode, transport): Conversation, built: &Built, tally: &mut Tally) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .args([mode, transport])
+            .arg(&built.server)
+            .arg(&built.plugins)
+            .arg(built.guests.join(NEWCOMER));
+        tally.count(&mut command, |line| {
+            // Its own count is part of the total, and must not be mistaken for it.
+            let count = Tally::of_line(line);
+            if count.is_none() {
+                println!("{line}");
+            }
+            count
+        })
+    }
+}
