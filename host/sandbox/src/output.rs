@@ -155,13 +155,11 @@ fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
 
 /// A block of a kind that this host does not know: its text, which is there for such hosts.
 fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
-    match &block.text {
-        Some(text) => annotated(Body::Text(cleaner.text(text.clone())), block, cleaner),
-        None => {
-            let kind = quoted(&cleaner.text(block.kind));
-            Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
-        }
+    if let Some(text) = &block.text {
+        return annotated(Body::Text(cleaner.text(text.clone())), block, cleaner);
     }
+    let kind = quoted(&cleaner.text(block.kind));
+    Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
 }
 
 /// A text of the guest's, which is clean, as a message shows it.

@@ -310,7 +310,7 @@ mod tests {
             r#"a&b<c>/d\'e\"f+ g=\u{fc}\u{1f600}"#,
             "a%26b%3cc%3e%2fd%27e%22f%2b%20g%3d%c3%bc%f0%9f%98%80",
             "a%26b%3Cc%3e/d'e%22f%2B+g%3d%C3%bc%f0%9F%98%80",
-            r#"a\x26b<c>/d'e\x22f+ g=\xc3\xbc😀"#,
+            r"a\x26b<c>/d'e\x22f+ g=\xc3\xbc😀",
         ];
         for form in forms {
             let json = |text: &str| serde_json::to_string(text).unwrap();

@@ -38,7 +38,7 @@ impl Write for Stderr {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         match queue() {
             Some(queue) => queue.push(lines),
-            // The system has no thread for it. It is not worth less than nothing.
+            // The system has no thread for it: a line that may have to be waited for is better than none.
             None => drop(io::stderr().write_all(lines)),
         }
         Ok(lines.len())
@@ -203,7 +203,7 @@ fn notice(lost: u64) -> String {
 }
 
 fn count(lines: &[u8]) -> u64 {
-    lines.iter().filter(|byte| **byte == b'\n').count() as u64
+    lines.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).count() as u64
 }
 
 #[cfg(test)]

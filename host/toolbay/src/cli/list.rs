@@ -55,7 +55,7 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<Value> {
 fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     let mut out = String::new();
     for clamp in config.clamps() {
-        let _ = writeln!(out, "! {}", line(&clamp.to_string(), SHOWN));
+        let _ = writeln!(out, "! {}", line(&clamp, SHOWN));
     }
     if !out.is_empty() {
         out.push('\n');
