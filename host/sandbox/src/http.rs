@@ -41,7 +41,7 @@ impl WasiHttpHooks for NoNetwork {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
         let origin = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let origin = line(&self.secrets.redact(&origin), ORIGIN);
+        let origin = line(&self.secrets.scrub(&origin), ORIGIN);
         tracing::info!(target: "toolbay_sandbox::denied", origin, "HTTP request denied: plugins have no network access");
         Box::new(async { Err(Error::HttpRequestDenied) })
     }

@@ -24,6 +24,7 @@ use clap::{Parser, Subcommand};
 use self::common::{Common, Listen, Settings};
 use self::output::complain;
 use crate::config::ConfigError;
+use crate::stderr::Flushed;
 
 /// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
 const BAD_CONFIGURATION: u8 = 64;
@@ -128,6 +129,7 @@ enum Command {
 impl Cli {
     /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid configuration.
     pub fn run(self) -> ExitCode {
+        let _flushed = Flushed;
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Token { name } => token::run(&name),
@@ -143,6 +145,8 @@ impl Cli {
                 call::run(&common, tool, &arguments, call::Show { json, usage })
             }
         };
+        // A disk that is full may have half of what was printed.
+        let result = result.map(|code| if output::all_printed() { code } else { ExitCode::FAILURE });
         result.unwrap_or_else(|error| {
             complain(&format!("{error:#}"));
             if error.is::<ConfigError>() { ExitCode::from(BAD_CONFIGURATION) } else { ExitCode::FAILURE }

@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 
+use super::signals::survive_large_files;
 use crate::config::{Config, ConfigError, Flags};
 use crate::telemetry;
 
@@ -82,7 +84,10 @@ impl Common {
 /// Runs one command on a runtime. Does not wait for a thread that is blocked in a read of standard input.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(work);
+    let result = runtime.block_on(async {
+        survive_large_files().context("failed to listen for signals")?;
+        work.await
+    });
     runtime.shutdown_background();
     result
 }
