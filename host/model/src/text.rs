@@ -1,7 +1,7 @@
 //! Text from guests and clients: what people and models see must be what it says, and no more.
 //!
 //! Terminals obey control characters, and bidirectional overrides make text read as what it is not. Neither has a place
-//! in a tool's answer ([`clean`]), in a line of the log or in a message on a terminal ([`line`], [`shown`]), or in JSON
+//! in a tool's answer ([`clean`]), in a line of the log or in a message on a terminal ([`line()`], [`shown`]), or in JSON
 //! that people read ([`escaped`]).
 
 use std::borrow::Cow;
@@ -76,7 +76,7 @@ pub fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// [`line`] of what `value` displays. It is formatted no further than it is shown, however long it is.
+/// [`line()`] of what `value` displays. It is formatted no further than it is shown, however long it is.
 pub fn shown(value: impl fmt::Display, most: usize) -> String {
     // Cleaning takes characters away: a little more is read than is shown.
     let mut start = Start { text: String::new(), room: most.saturating_mul(2) };

@@ -10,7 +10,7 @@ use wasmtime_wasi_http::p2::body::HostOutgoingBody;
 use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
 use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpView as _};
 
-use super::versioned;
+use super::version::versioned;
 use crate::account::Overdrawn;
 use crate::http::{BODY, FIELDS};
 use crate::state::State;
