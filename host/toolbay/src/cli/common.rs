@@ -26,20 +26,22 @@ pub(super) struct Common {
 /// The options of every command that reads the configuration.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Settings {
-    /// The configuration file [default: ./toolbay.toml, if it exists]
+    /// The configuration file [default: TOOLBAY_CONFIG, or ./toolbay.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
+    /// [default: `log` in the configuration, or info]
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
 }
 
 #[derive(Args, Debug, Default)]
 pub(super) struct Listen {
-    /// Serve over HTTP at this address, such as 127.0.0.1:8931; port 0 picks a free port
+    /// Serve over HTTP at this address, such as 127.0.0.1:8931; the URL for clients is then
+    /// http://127.0.0.1:8931/mcp. Port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
-    /// Also serve the HTTP+SSE transport of 2024-11-05, at /sse
+    /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
 }
