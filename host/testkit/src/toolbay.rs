@@ -100,6 +100,16 @@ impl Toolbay {
         status.is_ok_and(|status| status.success())
     }
 
+    /// Runs it in a shell script, which ends with `exec "$@"`.
+    #[must_use]
+    pub fn in_shell(self, script: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["-c", script, "sh"]).arg(self.command.get_program()).args(self.command.get_args());
+        command.current_dir(self.folder.root());
+        Self { command, folder: self.folder }
+    }
+
     /// Runs it in a shell script, in a separate namespace in which it may mount. The script ends with `exec "$@"`.
     #[must_use]
     pub fn unshared(self, script: &str) -> Self {

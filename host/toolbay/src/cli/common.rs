@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::config::{Config, ConfigError, Flags};
-use crate::telemetry;
+use crate::{machine, telemetry};
 
 /// Logs only the denied uses of imports.
 const DENIALS: &str = "toolbay_sandbox::denied=info,off";
@@ -72,6 +72,7 @@ impl Common {
         let config = Config::load(&flags, variables)?;
         let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
         telemetry::init(filter).map_err(ConfigError::new)?;
+        machine::raise_descriptors();
         for clamp in config.clamps() {
             tracing::warn!("{clamp}");
         }
