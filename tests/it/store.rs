@@ -51,7 +51,7 @@ fn compiled_code_is_found_in_the_cache() {
     let folder = folder();
     drop(serves(&folder));
     let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
-    assert_eq!((code.len(), record.len(), in_store(&folder).len()), (1, 1, 2));
+    assert_eq!((code.len(), record.len(), in_store(&folder).len()), (1, 1, 3));
     let written = fs::metadata(&code[0]).unwrap();
     assert_eq!(fs::metadata(folder.beside(OURS)).unwrap().mode() & 0o777, 0o700);
     let server = serves(&folder);
@@ -85,6 +85,99 @@ fn damaged_files_are_compiled_again() {
     }
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "it is whole again: {:?}", warnings(&server));
+}
+
+/// Two plugins, each with a tool that tells which one it is.
+fn two() -> Folder {
+    let folder = Folder::new();
+    for name in ["one", "two"] {
+        folder.put(&format!("{name}.wasm"), Tiny::new(&[name]).answer(name).build());
+    }
+    drop(serves_two(&folder));
+    folder
+}
+
+/// A server whose two plugins are themselves.
+fn serves_two(folder: &Folder) -> Server {
+    let mut server = Server::configured(folder, CONFIG);
+    server.wait_until_listed(&["one", "two"]);
+    for name in ["one", "two"] {
+        assert_eq!(server.text(name, json!({})), name);
+    }
+    server
+}
+
+#[test]
+fn exchanged_files_are_compiled_again() {
+    // The code alone, the record alone with the names of the code in it, and both, as far as names tell.
+    for extensions in [&[".cwasm"][..], &[".json"], &[".cwasm", ".json"]] {
+        let folder = two();
+        for extension in extensions {
+            let files = kept(&folder, extension);
+            let [one, two] = [&files[0], &files[1]];
+            let aside = one.with_extension("aside");
+            fs::rename(one, &aside).unwrap();
+            fs::rename(two, one).unwrap();
+            fs::rename(aside, two).unwrap();
+        }
+        let server = serves_two(&folder);
+        let warnings = warnings(&server);
+        let expected = "an entry was dropped and will be compiled again: its code is corrupt, or was not compiled for this \
+            plugin by this user (wrong authentication code)";
+        assert!(
+            warnings.len() == 2 && warnings.iter().all(|line| line.contains(expected)),
+            "{extensions:?}: {warnings:?}"
+        );
+        drop(server);
+        let server = serves_two(&folder);
+        assert!(self::warnings(&server).is_empty(), "it is whole again: {:?}", self::warnings(&server));
+    }
+}
+
+#[test]
+fn entries_made_with_another_key_are_compiled_again() {
+    let changes: [(Damage, usize); 4] = [
+        (|key| fs::write(key, [7; 32]).unwrap(), 1),
+        (|key| fs::remove_file(key).unwrap(), 1),
+        // These are no keys, which one more line says.
+        (|key| fs::write(key, "").unwrap(), 2),
+        (|key| fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap(), 2),
+    ];
+    for (change, lines) in changes {
+        let folder = folder();
+        drop(serves(&folder));
+        let key = folder.beside(OURS).join("key");
+        assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
+        change(&key);
+        let server = serves(&folder);
+        let warnings = warnings(&server);
+        assert!(warnings.len() == lines && warnings[lines - 1].contains("(wrong authentication code)"), "{warnings:?}");
+        assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
+        drop(server);
+        assert!(self::warnings(&serves(&folder)).is_empty());
+    }
+}
+
+#[test]
+fn code_without_an_entry_makes_room_for_entries() {
+    let folder = folder();
+    let orphan = folder.beside(OURS).join(format!("{}-{}-{}.cwasm", "a".repeat(64), "1".repeat(16), "2".repeat(16)));
+    let hours = std::time::Duration::from_hours(2);
+    let put = || {
+        fs::write(&orphan, vec![0; 3 << 20]).unwrap();
+        File::options().write(true).open(&orphan).unwrap().set_modified(std::time::SystemTime::now() - hours).unwrap();
+    };
+    drop(serves(&folder));
+    put();
+    drop(serves(&folder));
+    assert!(!orphan.exists(), "at the start");
+    let mut server = Server::configured(&folder, &format!("{CONFIG}\nstore_size = \"3MiB\""));
+    server.wait_until_listed(&["a"]);
+    put();
+    folder.put("b.wasm", Tiny::new(&["b"]).build());
+    server.wait_until_listed(&["a", "b"]);
+    until("there is room again", || !orphan.exists());
+    assert_eq!(kept(&folder, ".json").len(), 2);
 }
 
 fn flip_a_bit(code: &Path) {
@@ -160,8 +253,10 @@ fn a_cache_that_others_can_write_to_is_not_used() {
         fs::set_permissions(folder.beside("store"), fs::Permissions::from_mode(mode)).unwrap();
         let server = serves(&folder);
         let warnings = warnings(&server);
+        let store = fs::canonicalize(folder.beside("store")).unwrap();
         let expected = format!(
-            "the compile cache is off: store is writable by other users (mode {mode:o}; to fix it, run chmod go-w)"
+            "the compile cache is off: {} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)",
+            store.display()
         );
         assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
         assert!(in_store(&folder).is_empty(), "{:?}", in_store(&folder));
@@ -181,7 +276,7 @@ fn other_files_in_the_folder_are_left_alone() {
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
     assert!(others.iter().all(|name| folder.beside("store").join(name).exists()));
     assert_eq!(fs::read_dir(folder.beside("store")).unwrap().count(), others.len() + 1);
-    assert_eq!(in_store(&folder).len(), 2);
+    assert_eq!(in_store(&folder).len(), 3);
 }
 
 #[test]
@@ -234,8 +329,8 @@ fn code_of_another_engine_in_the_cache_is_left_alone() {
     let others = in_store(&folder);
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    assert_eq!(in_store(&folder).intersection(&others).count(), 2);
-    assert_eq!(in_store(&folder).len(), 4);
+    assert_eq!(in_store(&folder).intersection(&others).count(), 3);
+    assert_eq!(in_store(&folder).len(), 5);
 }
 
 #[test]

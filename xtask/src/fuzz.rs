@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: runs each fuzz target for a while, under a sanitizer.
+//! `cargo xtask fuzz`: runs each fuzz target for a while, under a sanitizer, and guests that call the host at random in
+//! the folder of a real server.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,6 +19,9 @@ pub(crate) struct Options {
     /// How long to run each, such as 90s or 15m
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = humantime::parse_duration)]
     time: Duration,
+    /// Seed of the random numbers, to repeat a run of hostcalls; the other targets keep what they find
+    #[arg(long)]
+    seed: Option<u64>,
 }
 
 /// A fuzz target.
@@ -31,6 +35,8 @@ enum Target {
     Schema,
     /// Files in the plugin folder
     Component,
+    /// Calls of guests to the host, in a real server
+    Hostcalls,
 }
 
 impl Target {
@@ -40,6 +46,7 @@ impl Target {
             Self::Grant => "grant",
             Self::Schema => "schema",
             Self::Component => "component",
+            Self::Hostcalls => "hostcalls",
         }
     }
 
@@ -49,10 +56,19 @@ impl Target {
             Self::Request | Self::Grant => (4096, 10),
             Self::Schema => (8192, 30),
             Self::Component => (8192, 60),
+            // It makes its own inputs.
+            Self::Hostcalls => (0, 0),
         }
     }
 
-    fn run(self, workspace: &Workspace, time: Duration) -> Result<()> {
+    fn run(self, workspace: &Workspace, time: Duration, seed: Option<u64>) -> Result<()> {
+        if matches!(self, Self::Hostcalls) {
+            let mut cargo = command::cargo(&workspace.root);
+            cargo.args(["run", "--quiet", "--package", "toolbay-hostcalls", "--"]);
+            cargo.arg(format!("--time={}s", time.as_secs()));
+            cargo.args(seed.map(|seed| format!("--seed={seed}")));
+            return command::run(&mut cargo);
+        }
         let (name, (length, timeout)) = (self.name(), self.bounds());
         let fuzz = workspace.root.join("fuzz");
         // New inputs are kept separately, because the corpus in the repository is small.
@@ -86,12 +102,14 @@ impl Target {
 
 /// `cargo xtask fuzz`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    ensure_tools()?;
     let targets = options.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
+    if targets.iter().any(|target| !matches!(target, Target::Hostcalls)) {
+        ensure_tools()?;
+    }
     for target in targets {
         println!("{}", terminal::bold(format!("\n==> {}", target.name())));
         let begun = Instant::now();
-        target.run(workspace, options.time).context("fuzz/README.md says what to do with a finding")?;
+        target.run(workspace, options.time, options.seed).context("fuzz/README.md says what to do with a finding")?;
         println!("{}", terminal::bold(format!("<== {}: no finding in {} s", target.name(), begun.elapsed().as_secs())));
     }
     Ok(())

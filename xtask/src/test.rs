@@ -7,6 +7,7 @@ mod deny;
 mod doc;
 mod features;
 mod fmt;
+mod hostcalls;
 mod it;
 mod rustdoc;
 mod select;

@@ -7,6 +7,7 @@ use toolbay_model::{Tool, is_tool_name};
 use toolbay_sandbox::Environment;
 
 use crate::grant::prefix_for;
+use crate::guard::{Overlaps, overlaps};
 use crate::offer::Offer;
 use crate::plugin::Plugin;
 use crate::report::{Different, Granted, PluginReport, Status};
@@ -26,9 +27,11 @@ pub struct Candidate {
 
 /// Puts the tools of all entries into one snapshot. `entries` are by plugin id.
 ///
-/// If two plugins have a tool of the same name, the plugin whose id sorts first keeps the name.
+/// If two plugins have a tool of the same name, the plugin whose id sorts first keeps the name. A plugin that could
+/// write to what others depend on has no tools.
 pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
+    let mut overlaps = overlaps(entries.values().filter_map(|entry| entry.plugin.as_ref()));
     for (id, entry) in entries {
         let mut report = PluginReport {
             status: match (&entry.plugin, &entry.problem) {
@@ -42,7 +45,13 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             tools: Vec::new(),
             grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
         };
-        if let Some(plugin) = &entry.plugin {
+        let Overlaps { refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
+        if let Some(why) = refused {
+            report.status = Status::Refused;
+            report.digest = None;
+            report.problems.push(why);
+        } else if let Some(plugin) = &entry.plugin {
+            report.problems.extend(remarks);
             report.problems.extend(entry.remarks.iter().cloned());
             add_tools(&mut snapshot.tools, plugin, &mut report);
         }
@@ -53,7 +62,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
 
 /// A plugin's terms in the form in which they are reported.
 fn granted(terms: &Terms) -> Granted {
-    let Environment { limits, permissions, config, secrets } = &terms.environment;
+    let Environment { limits, permissions, config, secrets, .. } = &terms.environment;
     let tools =
         terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
     Granted {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{Access, LimitsPatch, Mount, Permissions, ToolRateLimit, is_name};
+use toolbay_model::{LimitsPatch, Permissions, ToolRateLimit, is_name};
 use toolbay_sandbox::Secrets;
 use toolbay_settings::toml_file;
 
@@ -149,20 +149,9 @@ impl Grant {
             mount.place = format!("{name}:{line}");
             mount.written = mem::take(&mut mount.host);
             mount.host = folder.join(&mount.written);
+            mount.base = folder.to_owned();
         }
         Ok(grant)
-    }
-
-    /// Warnings about settings that are valid but risky. `folder` is the plugin folder.
-    pub fn doubts(&self, folder: &Path) -> Vec<String> {
-        let writes = |mount: &&Mount| mount.access == Access::ReadWrite && holds(&mount.host, folder);
-        let doubt = |mount: &Mount| {
-            let written = mount.written.display();
-            format!(
-                "the mount of {written} contains the plugin folder: the plugin can change any grant, including its own"
-            )
-        };
-        self.permissions.mounts.iter().filter(writes).map(doubt).collect()
     }
 
     /// The secrets with their values, and a warning for each variable that is not set. `variable` reads an environment
@@ -198,15 +187,6 @@ impl Grant {
                 (key.clone(), text)
             })
             .collect()
-    }
-}
-
-/// Whether `folder` is in `outer`, or is it.
-fn holds(outer: &Path, folder: &Path) -> bool {
-    match (outer.canonicalize(), folder.canonicalize()) {
-        (Ok(outer), Ok(folder)) => folder.starts_with(outer),
-        // A folder that does not exist contains nothing yet, and the mount fails anyway.
-        _ => false,
     }
 }
 
@@ -412,27 +392,6 @@ mod tests {
         a.toml:1:8: unclosed table, expected `]`
         a.toml:1:8: key with no value, expected `=`
         "#);
-    }
-
-    #[test]
-    fn a_writable_mount_that_contains_the_plugin_folder_causes_a_warning() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("plugins");
-        std::fs::create_dir_all(folder.join("data")).unwrap();
-        let doubts = |host: &str, access: &str| {
-            let mount = format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/p\"\naccess = {access:?}");
-            Grant::parse("acme.toml", &mount, &folder).unwrap().doubts(&folder)
-        };
-        for host in [".", "..", "data/..", "/"] {
-            let said = format!(
-                "the mount of {host} contains the plugin folder: the plugin can change any grant, including its own"
-            );
-            assert_eq!(doubts(host, "read-write"), [said]);
-            assert!(doubts(host, "read").is_empty());
-        }
-        for host in ["data", "../elsewhere"] {
-            assert!(doubts(host, "read-write").is_empty());
-        }
     }
 
     #[test]

@@ -10,12 +10,13 @@ use bytesize::ByteSize;
 use tokio::sync::Semaphore;
 use toolbay_model::text::{line, thousands};
 use toolbay_model::{Description, Digest, ToolDefinition};
-use toolbay_sandbox::{Compiled, PrepareError, Sandbox, Source};
+use toolbay_sandbox::{Compiled, Environment, PrepareError, Sandbox, Source};
 
 use crate::component::Component;
 use crate::definition::{Definition, check};
 use crate::folder::{component_path, grant_path};
 use crate::grant::Grant;
+use crate::guard::{Guarded, Places};
 use crate::load_error::{LoadError, describe_failed};
 use crate::plugin::Plugin;
 use crate::read::{read_optional, read_source};
@@ -68,7 +69,8 @@ pub struct Loader {
 
 impl Loader {
     /// A loader for the plugins in `folder`.
-    pub fn new(sandbox: Sandbox, rules: Rules, folder: PathBuf) -> Self {
+    pub fn new(sandbox: Sandbox, mut rules: Rules, folder: PathBuf) -> Self {
+        rules.guarded.push(Guarded { what: "the plugin folder", path: folder.clone(), is_secret: false });
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
             sandbox,
@@ -97,11 +99,27 @@ impl Loader {
         // Other messages about the grant may quote it, but never these values.
         let secrets = grant.secrets(|name| std::env::var(name).ok());
         let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
-        let doubts = grant.doubts(&self.folder);
-        let (terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
-        let remarks = doubts.iter().chain(&unset).chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
-        let remarks = component.remarks.iter().cloned().chain(remarks).collect();
+        let (mut terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
+        let mounts;
+        (terms.places, mounts) = self.mount(&id, &terms.environment).await?;
+        let remarks = unset.iter().chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
+        let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
+    }
+
+    /// Checks and opens the folders that a plugin mounts, on a thread for blocking work. Returns where they are, and
+    /// warnings.
+    async fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
+        let (id, folder, guarded) = (id.to_owned(), self.folder.clone(), self.rules.guarded.clone());
+        let (permissions, roots) = (environment.permissions.clone(), environment.roots.clone());
+        let mounting = tokio::task::spawn_blocking(move || {
+            let places = Places::of(&id, &folder, &permissions);
+            let mut remarks = places.check(&guarded)?;
+            remarks.extend(roots.open());
+            Ok((places, remarks))
+        });
+        let mounted = mounting.await.map_err(|error| LoadError::Hindered(format!("its mounts failed: {error}")))?;
+        mounted.map_err(LoadError::Refused)
     }
 
     /// Reads a plugin's files on a thread for blocking work.

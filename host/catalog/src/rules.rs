@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
-use toolbay_sandbox::{Environment, Secrets};
+use toolbay_sandbox::{Environment, Roots, Secrets};
 
 use crate::component::Component;
 use crate::grant::{Grant, Shown};
+use crate::guard::{Guarded, Places};
 use crate::plugin::tool_name;
 use crate::terms::{Terms, ToolTerms};
 
@@ -29,6 +30,8 @@ pub struct Rules {
     pub tools: usize,
     /// The largest size of all schemas of a plugin together.
     pub schemas: ByteSize,
+    /// What mounts must not contain, besides what belongs to plugins.
+    pub guarded: Vec<Guarded>,
 }
 
 impl Rules {
@@ -37,7 +40,9 @@ impl Rules {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
         let config = Arc::new(grant.config_values());
-        let environment = Environment { limits, permissions: grant.permissions, config, secrets: Arc::new(secrets) };
+        let roots = Roots::new(&grant.permissions.mounts);
+        let secrets = Arc::new(secrets);
+        let environment = Environment { limits, permissions: grant.permissions, roots, config, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {
@@ -58,7 +63,7 @@ impl Rules {
             tools.insert(name, ToolTerms { environment: Environment { limits, ..environment.clone() }, own });
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
-        let terms = Terms { environment, tools, shown, prefix: grant.prefix, rate_limit };
+        let terms = Terms { environment, tools, shown, prefix: grant.prefix, rate_limit, places: Places::default() };
         (terms, remarks)
     }
 }

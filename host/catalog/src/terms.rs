@@ -6,6 +6,7 @@ use toolbay_model::ToolRateLimit;
 use toolbay_sandbox::Environment;
 
 use crate::grant::Shown;
+use crate::guard::Places;
 
 /// What applies to a plugin: its grant, clamped to the server's ceilings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +21,8 @@ pub struct Terms {
     pub prefix: Option<String>,
     /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
+    /// Where its mounts and files are.
+    pub places: Places,
 }
 
 /// The terms of one tool.

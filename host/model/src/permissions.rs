@@ -30,6 +30,12 @@ pub struct Mount {
     pub guest: String,
     /// What the plugin may do there.
     pub access: Access,
+    /// Whether the folder may contain what decides about the server or about plugins (`unsafe`). Default: false.
+    #[serde(rename = "unsafe", default, skip_serializing_if = "is_false")]
+    pub is_unsafe: bool,
+    /// The plugin folder, to which a relative path is relative. The path to it is the operator's own.
+    #[serde(skip)]
+    pub base: PathBuf,
     /// `host` as it is in the file, for messages.
     #[serde(skip)]
     pub written: PathBuf,
@@ -46,6 +52,11 @@ pub enum Access {
     Read,
     /// List, read, create, change and delete.
     ReadWrite,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Parses names of variables. There are no patterns: the operator decides about each variable.

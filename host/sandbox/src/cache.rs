@@ -1,24 +1,36 @@
 //! The compile cache: compiled components on disk, by content. Opening one takes a millisecond.
 //!
 //! Compiled code is native code: whoever can write to this folder can run code as the server. The folder is therefore
-//! private (its owner and mode are checked), and nothing from a plugin folder gets into it without passing the
-//! compiler. Files are written under a temporary name, synced, renamed, and never changed. Several servers can share
-//! the folder, and one that is killed at any moment leaves it usable.
+//! private (owner and mode of it and of every folder above it are checked, by descriptor), and nothing from a plugin
+//! folder gets into it without passing the compiler. Each entry carries a message authentication code over the
+//! component's digest, what made the code, what is known about the component, and the code. Its [`key`] is known to this
+//! user alone. The bytes that were checked are the ones that run: the file is checked and mapped through one
+//! descriptor, and only this user could change it in between.
+//!
+//! Files are written under a temporary name, synced, renamed, and never changed. Several servers can share the folder,
+//! and one that is killed at any moment leaves it usable.
 
+mod key;
+mod private;
+
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tempfile::NamedTempFile;
 use toolbay_model::{Description, Digest};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use self::key::{Claim, Key};
+use self::private::Private;
 use crate::about::About;
 use crate::error::too_large;
 use crate::versions::SERVED;
@@ -37,10 +49,20 @@ const FRESH: Duration = Duration::from_hours(24);
 /// derived, so that a newer Toolbay does not show what an older one derived.
 const DERIVATION: u32 = 4;
 
-/// Identifies the engine's version, settings and target, the versions of the contract, and the version of the code that
-/// derives descriptions.
+/// The version of the form of entries. Entries of another form are ignored.
+const FORM: u32 = 2;
+
+/// Digits of a component's digest, in hexadecimal.
+const DIGITS: usize = 64;
+
+/// Digits of the number of what made an entry, and of the part of the authentication code in a file's name.
+const NAMED: usize = 16;
+
+/// Identifies the engine's version, settings and target, the versions of the contract, the form of entries, and the
+/// version of the code that derives descriptions.
 fn maker(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
+    FORM.hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
     SERVED.map(|(version, _)| version).hash(&mut hasher);
     derivation.hash(&mut hasher);
@@ -50,7 +72,8 @@ fn maker(engine: &Engine, derivation: u32) -> u64 {
 /// A folder of compiled components of one maker. It may contain files of other makers.
 #[derive(Debug)]
 pub(crate) struct CompileCache {
-    folder: PathBuf,
+    folder: Private,
+    key: Key,
     /// Identifies everything that made the files, see [`maker`]. Files of other makers are ignored.
     maker: u64,
     size: u64,
@@ -61,9 +84,15 @@ pub(crate) struct CompileCache {
 struct Record {
     /// The name of the file with the code.
     code: String,
-    /// The code's length and checksum, to detect damage.
-    length: u64,
-    crc32: u32,
+    /// The message authentication code over the notes and the code, in hexadecimal.
+    mac: String,
+    /// [`Notes`], as the very text that was signed.
+    notes: Box<RawValue>,
+}
+
+/// What is known about a component.
+#[derive(Deserialize, Serialize)]
+struct Notes {
     /// The tools that the component listed.
     description: Description,
     /// What is known about its file.
@@ -85,17 +114,30 @@ impl CompileCache {
     ///
     /// Why the cache cannot be used, in one line.
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
-        make_private(folder).map_err(|why| format!("the compile cache is off: {why}"))?;
-        let cache = Self { folder: folder.to_owned(), maker: maker(engine, DERIVATION), size: size.as_u64() };
+        let off = |why: String| format!("the compile cache is off: {why}");
+        let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
+        let private = Private::open(folder).map_err(off)?;
+        // The cache must be writable. Find out now instead of at the first plugin.
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
+        let key = Key::of(&private).map_err(cannot)?;
+        let cache = Self { folder: private, key, maker: maker(engine, DERIVATION), size: size.as_u64() };
         cache.sweep();
+        cache.evict();
         Ok(cache)
     }
 
-    /// The component with this digest, and the tools that it listed. Removes a damaged file and logs that.
+    /// The component with this digest, and the tools that it listed. Removes an entry that is damaged or is not ours,
+    /// and logs that.
     pub(crate) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Description, About)> {
         let path = self.record(digest);
-        let text = fs::read(&path).ok()?;
-        let found = self.open_record(engine, &text);
+        let mut text = Vec::new();
+        let read =
+            self.folder.open_file(&self.record_name(digest)).and_then(|(mut file, _)| file.read_to_end(&mut text));
+        let found = match read {
+            Ok(_) => self.open_record(engine, digest, &text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => Err(Unusable::Damaged(format!("cannot read its record: {error}"))),
+        };
         match found {
             Ok(found) => {
                 Self::mark_used(&path);
@@ -110,24 +152,37 @@ impl CompileCache {
         }
     }
 
-    fn open_record(&self, engine: &Engine, text: &[u8]) -> Result<(Component, Description, About), Unusable> {
+    fn open_record(
+        &self,
+        engine: &Engine,
+        digest: Digest,
+        text: &[u8],
+    ) -> Result<(Component, Description, About), Unusable> {
         let damaged = |why: String| Unusable::Damaged(why);
+        let corrupt = || damaged("its record is corrupt".to_owned());
         let record: Record =
             serde_json::from_slice(text).map_err(|error| damaged(format!("its record is corrupt: {error}")))?;
-        let name = Path::new(&record.code).file_name().ok_or_else(|| damaged("its record is corrupt".to_owned()))?;
-        let path = self.folder.join(name);
-        let code = fs::read(&path).map_err(|error| damaged(format!("cannot read its code: {error}")))?;
-        if code.len() as u64 != record.length || crc32fast::hash(&code) != record.crc32 {
-            // Whoever compiles it again must not find the damaged file.
-            drop(fs::remove_file(&path));
-            return Err(damaged("its code is corrupt (length or checksum differs)".to_owned()));
+        let mac = hex::decode(&record.mac).map_err(|_| corrupt())?;
+        let name = Path::new(&record.code).file_name().and_then(|name| name.to_str()).ok_or_else(corrupt)?;
+        let unread = |error: io::Error| damaged(format!("cannot read its code: {error}"));
+        let (code, _) = self.folder.open_file(name).map_err(unread)?;
+        let claim = Claim { maker: self.maker, digest, notes: record.notes.get().as_bytes() };
+        if !self.key.has_signed(&mac, claim, &code).map_err(unread)? {
+            // Whoever compiles it again must not find the file. It may be the code of another entry.
+            if name.starts_with(&self.stem(digest)) {
+                drop(fs::remove_file(self.folder.path.join(name)));
+            }
+            return Err(damaged(
+                "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)"
+                    .to_owned(),
+            ));
         }
-        drop(code);
-        let component = open(engine, &path).map_err(|error| {
+        let notes: Notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
+        let component = open(engine, &code).map_err(|error| {
             let root = error.root_cause().to_string();
             if too_large(&root).is_some() { Unusable::TooLarge } else { Unusable::Damaged(root) }
         })?;
-        Ok((component, record.description, record.about))
+        Ok((component, notes.description, notes.about))
     }
 
     /// Whether the cache has the component with this digest, in hexadecimal.
@@ -137,7 +192,7 @@ impl CompileCache {
 
     /// Creates a file for the compiler's output, which [`CompileCache::keep`] can add to the cache.
     pub(crate) fn scratch(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder.path)
     }
 
     /// Adds compiled code and the tools that it listed. Errors are only logged: without the cache, the next start is
@@ -153,15 +208,16 @@ impl CompileCache {
         if self.record(digest).exists() {
             return Ok(());
         }
-        let bytes = fs::read(code.path())?;
-        let crc32 = crc32fast::hash(&bytes);
-        // The name contains the checksum, so that the files of two servers that compile the same component are not
-        // mixed.
-        let name = format!("{digest}-{:016x}-{crc32:08x}.cwasm", self.maker);
+        let notes = serde_json::value::to_raw_value(&Notes { description, about })?;
+        let claim = Claim { maker: self.maker, digest, notes: notes.get().as_bytes() };
+        let mac = hex::encode(self.key.sign(claim, code.as_file())?);
+        // The name contains the start of the code, so that the files of two servers that compile the same component are
+        // not mixed.
+        let name = format!("{}-{}.cwasm", self.stem(digest), mac.get(..NAMED).unwrap_or_default());
         code.as_file().sync_all()?;
-        let path = self.folder.join(&name);
+        let path = self.folder.path.join(&name);
         code.persist(&path)?;
-        let record = Record { code: name, length: bytes.len() as u64, crc32, description, about };
+        let record = Record { code: name, mac, notes };
         // Code that no record names would take room on a full disk for good.
         self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
         self.evict();
@@ -176,8 +232,17 @@ impl CompileCache {
         Ok(())
     }
 
+    /// What the names of an entry's files begin with.
+    fn stem(&self, digest: impl std::fmt::Display) -> String {
+        format!("{digest}-{:016x}", self.maker)
+    }
+
+    fn record_name(&self, digest: impl std::fmt::Display) -> String {
+        format!("{}.json", self.stem(digest))
+    }
+
     fn record(&self, digest: impl std::fmt::Display) -> PathBuf {
-        self.folder.join(format!("{digest}-{:016x}.json", self.maker))
+        self.folder.path.join(self.record_name(digest))
     }
 
     fn mark_used(record: &Path) {
@@ -187,16 +252,20 @@ impl CompileCache {
         }
     }
 
-    /// Removes what killed servers left behind.
+    /// Removes what killed servers left behind: temporary files, and code and records without each other.
     fn sweep(&self) {
-        for file in self.files() {
-            if file.name.starts_with(TEMPORARY) && file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
-                drop(fs::remove_file(self.folder.join(&file.name)));
+        let files = self.files();
+        let orphans = orphans(&files);
+        for file in &files {
+            let unfinished = file.name.starts_with(TEMPORARY) && file.is_abandoned();
+            if unfinished || orphans.contains(&file.name) {
+                drop(fs::remove_file(self.folder.path.join(&file.name)));
             }
         }
     }
 
-    /// Removes the least recently used components until the rest fits.
+    /// Removes orphans, and then the least recently used components, until the rest fits. An entry of another maker is
+    /// no longer used and therefore among the first.
     fn evict(&self) {
         let mut files = self.files();
         let mut total: u64 = files.iter().map(|file| file.length).sum();
@@ -205,23 +274,23 @@ impl CompileCache {
         }
         files.retain(|file| !file.name.starts_with(TEMPORARY));
         files.sort_by_key(|file| file.used);
-        let keys: Vec<String> =
-            files.iter().filter_map(|file| file.name.strip_suffix(".json")).map(str::to_owned).collect();
-        for key in keys {
+        let orphans = orphans(&files);
+        let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
+        // The record first: code without a record only wastes space.
+        let entries = whole.iter().filter_map(|file| file.name.strip_suffix(".json"));
+        let entries = entries.flat_map(|key| whole.iter().filter(move |file| file.name.starts_with(key)).rev());
+        for file in alone.iter().chain(entries) {
             if total <= self.size {
                 return;
             }
-            // The record first: code without a record only wastes space.
-            for file in files.iter().filter(|file| file.name.starts_with(&key)).rev() {
-                if fs::remove_file(self.folder.join(&file.name)).is_ok() {
-                    total = total.saturating_sub(file.length);
-                }
+            if fs::remove_file(self.folder.path.join(&file.name)).is_ok() {
+                total = total.saturating_sub(file.length);
             }
         }
     }
 
     fn files(&self) -> Vec<Listed> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&self.folder.path).into_iter().flatten().flatten();
         entries
             .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
             .filter_map(|entry| {
@@ -236,8 +305,32 @@ impl CompileCache {
     }
 }
 
-/// Opens compiled code that our compiler wrote into our private folder.
-pub(crate) fn open(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
+/// The names of files with code that no record can name, and of records without a file with code. What is new may be
+/// another server's, which is about to write the rest.
+fn orphans(files: &[Listed]) -> BTreeSet<String> {
+    // `<digest>-<maker>` of both.
+    let stem = |name: &str| name.get(..DIGITS + 1 + NAMED).unwrap_or_default().to_owned();
+    let stems = |extension: &str| -> BTreeSet<String> {
+        files.iter().filter(|file| file.name.ends_with(extension)).map(|file| stem(&file.name)).collect()
+    };
+    let (records, codes) = (stems(".json"), stems(".cwasm"));
+    let alone = |name: &str| match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+        Some("json") => !codes.contains(&stem(name)),
+        Some("cwasm") => !records.contains(&stem(name)),
+        _ => false,
+    };
+    let found = files.iter().filter(|file| file.is_abandoned() && alone(&file.name));
+    found.map(|file| file.name.clone()).collect()
+}
+
+/// Opens compiled code that our compiler wrote into our private folder. The name of the file does not matter any more:
+/// the descriptor decides which one is mapped.
+pub(crate) fn open(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if !path.exists() {
+        // There is no /proc here. The code is copied instead of mapped.
+        return open_memory(engine, &mut file.try_clone()?);
+    }
     // SAFETY: the file is in a folder that only this user can write; our compiler wrote all of it, and it is never
     // changed in place.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
@@ -256,7 +349,7 @@ pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
     let mut code = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut code)?;
-    // SAFETY: only our compiler, a child process that has ended, had access to the file.
+    // SAFETY: only our compiler, a child process that has ended, had access to the file, or it is in our private folder.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
     unsafe {
         Component::deserialize(engine, code)
@@ -265,8 +358,8 @@ pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
 
 /// Whether a file with this name belongs to the cache. Other files in the folder are left alone.
 fn is_ours(name: &str) -> bool {
-    let digest = name.get(..64).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    name.starts_with(TEMPORARY) || (digest && name.get(64..65) == Some("-"))
+    let digest = name.get(..DIGITS).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    name.starts_with(TEMPORARY) || (digest && name.get(DIGITS..=DIGITS) == Some("-"))
 }
 
 /// A file of the cache.
@@ -276,31 +369,11 @@ struct Listed {
     used: SystemTime,
 }
 
-/// Creates the folder, or checks that nobody else can write to it or replace it.
-fn make_private(folder: &Path) -> Result<(), String> {
-    let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
-    if !folder.exists() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
-        tracing::info!("created the folder {} for compiled components", folder.display());
+impl Listed {
+    /// Whether it is so old that no server is still writing it, or what belongs to it.
+    fn is_abandoned(&self) -> bool {
+        self.used.elapsed().is_ok_and(|age| age > ABANDONED)
     }
-    let me = rustix::process::geteuid().as_raw();
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    for (folder, own) in [(folder, true), (parent, false)] {
-        let metadata = fs::metadata(folder).map_err(cannot)?;
-        let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
-        if owner != me && (own || owner != 0) {
-            return Err(format!("{} belongs to another user", folder.display()));
-        }
-        // In a sticky folder such as /tmp, users cannot move each other's files.
-        if mode & 0o022 != 0 && (own || mode & 0o1000 == 0) {
-            let mode = mode & 0o777;
-            let folder = folder.display();
-            return Err(format!("{folder} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)"));
-        }
-    }
-    // The cache must be writable. Find out now instead of at the first plugin.
-    tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder).map_err(cannot)?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -402,6 +475,128 @@ mod tests {
         record.code = "/etc/passwd".into();
         fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
         assert!(store.find(&engine(), digest()).is_none());
+    }
+
+    /// A second component in the cache, with another tool.
+    fn another(store: &CompileCache) -> Digest {
+        let mut code = store.scratch().unwrap();
+        let wasm = wat::parse_str("(component (core module (func (export \"g\") (nop))))").unwrap();
+        let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        code.write_all(&compiled).unwrap();
+        let digest = digest_of("another");
+        store.keep(digest, code, Description::default(), About::default());
+        digest
+    }
+
+    #[test]
+    fn exchanged_files_are_a_miss() {
+        type Exchange = fn(&CompileCache, [Digest; 2]);
+        let exchanges: [Exchange; 3] = [
+            // The records, which name each its own code.
+            |store, [one, two]| {
+                let (one, two) = (store.record(one), store.record(two));
+                let texts = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
+                fs::write(one, &texts[1]).unwrap();
+                fs::write(two, &texts[0]).unwrap();
+            },
+            // The files with the code.
+            |store, digests| {
+                let [one, two] = digests.map(|digest| {
+                    let record: Record = serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap();
+                    store.folder.path.join(record.code)
+                });
+                let codes = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
+                fs::write(one, &codes[1]).unwrap();
+                fs::write(two, &codes[0]).unwrap();
+            },
+            // The names of the code, and what was signed of it.
+            |store, [one, two]| {
+                let read =
+                    |digest| -> Record { serde_json::from_slice(&fs::read(store.record(digest)).unwrap()).unwrap() };
+                let (a, b) = (read(one), read(two));
+                let (first, second) = (
+                    Record { notes: a.notes.clone(), ..b },
+                    Record { notes: read(two).notes, code: a.code, mac: a.mac },
+                );
+                fs::write(store.record(one), serde_json::to_vec(&first).unwrap()).unwrap();
+                fs::write(store.record(two), serde_json::to_vec(&second).unwrap()).unwrap();
+            },
+        ];
+        for exchange in exchanges {
+            let dir = tempfile::tempdir().unwrap();
+            let store = filled(dir.path());
+            let digests = [digest(), another(&store)];
+            assert!(digests.iter().all(|digest| store.find(&engine(), *digest).is_some()));
+            exchange(&store, digests);
+            assert!(digests.iter().all(|digest| store.find(&engine(), *digest).is_none()));
+            assert!(digests.iter().all(|digest| !store.record(digest).exists()));
+        }
+    }
+
+    #[test]
+    fn with_another_key_everything_is_a_miss() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(filled(dir.path()));
+        fs::remove_file(dir.path().join(key::NAME)).unwrap();
+        let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+        assert!(filled(dir.path()).find(&engine(), digest()).is_some(), "compiled anew, it is used");
+    }
+
+    #[test]
+    fn a_record_that_is_a_link_or_that_others_can_write_is_a_miss() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let store = filled(dir.path());
+        let (record, moved) = (store.record(digest()), dir.path().join("moved"));
+        fs::set_permissions(&record, fs::Permissions::from_mode(0o620)).unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+        let store = filled(dir.path());
+        fs::rename(&record, &moved).unwrap();
+        symlink(&moved, &record).unwrap();
+        assert!(store.find(&engine(), digest()).is_none());
+        assert!(moved.exists() && !record.exists());
+    }
+
+    #[test]
+    fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = filled(dir.path());
+        let name = |digest: &str, maker: &str, rest: &str| format!("{}-{}{rest}", digest.repeat(64), maker.repeat(16));
+        let put = |name: &str, old: bool| {
+            let path = dir.path().join(name);
+            fs::write(&path, vec![b'x'; 5000]).unwrap();
+            if old {
+                let file = File::options().append(true).open(&path).unwrap();
+                file.set_modified(SystemTime::now() - 2 * ABANDONED).unwrap();
+            }
+            path
+        };
+        // Code without a record, a record without code, and a whole entry of another engine.
+        let code = || put(&name("a", "1", "-2222222222222222.cwasm"), true);
+        let record = || put(&name("b", "1", ".json"), true);
+        let new = put(&name("c", "1", "-2222222222222222.cwasm"), false);
+        let (code_of_other, record_of_other) =
+            (put(&name("d", "3", "-4444444444444444.cwasm"), true), put(&name("d", "3", ".json"), true));
+        store.size = 100 << 20;
+        for path in [code(), record()] {
+            store.evict();
+            assert!(path.exists(), "there is room");
+            store.size = store.files().iter().map(|file| file.length).sum::<u64>() - 1;
+            store.evict();
+            assert!(!path.exists() && record_of_other.exists() && code_of_other.exists(), "{}", path.display());
+            store.size = 100 << 20;
+        }
+        let (code, record) = (code(), record());
+        store.sweep();
+        assert!(!code.exists() && !record.exists(), "nobody will ever use them");
+        assert!(new.exists() && record_of_other.exists() && code_of_other.exists());
+        // The entry of the other engine goes before one that is used.
+        store.size = store.files().iter().map(|file| file.length).sum::<u64>() - 1;
+        store.evict();
+        store.evict();
+        assert!(!record_of_other.exists());
+        assert!(store.find(&engine(), digest()).is_some());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use toolbay_model::{Limits, Observer, Permissions, Trace};
 
+use crate::roots::Roots;
 use crate::secret::Secrets;
 
 /// What every call of a plugin or tool gets.
@@ -15,6 +16,8 @@ pub struct Environment {
     pub limits: Limits,
     /// The environment variables and mounts.
     pub permissions: Permissions,
+    /// The folders of the mounts.
+    pub roots: Roots,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
     /// The secrets to redact in the guest's output.

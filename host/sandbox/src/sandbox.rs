@@ -17,6 +17,7 @@ use crate::about::About;
 use crate::cache::{self, CompileCache};
 use crate::compile::{Compile, Compiler};
 use crate::compiled::{Compiled, Scratch};
+use crate::descriptors::{Descriptors, Files};
 use crate::engine::{self, Ticker};
 use crate::error;
 use crate::linker::linker;
@@ -27,8 +28,8 @@ use crate::source::Source;
 use crate::state::State;
 use crate::worker::Notes;
 
-/// Threads for blocking host calls of guests (files, name resolution). Bounded, because a guest can occupy one for
-/// ever, for example by opening a FIFO.
+/// Threads for blocking host calls of guests (files, name resolution). Bounded, because a file system that hangs
+/// occupies them.
 const BLOCKING_THREADS: usize = 64;
 
 /// Plugins that list their tools at once, when they are loaded: these have slots of their own, so that loading many
@@ -69,6 +70,7 @@ struct Inner {
     ticker: Ticker,
     stack: ByteSize,
     compiler: Compiler,
+    descriptors: Arc<Descriptors>,
     /// The compile cache, or why it is off.
     cache: Result<CompileCache, String>,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
@@ -107,7 +109,8 @@ impl Sandbox {
             .context("failed to start the guests' runtime")?;
         let describing = Semaphore::new(DESCRIBING as usize);
         let runtime = Some(runtime);
-        let inner = Inner { engine, calls, describing, linker, ticker, stack, compiler, cache, runtime };
+        let descriptors = Arc::new(Descriptors::of_process(calls));
+        let inner = Inner { engine, calls, describing, linker, ticker, stack, compiler, descriptors, cache, runtime };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -134,8 +137,8 @@ impl Sandbox {
         {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
-                    let path = scratch.path().to_owned();
-                    let component = self.blocking(move |engine| cache::open(engine, &path)).await?;
+                    let code = scratch.as_file().try_clone().map_err(|_| PrepareError::Unwritten)?;
+                    let component = self.blocking(move |engine| cache::open(engine, &code)).await?;
                     return linked(&component, notes, Some(scratch));
                 }
                 // What is not kept still serves.
@@ -223,6 +226,11 @@ impl Sandbox {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.inner.engine
+    }
+
+    /// The files of a call that begins.
+    pub(crate) fn files(&self) -> Files {
+        self.inner.descriptors.files()
     }
 
     pub(crate) fn ticker(&self) -> &Ticker {

@@ -1,18 +1,18 @@
 //! The data of a store: the guest's WASI context, its limits, and the receiver of its log and progress.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use toolbay_model::{Access, Observer, Trace};
+use toolbay_model::{Observer, Trace};
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::filesystem::FsPerms;
+use wasmtime_wasi::filesystem::Dir;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
+use crate::descriptors::{Files, Opened};
 use crate::environment::Environment;
 use crate::http::{FIELDS, NoNetwork};
 use crate::limiter::Limiter;
@@ -24,6 +24,14 @@ pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     http: WasiHttpCtx,
+    /// The mounted folders with their paths in the guest.
+    pub(crate) mounts: Vec<(Dir, String)>,
+    /// The files and folders that the call has open.
+    pub(crate) files: Files,
+    /// Those of handles of `wasi:filesystem`, by their entries in the resource table.
+    pub(crate) open_files: BTreeMap<u32, Arc<Opened>>,
+    /// Whether a file was not opened because there was no descriptor for it.
+    pub(crate) files_refused: bool,
     no_network: NoNetwork,
     /// The memory of the call.
     pub(crate) account: Account,
@@ -50,11 +58,13 @@ impl State {
     /// A mounted folder cannot be opened; the text addresses the operator.
     pub(crate) fn new(
         environment: &Environment,
+        files: Files,
         trace: Option<&Trace>,
         observer: Arc<dyn Observer>,
         input: Option<String>,
     ) -> Result<Self, String> {
-        let Environment { limits, permissions, config, secrets } = environment;
+        let Environment { limits, permissions, roots, config, secrets } = environment;
+        let mounts = roots.folders()?;
         let account = Account::new(limits.memory);
         let mut stdio = Stdio::new(limits.stdio.as_u64(), account.clone());
         let mut context = WasiCtxBuilder::new();
@@ -78,24 +88,6 @@ impl State {
                 }
             }
         }
-        for mount in &permissions.mounts {
-            let access = match mount.access {
-                Access::Read => FsPerms::ReadOnly,
-                Access::ReadWrite => FsPerms::ReadWrite,
-            };
-            context.preopened_dir(&mount.host, &mount.guest, access).map_err(|error| {
-                let why = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
-                    Some(io::ErrorKind::NotFound) => "does not exist".to_owned(),
-                    Some(io::ErrorKind::NotADirectory) => "is not a folder".to_owned(),
-                    Some(io::ErrorKind::PermissionDenied) => {
-                        "cannot be opened by the server: permission denied".to_owned()
-                    }
-                    _ => format!("cannot be opened: {}", error.root_cause()),
-                };
-                let (written, place) = (mount.written.display(), &mount.place);
-                format!("cannot mount the folder {written} at {}: it {why} ({place})", mount.guest)
-            })?;
-        }
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
@@ -104,6 +96,10 @@ impl State {
             wasi: context.build(),
             table,
             http,
+            mounts,
+            files,
+            open_files: BTreeMap::new(),
+            files_refused: false,
             no_network: NoNetwork { secrets: Arc::clone(secrets) },
             limiter: Limiter::new(limits, account.clone()),
             account,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::Rules;
+use toolbay_catalog::{Guarded, Rules};
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
@@ -76,6 +76,9 @@ pub struct Config {
     pub compile: CompileConfig,
     /// Settings of MCP over HTTP.
     pub http: Http,
+    /// Path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
+    #[serde(skip)]
+    pub file: PathBuf,
 }
 
 impl Default for Config {
@@ -94,6 +97,7 @@ impl Default for Config {
             describe: Describe::default(),
             compile: CompileConfig::default(),
             http: Http::default(),
+            file: PathBuf::new(),
         }
     }
 }
@@ -128,8 +132,9 @@ impl Config {
             (None, Some((_, path))) => Some((PathBuf::from(path), CONFIG_VARIABLE)),
             (None, None) => None,
         };
+        let file = named.as_ref().map_or_else(|| PathBuf::from(FILE), |(path, _)| path.clone());
         let (table, folder) = read_file(named)?;
-        Self::merge(table, &folder, &variables, flags)
+        Ok(Self { file, ..Self::merge(table, &folder, &variables, flags)? })
     }
 
     /// Merges variables and flags into the file's table. Relative paths in the file are relative to `folder`.
@@ -206,7 +211,22 @@ impl Config {
             component: self.server.component,
             tools: self.describe.tools,
             schemas: self.describe.schemas,
+            guarded: self.guarded(),
         }
+    }
+
+    /// The files and folders that mounts must not contain, except the plugin folder, which the loader knows.
+    fn guarded(&self) -> Vec<Guarded> {
+        let writable = |what, path| Guarded { what, path, is_secret: false };
+        let mut guarded = Vec::new();
+        if !self.file.as_os_str().is_empty() {
+            guarded.push(writable("the server's configuration", self.file.clone()));
+        }
+        guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
+        // Whoever knows its key can make entries.
+        let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
+        guarded.extend(self.compile.store().map(cache));
+        guarded
     }
 
     /// The options of the protocol that do not depend on the transport.

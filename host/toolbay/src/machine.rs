@@ -1,11 +1,29 @@
 //! What the machine has, as far as this process may use it.
 
 use procfs::{Current as _, Meminfo};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The most descriptors that this process asks for. Some systems allow a thousand million.
+const DESCRIPTORS: u64 = 1 << 20;
 
 /// Bytes of memory of the machine, or of the smallest control group above this process. 0 if neither can be read.
 pub(crate) fn memory() -> u64 {
     let machine = Meminfo::current().map_or(0, |memory| memory.mem_total);
     group_limit().map_or(machine, |group| group.min(machine))
+}
+
+/// Raises the number of files that this process may have open as far as the system allows. Shells commonly start
+/// programs with 1,024, which a thousand plugins use up. A failure is only logged: what there is will have to do.
+pub(crate) fn raise_descriptors() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let most = maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
+    if current.is_none_or(|current| current >= most) {
+        return;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum }) {
+        Ok(()) => tracing::debug!("raised the number of files that can be open to {most}"),
+        Err(error) => tracing::warn!("cannot raise the number of files that can be open to {most}: {error}"),
+    }
 }
 
 /// The smallest `memory.max` from this process's control group up to the root; `None` if nothing limits it, or only by

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use super::put;
-use crate::support::{Folder, Tiny, Toolbay};
+use crate::support::{Folder, Tiny, Toolbay, hostile};
 
 /// Code that this server has compiled, under the name of a plugin.
 fn compiled_code(folder: &Folder) {
@@ -71,6 +71,25 @@ cases! {
         |folder| put(folder, wat::parse_str("(component)").unwrap())
         => refused("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing \
             (is `export!(…)` missing?)");
+
+    a_grant_for_grants: Folder, "may write to a folder that contains the plugin folder",
+        |folder| {
+            let mount = "[[permissions.mounts]]\nhost = \"..\"\nguest = \"/all\"\naccess = \"read-write\"";
+            folder.put("hostile.toml", mount);
+            put(folder, Tiny::new(&["a"]).build());
+        }
+        => refused("hostile.toml:2: the mount of .. contains the plugin folder, so the plugin could change it; mount a \
+            smaller folder, or add `unsafe = true` to the mount to allow that");
+
+    a_mounted_link: Folder, "has a mount whose folder is a link to the root of the file system",
+        |folder| {
+            std::os::unix::fs::symlink("/", folder.beside("data")).unwrap();
+            put(folder, hostile());
+        }
+        => tool("read_file", r#"{"path": "/data/etc/passwd"}"#)
+        => grant("[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"")
+        => fails("none", "cannot mount the folder ../data at /data: it is reached through a symbolic link; write the path \
+            that the link leads to (hostile.toml:2)");
 
     a_grant_for_more: Folder, "has a grant with unknown keys",
         |folder| {

@@ -1,8 +1,8 @@
 //! Guests that have the host hold something for them.
 
 use super::put;
-use super::wasi::{HTTP, POLL, PROGRESS, UDP, calls};
-use crate::support::{Folder, Server, Tiny, hostile};
+use super::wasi::{FILES, HTTP, POLL, PROGRESS, UDP, calls};
+use crate::support::{Folder, HttpServer, Server, Tiny, Toolbay, hostile};
 
 const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
 
@@ -122,4 +122,85 @@ fn tables_of_some_are_not_missed_by_others() {
         }
     }
     assert_eq!(server.text("fine", serde_json::json!({})), "fine");
+}
+
+/// A plugin that opens the file `f` in its mount until it may not, says so, and holds what it has for an hour. It crashes
+/// if it cannot open a single one.
+fn holds_files() -> Vec<u8> {
+    let functions = [
+        ("mounts", "(param i32)"),
+        ("open", "(param i32 i32 i32 i32 i32 i32 i32)"),
+        ("progress", "(param f64 i32 f64 i32 i32 i32)"),
+        ("subscribe", "(param i64) (result i32)"),
+        ("block", "(param i32)"),
+    ];
+    let body = "(local $folder i32) (local $open f64)
+        (call $mounts (i32.const 8))
+        (local.set $folder (i32.load (i32.load (i32.const 8))))
+        (i32.store8 (i32.const 24) (i32.const 0x66))
+        (loop $more
+          (call $open (local.get $folder) (i32.const 0) (i32.const 24) (i32.const 1) (i32.const 0) (i32.const 1)
+            (i32.const 8))
+          (if (i32.eqz (i32.load8_u (i32.const 8)))
+            (then (local.set $open (f64.add (local.get $open) (f64.const 1))) (br $more))))
+        (if (f64.eq (local.get $open) (f64.const 0)) (then unreachable))
+        (call $progress (local.get $open) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+        (call $block (call $subscribe (i64.const 3600000000000)))";
+    calls(&format!("{FILES}{PROGRESS}{POLL}"), &functions, body).build()
+}
+
+/// A folder with plugins that hold files, and one that reads them, for a server that may have few descriptors.
+fn folder_of_greedy(calls: usize) -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.beside("data")).unwrap();
+    std::fs::write(folder.beside("data/f"), "content").unwrap();
+    folder.put("greedy.wasm", holds_files());
+    folder.put("greedy.toml", MOUNT);
+    folder.put("honest.wasm", hostile());
+    folder.put("honest.toml", MOUNT);
+    folder.configure(&format!("[server]\ncalls = {calls}"));
+    folder
+}
+
+/// Of few descriptors, plugins that open files until they may not leave some to every other call, to connections and to
+/// plugins that are loaded.
+#[test]
+fn files_of_some_are_not_missed_by_others() {
+    let folder = folder_of_greedy(8);
+    let command = Toolbay::new(&folder).args(["serve"]).through("ulimit -n 160 && exec \"$@\"");
+    let mut server = Server::run(command).initialized("2025-11-25");
+    server.wait_for_tool("read_file");
+    server.wait_for_tool("a");
+    let mut held = Vec::new();
+    for _ in 0..7 {
+        server.begin_with_progress("a", serde_json::json!({}));
+        held.push(server.notification("notifications/progress")["params"]["progress"].as_f64().unwrap());
+    }
+    // Half of the half for guests is for whoever comes first; each other has its share.
+    assert!(held[0] >= 40.0 && held[1..].iter().all(|held| *held >= 5.0), "{held:?}");
+    assert!(held.iter().sum::<f64>() <= 80.0, "{held:?}");
+    server.log.wait_for("a file was not opened: the server has no descriptor left for this call");
+    assert_eq!(server.text("read_file", serde_json::json!({"path": "/data/f"})), "content");
+    assert_eq!(server.text("list_folder", serde_json::json!({"path": "/data"})), "f");
+    // One that has to be compiled, which takes a child and its pipes.
+    folder.put("later.wasm", Tiny::new(&["later"]).answer("in time").build());
+    server.wait_for_tool("later");
+    assert_eq!(server.text("later", serde_json::json!({})), "in time");
+}
+
+/// The same over HTTP: new connections are accepted.
+#[test]
+fn files_of_plugins_leave_descriptors_to_connections() {
+    let folder = folder_of_greedy(2);
+    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
+    let server = HttpServer::run(command.through("ulimit -n 160 && exec \"$@\"")).ready();
+    std::thread::scope(|scope| {
+        let holding = scope.spawn(|| server.modern("tools/call", serde_json::json!({"name": "a"}), &[]));
+        server.log.wait_for("a file was not opened: the server has no descriptor left for this call");
+        for _ in 0..20 {
+            let read = serde_json::json!({"name": "read_file", "arguments": {"path": "/data/f"}});
+            assert_eq!(server.result("tools/call", read)["content"][0]["text"], "content");
+        }
+        assert!(!holding.is_finished());
+    });
 }

@@ -87,6 +87,35 @@ pub(super) const STDOUT: &str = r#"
     (core func $check (canon lower (func $check) (memory $memory)))
     (core func $write (canon lower (func $write) (memory $memory)))"#;
 
+/// `wasi:filesystem`: `$mounts`, and `$open` a file in one of them.
+pub(super) const FILES: &str = r#"
+    (import "wasi:filesystem/types@0.2.0" (instance $files
+      (export "descriptor" (type $descriptor (sub resource)))
+      (type $path' (flags "symlink-follow"))
+      (export "path-flags" (type $path (eq $path')))
+      (type $how' (flags "create" "directory" "exclusive" "truncate"))
+      (export "open-flags" (type $how (eq $how')))
+      (type $mode' (flags "read" "write" "file-integrity-sync" "data-integrity-sync" "requested-write-sync"
+        "mutate-directory"))
+      (export "descriptor-flags" (type $mode (eq $mode')))
+      (type $wrong' (enum "access" "would-block" "already" "bad-descriptor" "busy" "deadlock" "quota" "exist"
+        "file-too-large" "illegal-byte-sequence" "in-progress" "interrupted" "invalid" "io" "is-directory" "loop"
+        "too-many-links" "message-size" "name-too-long" "no-device" "no-entry" "no-lock" "insufficient-memory"
+        "insufficient-space" "not-directory" "not-empty" "not-recoverable" "unsupported" "no-tty" "no-such-device"
+        "overflow" "not-permitted" "pipe" "read-only" "invalid-seek" "text-file-busy" "cross-device"))
+      (export "error-code" (type $wrong (eq $wrong')))
+      (export "[method]descriptor.open-at" (func (param "self" (borrow $descriptor)) (param "path-flags" $path)
+        (param "path" string) (param "open-flags" $how) (param "flags" $mode)
+        (result (result (own $descriptor) (error $wrong)))))))
+    (alias export $files "descriptor" (type $descriptor))
+    (alias export $files "[method]descriptor.open-at" (func $open))
+    (import "wasi:filesystem/preopens@0.2.0" (instance $preopens
+      (export "descriptor" (type $folder (eq $descriptor)))
+      (export "get-directories" (func (result (list (tuple (own $folder) string)))))))
+    (alias export $preopens "get-directories" (func $mounts))
+    (core func $open (canon lower (func $open) (memory $memory)))
+    (core func $mounts (canon lower (func $mounts) (memory $memory) (realloc $realloc)))"#;
+
 /// `toolbay:plugin/host`: `$progress` without a total or a message.
 pub(super) const PROGRESS: &str = r#"
     (import "toolbay:plugin/host@0.1.0" (instance $host

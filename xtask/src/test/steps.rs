@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::context::Context;
-use super::{book, clippy, deny, doc, features, fmt, it, rustdoc, soak, unit};
+use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
 use crate::{clients, conformance, languages};
 
 /// One part of the tests.
@@ -65,6 +65,7 @@ pub(super) const STEPS: &[Step] = &[
         run: |context| conformance::check(context.workspace, context.built()?, context.tally),
         ..BUILT
     },
+    Step { name: "hostcalls", about: "Some guests that call the host at random", run: hostcalls::run, ..BUILT },
     Step { name: "soak", about: "A soak of some seconds; only when named", is_usual: false, run: soak::run, ..BUILT },
 ];
 

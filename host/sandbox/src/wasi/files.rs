@@ -1,6 +1,9 @@
-//! Files: their streams are drawn from the call's account, and what is not a file or a folder is not opened.
+//! Files: mounts are folders that are open already, streams are drawn from the call's account, every open file counts
+//! against what the process can open, and what is not a file or a folder is not opened.
 
-use wasmtime::component::{Linker, Resource};
+use std::sync::Arc;
+
+use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
@@ -9,12 +12,21 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
 use super::stream::{BUFFER, Metered};
 use super::version::versioned;
+use crate::descriptors::Opened;
 use crate::state::State;
 
 type File = Resource<Descriptor>;
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
+    preopens.func_wrap("get-directories", |mut store, (): ()| Ok((folders(store.data_mut())?,)))?;
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
+    types.resource("descriptor", ResourceType::host::<Descriptor>(), |mut store, rep| {
+        let state = store.data_mut();
+        state.open_files.remove(&rep);
+        state.filesystem().table.delete(File::new_own(rep))?;
+        Ok(())
+    })?;
     types.func_wrap_async(
         "[method]descriptor.open-at",
         |mut store,
@@ -44,6 +56,25 @@ pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, Err
     }
 }
 
+/// The mounted folders. All calls share their descriptors, so these do not count.
+fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
+    let mounts = state.mounts.clone();
+    let table = state.filesystem().table;
+    mounts.into_iter().map(|(folder, path)| Ok((table.push(Descriptor::Dir(folder))?, path))).collect()
+}
+
+/// A descriptor for one more file. WASI has no code for a process that has no more; a device that is busy comes nearest.
+pub(super) fn take(state: &mut State) -> FsResult<Opened> {
+    let opened = state.files.take();
+    if opened.is_none() && !std::mem::replace(&mut state.files_refused, true) {
+        tracing::info!(
+            target: "toolbay_sandbox::denied",
+            "a file was not opened: the server has no descriptor left for this call (to allow more, raise `ulimit -n`)"
+        );
+    }
+    opened.ok_or_else(|| ErrorCode::Busy.into())
+}
+
 /// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read from
 /// it, can take a thread of the host for ever.
 async fn open(
@@ -54,6 +85,7 @@ async fn open(
     open_flags: OpenFlags,
     flags: DescriptorFlags,
 ) -> FsResult<File> {
+    let taken = take(state)?;
     let mut files = state.filesystem();
     let again = || Resource::new_borrow(folder.rep());
     // What cannot be looked at cannot be opened either, or does not exist yet.
@@ -70,6 +102,7 @@ async fn open(
         files.table.delete(opened)?;
         return Err(error);
     }
+    state.open_files.insert(opened.rep(), Arc::new(taken));
     Ok(opened)
 }
 
@@ -82,15 +115,17 @@ fn is_opened(kind: DescriptorType) -> FsResult<()> {
 }
 
 fn input(state: &mut State, file: File, offset: u64) -> FsResult<Resource<DynInputStream>> {
+    let opened = state.open_files.get(&file.rep()).cloned();
     let stream = state.filesystem().read_via_stream(file, offset)?;
     let buffer = state.account.hold(BUFFER)?;
     let table = state.filesystem().table;
-    let stream: DynInputStream = Box::new(Metered::new(table.delete(stream)?, buffer));
+    let stream: DynInputStream = Box::new(Metered::new(table.delete(stream)?, buffer, opened));
     Ok(table.push(stream)?)
 }
 
 /// A stream that writes from `offset` on, or at the end of the file.
 fn output(state: &mut State, file: File, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
+    let opened = state.open_files.get(&file.rep()).cloned();
     let mut files = state.filesystem();
     let stream = match offset {
         Some(offset) => files.write_via_stream(file, offset)?,
@@ -98,6 +133,6 @@ fn output(state: &mut State, file: File, offset: Option<u64>) -> FsResult<Resour
     };
     let buffer = state.account.hold(BUFFER)?;
     let table = state.filesystem().table;
-    let stream: DynOutputStream = Box::new(Metered::new(table.delete(stream)?, buffer));
+    let stream: DynOutputStream = Box::new(Metered::new(table.delete(stream)?, buffer, opened));
     Ok(table.push(stream)?)
 }

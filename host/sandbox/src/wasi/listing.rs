@@ -10,9 +10,10 @@ use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
-use super::files::answered;
+use super::files::{answered, take};
 use super::version::versioned;
 use crate::account::Held;
+use crate::descriptors::Opened;
 use crate::state::State;
 
 /// Entries that are read at once.
@@ -28,6 +29,7 @@ struct Listing {
     folder: Option<Dir>,
     read: VecDeque<DirectoryEntry>,
     _memory: Held,
+    _opened: Opened,
 }
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
@@ -54,9 +56,10 @@ async fn begin(state: &mut State, folder: Resource<Descriptor>) -> FsResult<Reso
         Descriptor::File(_) => return Err(ErrorCode::NotDirectory.into()),
     };
     let memory = state.account.hold(HELD)?;
+    let opened = take(state)?;
     // Opened again, so that two listings of one folder do not share a position.
     let folder = blocking(move || Dir::read_from(&*folder)).await?.map_err(io::Error::from)?;
-    let listing = Listing { folder: Some(folder), read: VecDeque::new(), _memory: memory };
+    let listing = Listing { folder: Some(folder), read: VecDeque::new(), _memory: memory, _opened: opened };
     Ok(state.filesystem().table.push(listing)?)
 }
 

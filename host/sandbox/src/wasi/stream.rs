@@ -1,23 +1,27 @@
-//! Streams whose buffer is drawn from the call's account.
+//! Streams whose buffer is drawn from the call's account, and whose file stays open as long as they do.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
 
 use crate::account::Held;
+use crate::descriptors::Opened;
 
 /// Bytes that a stream of `wasmtime-wasi` buffers at most: the largest read from a file, and the largest write.
 pub(super) const BUFFER: usize = 64 << 10;
 
-/// A stream, and the bytes that its buffer is drawn from.
+/// A stream, the bytes that its buffer is drawn from, and its file, whose handle may be gone before the stream is.
 pub(super) struct Metered<S> {
     stream: S,
     _buffer: Held,
+    _file: Option<Arc<Opened>>,
 }
 
 impl<S> Metered<S> {
-    pub(super) fn new(stream: S, buffer: Held) -> Self {
-        Self { stream, _buffer: buffer }
+    pub(super) fn new(stream: S, buffer: Held, file: Option<Arc<Opened>>) -> Self {
+        Self { stream, _buffer: buffer, _file: file }
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::signals::survive_large_files;
 use crate::config::{Config, ConfigError, Flags};
-use crate::telemetry;
+use crate::{machine, telemetry};
 
 /// Logs only the denied uses of imports.
 const DENIALS: &str = "toolbay_sandbox::denied=info,off";
@@ -76,6 +76,7 @@ impl Common {
         let config = Config::load(&flags, variables)?;
         let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
         telemetry::init(filter).map_err(ConfigError::new)?;
+        machine::raise_descriptors();
         for clamp in config.clamps() {
             tracing::warn!("{clamp}");
         }

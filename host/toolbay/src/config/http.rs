@@ -145,6 +145,16 @@ impl Http {
         }
     }
 
+    /// The files with the keys of issuers.
+    pub(super) fn key_files(&self) -> impl Iterator<Item = &PathBuf> {
+        let (file, files) = match self.oauth.as_ref().map(|oauth| &oauth.jwks) {
+            Some(Jwks::File(file)) => (Some(file), None),
+            Some(Jwks::ByIssuer(files)) => (None, Some(files.values())),
+            None => (None, None),
+        };
+        file.into_iter().chain(files.into_iter().flatten())
+    }
+
     /// # Errors
     ///
     /// Settings that contradict each other. Mistakes in a single value are found while parsing.

@@ -1,0 +1,142 @@
+//! Where a file or folder is: every folder that the way to it passes, and every one that contains a link on the way.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Links that are followed on one way. The kernel follows as many.
+const LINKS: usize = 40;
+
+/// The device and inode of a file or folder.
+pub(crate) type Identity = (u64, u64);
+
+/// The way to a file or folder, which may not exist yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// All that is on the way, in this order, without links: folders, and at the end what it leads to. Whoever can
+    /// write to one of the folders can put something else in the place of what follows. What does not exist has no
+    /// identity.
+    way: Vec<(PathBuf, Option<Identity>)>,
+}
+
+impl Place {
+    /// Follows the way to `path`. Blocks.
+    pub(crate) fn of(path: &Path) -> Self {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let mut ahead = names(&path);
+        let mut here = PathBuf::from("/");
+        let mut place = Self { way: vec![(here.clone(), identity(&here))] };
+        let mut links = 0;
+        while let Some(name) = ahead.pop_front() {
+            if name == ".." {
+                here.pop();
+                continue;
+            }
+            let next = here.join(&name);
+            match fs::read_link(&next) {
+                Ok(target) if links < LINKS => {
+                    links += 1;
+                    if target.is_absolute() {
+                        here = PathBuf::from("/");
+                    }
+                    for name in names(&target).into_iter().rev() {
+                        ahead.push_front(name);
+                    }
+                }
+                _ => {
+                    here = next;
+                    place.way.push((here.clone(), identity(&here)));
+                }
+            }
+        }
+        // The way may have gone up at its end.
+        if place.end().0 != here.as_path() {
+            place.way.push((here.clone(), identity(&here)));
+        }
+        place
+    }
+
+    /// What the way leads to.
+    pub(crate) fn end(&self) -> (&Path, Option<Identity>) {
+        self.way.last().map_or((Path::new("/"), None), |(path, identity)| (path, *identity))
+    }
+
+    /// What is on the way, without its end.
+    pub(crate) fn above(&self) -> impl Iterator<Item = (&Path, Option<Identity>)> {
+        let (end, identity) = self.end();
+        let way = self.way.iter().map(|(path, identity)| (path.as_path(), *identity));
+        way.filter(move |(path, id)| *path != end && (id.is_none() || *id != identity))
+    }
+
+    /// Whether this folder is on the way to `other`, or is it.
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        let (end, identity) = self.end();
+        other.way.iter().any(|(path, id)| path == end || (id.is_some() && *id == identity))
+    }
+}
+
+/// The names in a path.
+fn names(path: &Path) -> VecDeque<OsString> {
+    let named = |component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().filter_map(named).collect()
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_contains_what_is_below_it_and_what_is_reached_through_it() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |path: &str| root.path().join(path);
+        fs::create_dir_all(path("a/b/c")).unwrap();
+        fs::create_dir_all(path("x/y")).unwrap();
+        // The way to `x/y` through this link passes `a/b`, whose writer can replace the link.
+        symlink("../../x", path("a/b/link")).unwrap();
+        symlink(path("a"), path("absolute")).unwrap();
+        symlink("loop", path("loop")).unwrap();
+        let contains = |outer: &str, inner: &str| Place::of(&path(outer)).contains(&Place::of(&path(inner)));
+        for (outer, inner) in [
+            ("a", "a"),
+            ("a", "a/b/c"),
+            ("", "a/b"),
+            ("a/b/..", "a/b"),
+            ("absolute", "a/b"),
+            ("a", "absolute/b"),
+            ("a/b", "a/b/link/y"),
+            ("x", "a/b/link/y"),
+            ("a", "a/not/yet"),
+            ("not/yet", "not/yet/either"),
+            ("not/./yet", "not/x/../yet/either"),
+            ("x/y/..", "x/y"),
+        ] {
+            assert!(contains(outer, inner), "{outer} contains {inner}");
+        }
+        for (outer, inner) in
+            [("a/b", "a"), ("a", "x"), ("a", "ab"), ("a/b/c", "a/b/link/y"), ("x", "loop"), ("not", "a")]
+        {
+            assert!(!contains(outer, inner), "{outer} does not contain {inner}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_not_above_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::of(&root.path().join("a/../b"));
+        let above: Vec<_> = place.above().map(|(path, _)| path.to_owned()).collect();
+        assert!(above.contains(&root.path().canonicalize().unwrap()) && above.contains(&PathBuf::from("/")));
+        assert!(above.iter().all(|path| !path.ends_with("b")));
+    }
+}

@@ -1,0 +1,164 @@
+//! The folder of the compile cache: opened once, and checked by descriptor up to the root of the file system.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+
+/// How each folder on the way is opened: only to pass through it, and not by a link.
+const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Bits of a mode that let others write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// In a folder with this bit, such as `/tmp`, users cannot move each other's files.
+const STICKY: u32 = 0o1000;
+
+/// A folder that only this user can change or replace.
+#[derive(Debug)]
+pub(super) struct Private {
+    /// The folder.
+    pub(super) handle: OwnedFd,
+    /// Its path, without links.
+    pub(super) path: PathBuf,
+}
+
+impl Private {
+    /// Opens the folder, and creates it if necessary.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else could change or replace it, or it cannot be used; in one line.
+    pub(super) fn open(folder: &Path) -> Result<Self, String> {
+        let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
+        if !folder.exists() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+            tracing::info!("created the folder {} for compiled components", folder.display());
+        }
+        // A link on the way is resolved here, once. From here on there is none, and each folder is checked by the
+        // handle through which the next one is opened.
+        let path = fs::canonicalize(folder).map_err(cannot)?;
+        let root = openat(CWD, "/", STEP, Mode::empty()).map_err(|error| cannot(error.into()))?;
+        // Whoever owns the root can replace everything. In a container, that may be an unknown user.
+        let trusted = [rustix::process::geteuid().as_raw(), 0, stat(&root).map_err(cannot)?.st_uid];
+        let (mut handle, mut reached) = (root, PathBuf::from("/"));
+        for component in path.components() {
+            let Component::Normal(name) = component else { continue };
+            is_safe(&stat(&handle).map_err(cannot)?, &reached, &trusted)?;
+            handle = openat(&handle, name, STEP, Mode::empty()).map_err(|error| cannot(error.into()))?;
+            reached.push(name);
+        }
+        is_ours(&stat(&handle).map_err(cannot)?, &path)?;
+        Ok(Self { handle, path })
+    }
+
+    /// Opens a file in the folder for reading. It must be a regular file that belongs to this user and that others
+    /// cannot write.
+    pub(super) fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.handle, name, flags, Mode::empty())?;
+        let found = fstat(&file)?;
+        let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
+        if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE != 0 {
+            let why = "it is not a regular file that only this user can write";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        Ok((file.into(), found))
+    }
+}
+
+fn stat(folder: &OwnedFd) -> io::Result<Stat> {
+    Ok(fstat(folder)?)
+}
+
+/// Whether nobody but the trusted can replace what is in this folder on the way.
+fn is_safe(found: &Stat, path: &Path, trusted: &[u32]) -> Result<(), String> {
+    if !trusted.contains(&found.st_uid) {
+        return Err(belongs_to_another(path));
+    }
+    if found.st_mode & OTHERS_WRITE != 0 && found.st_mode & STICKY == 0 {
+        return Err(is_writable(found, path));
+    }
+    Ok(())
+}
+
+/// Whether nobody else can change the folder itself.
+fn is_ours(found: &Stat, path: &Path) -> Result<(), String> {
+    if found.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(belongs_to_another(path));
+    }
+    if found.st_mode & OTHERS_WRITE != 0 {
+        return Err(is_writable(found, path));
+    }
+    Ok(())
+}
+
+fn belongs_to_another(path: &Path) -> String {
+    format!("{} belongs to another user", path.display())
+}
+
+fn is_writable(found: &Stat, path: &Path) -> String {
+    let mode = found.st_mode & 0o777;
+    format!("{} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn every_folder_on_the_way_must_be_safe() {
+        let root = tempfile::tempdir().unwrap();
+        let deep = root.path().join("a/b/c/d");
+        fs::create_dir_all(&deep).unwrap();
+        for path in ["a", "a/b", "a/b/c", "a/b/c/d"].map(|path| root.path().join(path)) {
+            set_mode(&path, 0o770);
+            let error = Private::open(&deep).unwrap_err();
+            let expected = fs::canonicalize(&path).unwrap();
+            assert_eq!(error, is_writable(&stat_of(&path), &expected));
+            set_mode(&path, 0o700);
+        }
+        Private::open(&deep).unwrap();
+    }
+
+    fn stat_of(path: &Path) -> Stat {
+        rustix::fs::stat(path).unwrap()
+    }
+
+    #[test]
+    fn a_link_on_the_way_leads_to_a_folder_that_is_checked() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("open/store")).unwrap();
+        symlink("open", root.path().join("link")).unwrap();
+        let store = root.path().join("link/store");
+        assert_eq!(Private::open(&store).unwrap().path, fs::canonicalize(root.path().join("open/store")).unwrap());
+        set_mode(&root.path().join("open"), 0o777);
+        assert!(Private::open(&store).unwrap_err().contains("open is writable by other users"));
+    }
+
+    #[test]
+    fn a_file_that_is_a_link_a_fifo_or_writable_by_others_is_not_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let private = Private::open(root.path()).unwrap();
+        fs::write(root.path().join("file"), "x").unwrap();
+        set_mode(&root.path().join("file"), 0o644);
+        private.open_file("file").unwrap();
+        symlink("file", root.path().join("link")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(&private.handle, "fifo", fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        fs::write(root.path().join("open"), "x").unwrap();
+        set_mode(&root.path().join("open"), 0o666);
+        for name in ["link", "fifo", "open", "missing"] {
+            assert!(private.open_file(name).is_err(), "{name}");
+        }
+    }
+}

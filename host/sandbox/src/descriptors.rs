@@ -1,0 +1,113 @@
+//! The files and folders that guests have open: each takes a descriptor of the process, of which there are only so many.
+//!
+//! Half of the descriptors are for guests; the other half is left to the server: for connections, plugins, the compiler
+//! and its cache. Of the half for guests, every call that can run has a share of its own, which nobody else can take.
+//! The rest, at least half, goes to whoever comes first. So whatever other calls do, a call can open some files, and
+//! the server can go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, getrlimit};
+
+/// Calls that share the descriptors if nothing bounds their number.
+const CALLS: usize = 64;
+
+/// The descriptors for the files of all guests.
+#[derive(Debug)]
+pub(crate) struct Descriptors {
+    /// What each call can open in any case.
+    share: usize,
+    /// How many can be open in all before a call is left with its share.
+    common: usize,
+    open: AtomicUsize,
+}
+
+/// The files of one call. Clones are the same call's.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    all: Arc<Descriptors>,
+    open: Arc<AtomicUsize>,
+}
+
+/// A file that is open. Dropping it gives the descriptor back.
+#[derive(Debug)]
+pub(crate) struct Opened(Files);
+
+impl Descriptors {
+    /// What the process may have now, for `calls` calls at once.
+    pub(crate) fn of_process(calls: usize) -> Self {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Self::new(usize::try_from(most).unwrap_or(usize::MAX), calls)
+    }
+
+    /// For a process that may have `most` descriptors.
+    fn new(most: usize, calls: usize) -> Self {
+        let calls = if calls == usize::MAX { CALLS } else { calls.max(1) };
+        let guests = most / 2;
+        // A call that cannot open a single file cannot use its mounts at all.
+        let share = (guests / 2 / calls).max(1);
+        Self { share, common: guests.saturating_sub(share.saturating_mul(calls)), open: AtomicUsize::new(0) }
+    }
+
+    /// For a call that begins.
+    pub(crate) fn files(self: &Arc<Self>) -> Files {
+        Files { all: Arc::clone(self), open: Arc::default() }
+    }
+}
+
+impl Files {
+    /// A descriptor for one more file; `None` if there is none for this call now.
+    pub(crate) fn take(&self) -> Option<Opened> {
+        let mine = self.open.fetch_add(1, Ordering::Relaxed);
+        let all = self.all.open.fetch_add(1, Ordering::Relaxed);
+        let opened = Opened(self.clone());
+        (mine < self.all.share || all < self.all.common).then_some(opened)
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.0.all.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opens until it is refused.
+    fn all_of(files: &Files) -> Vec<Opened> {
+        std::iter::from_fn(|| files.take()).collect()
+    }
+
+    #[test]
+    fn a_call_leaves_every_other_its_share() {
+        let all = Arc::new(Descriptors::new(1024, 64));
+        let greedy = all.files();
+        let held = all_of(&greedy);
+        assert_eq!(held.len(), 256, "half of the half for guests");
+        let others: Vec<Files> = (0..63).map(|_| all.files()).collect();
+        let theirs: Vec<Vec<Opened>> = others.iter().map(all_of).collect();
+        assert!(theirs.iter().all(|files| files.len() == 4));
+        let open = held.len() + theirs.iter().map(Vec::len).sum::<usize>();
+        assert!(open <= 512, "{open}");
+        assert_eq!(all.open.load(Ordering::Relaxed), open, "what was refused does not count");
+        drop(held);
+        assert!(others[0].take().is_some());
+        drop(theirs);
+        assert_eq!(all.open.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_call_can_open_a_file_even_if_there_are_few_descriptors() {
+        for most in [0, 1, 16, 64] {
+            let all = Arc::new(Descriptors::new(most, 64));
+            let held: Vec<Files> = (0..64).map(|_| all.files()).collect();
+            let open: Vec<_> = held.iter().map(Files::take).collect();
+            assert!(open.iter().all(Option::is_some));
+        }
+        assert_eq!(Descriptors::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / CALLS);
+    }
+}

@@ -1,0 +1,89 @@
+//! `cargo xtask fuzz hostcalls`: guests that call the host at random, each in the folder of a real server.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+
+mod grammar;
+mod guest;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anstream::{eprintln, println};
+use anyhow::{Context, Result};
+use clap::Parser;
+use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
+
+use self::guest::Guest;
+use self::stage::Stage;
+
+/// Guests after which a new server is started.
+const GUESTS: u64 = 200;
+
+/// Run guests that call the host in a random order with random arguments. The server may not exceed the memory of a
+/// call, must answer other calls meanwhile, and must be afterwards what it was before.
+#[derive(Parser)]
+#[command(name = "cargo xtask fuzz hostcalls", bin_name = "cargo xtask fuzz hostcalls", version)]
+struct Options {
+    /// For how long
+    #[arg(long, default_value = "30m", value_parser = humantime::parse_duration, value_name = "DURATION")]
+    time: Duration,
+    /// Seed of the first guest; each further one has the next number
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many guests at most
+    #[arg(long)]
+    guests: Option<u64>,
+    /// The build of the server: dev or release
+    #[arg(long, default_value_t = Profile::Release)]
+    profile: Profile,
+    /// Test this server; build none
+    #[arg(long, value_name = "PATH", conflicts_with = "profile")]
+    server: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{} {error:#}", terminal::red("error:"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let server = match &options.server {
+        Some(server) => server.clone(),
+        None => Builder::new(&Workspace::load()?).server(options.profile)?,
+    };
+    // Small enough to be typed.
+    let first = options.seed.unwrap_or_else(|| u64::from(fastrand::u32(..)));
+    println!("seed {first}");
+    let began = Instant::now();
+    let (mut ends, mut number): (BTreeMap<String, u64>, u64) = (BTreeMap::new(), 0);
+    let more = |number: u64| began.elapsed() < options.time && options.guests.is_none_or(|most| number < most);
+    while more(number) {
+        let mut stage = Stage::set(&server)?;
+        loop {
+            let seed = first.wrapping_add(number);
+            let guest = Guest::new(seed);
+            let end = stage.run(&guest, seed % 2 == 0).with_context(|| {
+                format!("the guest of seed {seed} (repeat it with --seed {seed} --guests 1) does this:\n{}", guest.code)
+            })?;
+            *ends.entry(end).or_default() += 1;
+            number += 1;
+            if !more(number) || number.is_multiple_of(GUESTS) {
+                break;
+            }
+        }
+        stage.end()?;
+    }
+    let ends: Vec<String> = ends.iter().map(|(end, count)| format!("{end} {count}")).collect();
+    println!("{number} guests in {} s: {}", began.elapsed().as_secs(), ends.join(", "));
+    Ok(())
+}

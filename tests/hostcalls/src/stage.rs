@@ -1,0 +1,187 @@
+//! A server with a plugin that must always answer, into whose folder the guests are put one after the other.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+use toolbay_testkit::vitals::vitals;
+use toolbay_testkit::{Client, DEADLINE, Folder, Program, Tiny, Toolbay, message, revision};
+
+use crate::guest::Guest;
+
+/// The memory of each call, in KiB.
+const MEMORY: u64 = 24 << 10;
+
+/// How much the server may grow during a call beyond the call's memory, in KiB.
+const PEAK: u64 = 32 << 10;
+
+/// How much larger the server may be after any number of guests than before the first, in KiB. The allocator keeps
+/// some memory for each thread.
+const GROWTH: u64 = 24 << 10;
+
+/// How long the plugin that must answer may take while a guest runs. Alone, it takes a millisecond.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Calls that make the server as large as it gets without guests.
+const WARM_UP: usize = 20;
+
+/// Small limits, so that many guests run in a short time.
+const GRANT: &str = r#"
+[limits]
+memory = "24MiB"
+fuel = 300_000_000
+timeout = "700ms"
+stdio = "1MiB"
+
+[[permissions.mounts]]
+host = "../data"
+guest = "/data"
+"#;
+
+/// A server, and what it was like before the first guest.
+pub(crate) struct Stage {
+    client: Client,
+    folder: Folder,
+    /// Its memory, in KiB.
+    resident: u64,
+    descriptors: u64,
+}
+
+impl Stage {
+    /// Starts a server.
+    pub(crate) fn set(server: &Path) -> Result<Self> {
+        let folder = Folder::make(&Program::new(server), "toolbay-hostcalls-")?;
+        fs::write(folder.path("bystander.wasm"), Tiny::new(&["bystander"]).answer("here").build())?;
+        fs::write(folder.beside("secret"), "hush")?;
+        fs::write(folder.beside("toolbay.toml"), "log = \"warn\"\n[breaker]\ncrashes = 0\n")?;
+        // By default, the allocator keeps freed memory for later. This limits how much.
+        let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+        let mut client = Client::run(command)?;
+        client.initialize(revision::SESSION)?;
+        let mut stage = Self { client, folder, resident: 0, descriptors: 0 };
+        stage.until("the bystander is listed", |stage| Ok(stage.client.names()? == ["bystander"]))?;
+        for _ in 0..WARM_UP {
+            stage.bystander_answers()?;
+        }
+        stage.resident = stage.resident()?;
+        stage.descriptors = vitals(stage.pid())?.descriptors;
+        Ok(stage)
+    }
+
+    /// Runs a guest, and checks the server meanwhile and afterwards. Returns how the call ended.
+    ///
+    /// # Errors
+    ///
+    /// The server did not hold.
+    pub(crate) fn run(&mut self, guest: &Guest, writes: bool) -> Result<String> {
+        self.lay_out()?;
+        let access = if writes { "read-write" } else { "read" };
+        fs::write(self.folder.path("guest.toml"), format!("{GRANT}access = \"{access}\"\n"))?;
+        // As installers do, so that no half of it is read.
+        let staged = self.folder.beside("staged");
+        fs::write(&staged, &guest.component)?;
+        fs::rename(&staged, self.folder.path("guest.wasm"))?;
+        self.until("the guest is listed", |stage| Ok(stage.client.names()?.contains(&"a".to_owned())))?;
+        let before = self.resident()?;
+        fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").context("failed to forget the peak of memory")?;
+        let call = self.client.begin("a", &json!({}))?;
+        let asked = Instant::now();
+        self.bystander_answers()?;
+        let took = asked.elapsed();
+        ensure!(took < PATIENCE, "another plugin took {took:?} to answer while the guest ran");
+        let answer = self.client.finish(call)?.what;
+        let grown = self.peak()?.saturating_sub(before);
+        let most = MEMORY + PEAK;
+        ensure!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");
+        let result = answer.context("the call was rejected")?;
+        let kind = message::error_kind(&result).unwrap_or("none").to_owned();
+        ensure!(kind != "internal", "the call ended with an error in the server: {result}");
+        let text = message::text(&result);
+        ensure!(!text.contains("hush"), "a file outside the mount was read");
+        ensure!(fs::read(self.folder.beside("secret"))? == b"hush", "a file outside the mount was written");
+        fs::remove_file(self.folder.path("guest.wasm"))?;
+        fs::remove_file(self.folder.path("guest.toml"))?;
+        self.until("the guest is gone", |stage| Ok(stage.client.names()? == ["bystander"]))?;
+        self.is_as_before()?;
+        Ok(if message::is_error(&result) { kind } else { "ok".to_owned() })
+    }
+
+    /// The folder that guests may use, as it is for each of them.
+    fn lay_out(&self) -> Result<()> {
+        let data = self.folder.beside("data");
+        if data.exists() {
+            fs::remove_dir_all(&data)?;
+        }
+        fs::create_dir_all(data.join("d"))?;
+        fs::write(data.join("f"), vec![b'f'; 1 << 20])?;
+        fs::write(data.join("d/f"), "content")?;
+        symlink("d/f", data.join("l"))?;
+        symlink("..", data.join("out"))?;
+        let made = Command::new("mkfifo").arg(data.join("fifo")).status().context("failed to start mkfifo")?;
+        ensure!(made.success(), "mkfifo failed");
+        Ok(())
+    }
+
+    /// Whether the server holds no more than before the first guest. Calls let the allocator and the pool return memory.
+    fn is_as_before(&mut self) -> Result<()> {
+        let (resident, descriptors) = (self.resident + GROWTH, self.descriptors);
+        self.until("the server is as it was before", |stage| {
+            stage.bystander_answers()?;
+            // One for a thread of the runtime that comes and goes, one for the log.
+            Ok(stage.resident()? <= resident && vitals(stage.pid())?.descriptors <= descriptors + 2)
+        })
+        .with_context(|| match vitals(self.pid()) {
+            Ok(vitals) => format!("{vitals:?}; before: {} KiB, {descriptors} descriptors", self.resident),
+            Err(error) => error.to_string(),
+        })?;
+        let log = self.client.log().text();
+        ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
+        Ok(())
+    }
+
+    fn bystander_answers(&mut self) -> Result<()> {
+        let result = self.client.call("bystander", &json!({}))?.what.context("another plugin does not answer")?;
+        ensure!(message::text(&result) == "here", "another plugin answered {result}");
+        Ok(())
+    }
+
+    fn until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> Result<bool>) -> Result<()> {
+        let began = Instant::now();
+        while !done(self)? {
+            if began.elapsed() > DEADLINE {
+                bail!("it did not come to this: {what}; the log ends:\n{}", self.client.log().tail(20));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn pid(&self) -> u32 {
+        self.client.process().pid()
+    }
+
+    /// The server's memory in KiB, without pages of files.
+    fn resident(&self) -> Result<u64> {
+        Ok(self.status("VmRSS:")?.saturating_sub(self.status("RssFile:")?))
+    }
+
+    /// The most memory since the peak was forgotten, in KiB.
+    fn peak(&self) -> Result<u64> {
+        Ok(self.status("VmHWM:")?.saturating_sub(self.status("RssFile:")?))
+    }
+
+    fn status(&self, name: &str) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).context("the server is gone")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).context("no such line in its status")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// Ends the server, which must end well.
+    pub(crate) fn end(mut self) -> Result<()> {
+        self.client.say_goodbye(DEADLINE)
+    }
+}

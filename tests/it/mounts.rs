@@ -1,0 +1,213 @@
+//! Folders that plugins may use: they are what the operator named when the plugin was loaded, and none of them contains
+//! what decides about the server or about other plugins.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Tiny, Toolbay, hostile};
+
+/// A grant with a mount of `host` at `/data`, and more keys of it.
+fn mount(host: &str, access: &str, more: &str) -> String {
+    format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n")
+}
+
+/// What `toolbay list` says about a plugin: its status and problems.
+fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
+    let outcome = Toolbay::new(folder).args(["list", "--json"]).run();
+    let listed: Value = serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let plugin = &listed["plugins"][id];
+    let problems = plugin["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let problems = problems.iter().map(|problem| problem.as_str().unwrap().to_owned());
+    (plugin["status"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned(), problems.collect())
+}
+
+/// Checks that a plugin with a mount of `host` is refused because of `what`, and serves with a warning if the mount is
+/// unsafe.
+fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
+    let verb = if access == "read" { "read" } else { "change" };
+    folder.put("hostile.toml", mount(host, access, ""));
+    let (status, problems) = listed(folder, "hostile");
+    let expected = format!(
+        "hostile.toml:2: the mount of {host} contains {what}, so the plugin could {verb} it; mount a smaller folder, or \
+         add `unsafe = true` to the mount to allow that"
+    );
+    assert_eq!((status.as_str(), problems.as_slice()), ("refused", [expected].as_slice()));
+    folder.put("hostile.toml", mount(host, access, "unsafe = true"));
+    let (status, problems) = listed(folder, "hostile");
+    let expected =
+        format!("hostile.toml:2: the mount of {host} is unsafe: it contains {what}, so the plugin can {verb} it");
+    assert_eq!(status, "ready", "{problems:?}");
+    assert!(problems.contains(&expected), "{expected}: {problems:?}");
+}
+
+#[test]
+fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    for (name, content) in [("data", "hello"), ("elsewhere", "hush")] {
+        fs::create_dir(folder.beside(name)).unwrap();
+        fs::write(folder.beside(name).join("file"), content).unwrap();
+    }
+    folder.put("hostile.toml", mount("../data", "read", ""));
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("read_file");
+    fs::rename(folder.beside("data"), folder.beside("moved")).unwrap();
+    symlink("elsewhere", folder.beside("data")).unwrap();
+    assert_eq!(server.text("read_file", json!({"path": "/data/file"})), "hello");
+    // A reload opens it anew, and does not follow the link either.
+    folder.put("hostile.toml", mount("../data", "read", "# again"));
+    server.log.wait_for("the folder ../data at /data: it is reached through a symbolic link");
+    let until = "cannot mount the folder ../data at /data: it is reached through a symbolic link; write the path that the \
+        link leads to (hostile.toml:2)";
+    server.until("the link is refused", |server| {
+        let result = server.call("read_file", json!({"path": "/data/file"}));
+        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        assert!(!text.contains("hush"), "{text}");
+        text == until
+    });
+}
+
+#[test]
+fn a_mounted_folder_that_is_replaced_is_used_after_a_reload() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let put = |name: &str, content: &str| {
+        fs::create_dir(folder.beside(name)).unwrap();
+        fs::write(folder.beside(name).join("file"), content).unwrap();
+    };
+    put("data", "old");
+    folder.put("hostile.toml", mount("../data", "read", ""));
+    let mut server = Server::start(&folder);
+    let file = json!({"path": "/data/file"});
+    assert_eq!(server.text("read_file", file.clone()), "old");
+    fs::rename(folder.beside("data"), folder.beside("moved")).unwrap();
+    put("data", "new");
+    assert_eq!(server.text("read_file", file.clone()), "old");
+    folder.put("hostile.toml", mount("../data", "read", ""));
+    server.answers_in_the_end_with("read_file", file.clone(), "new", &["old"]);
+    // One that was deleted needs no reload.
+    fs::remove_dir_all(folder.beside("data")).unwrap();
+    put("data", "newer");
+    assert_eq!(server.text("read_file", file), "newer");
+}
+
+#[test]
+fn a_writable_mount_does_not_contain_the_plugin_folder() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    fs::create_dir(folder.path("data")).unwrap();
+    symlink("plugins", folder.beside("another-name")).unwrap();
+    for host in [".", "data/..", "../plugins", folder.plugins().to_str().unwrap()] {
+        only_if_unsafe(&folder, host, "read-write", "the plugin folder");
+    }
+    // A link to it is found out as well, although it could not be mounted.
+    folder.put("hostile.toml", mount("../another-name", "read-write", ""));
+    assert_eq!(listed(&folder, "hostile").0, "refused");
+    for (host, access) in [("data", "read-write"), (".", "read"), ("..", "read")] {
+        folder.put("hostile.toml", mount(host, access, ""));
+        assert_eq!(listed(&folder, "hostile"), ("ready".to_owned(), vec![]), "{host}");
+    }
+}
+
+#[test]
+fn a_refused_grant_leaves_the_version_before_it_serving() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("write_file");
+    folder.put("hostile.toml", mount("..", "read-write", ""));
+    server.log.wait_for("refused; the previous version stays in service: hostile.toml:2: the mount of .. contains");
+    server.failure("write_file", json!({"path": "/data/plugins/hostile.toml", "text": "prefix = \"x\""}));
+    assert!(!fs::read_to_string(folder.path("hostile.toml")).unwrap().contains("prefix"));
+}
+
+#[test]
+fn no_mount_contains_the_compile_cache() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    fs::create_dir_all(folder.beside("state/store")).unwrap();
+    folder.configure("[compile]\nstore = \"state/store\"");
+    for host in ["../state", "../state/store", "../state/store/toolbay-compiled"] {
+        only_if_unsafe(&folder, host, "read-write", "the compile cache");
+        only_if_unsafe(&folder, host, "read", "the compile cache");
+    }
+}
+
+#[test]
+fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    for name in ["etc", "keys"] {
+        fs::create_dir(folder.beside(name)).unwrap();
+    }
+    fs::write(folder.beside("keys/jwks.json"), r#"{"keys": []}"#).unwrap();
+    let config = "[http.oauth]\nresource = \"https://example.com/mcp\"\n\
+        authorization_servers = [\"https://example.com\"]\njwks = \"keys/jwks.json\"";
+    fs::write(folder.beside("etc/toolbay.toml"), config).unwrap();
+    // The configuration that is used, by a link whose place a plugin could write to.
+    symlink("etc/toolbay.toml", folder.beside("toolbay.toml")).unwrap();
+    only_if_unsafe(&folder, "../etc", "read-write", "the server's configuration");
+    fs::remove_file(folder.beside("toolbay.toml")).unwrap();
+    folder.configure(config);
+    only_if_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
+    folder.put("hostile.toml", mount("../etc", "read-write", ""));
+    assert_eq!(listed(&folder, "hostile").0, "ready");
+}
+
+#[test]
+fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
+    let folder = Folder::new();
+    // What the plugin would write there, the next start would read.
+    let elsewhere = folder.beside("elsewhere/plugins");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::write(elsewhere.join("hostile.wasm"), hostile()).unwrap();
+    let grant = mount(folder.root().to_str().unwrap(), "read-write", "");
+    fs::write(elsewhere.join("hostile.toml"), grant).unwrap();
+    let outcome = Toolbay::new(&folder).args(["list", "--plugins", "elsewhere/plugins"]).run();
+    assert!(outcome.stdout.contains("contains the server's configuration"), "{outcome}");
+}
+
+#[test]
+fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("other.wasm", Tiny::new(&["other"]).build());
+    fs::create_dir_all(folder.beside("data/deep")).unwrap();
+    folder.put("other.toml", mount("../data/deep", "read", ""));
+    only_if_unsafe(&folder, "../data", "read-write", "the mounted folder ../data/deep of plugin \"other\"");
+    // It need not exist yet.
+    folder.put("other.toml", mount("../data/not/yet", "read", ""));
+    only_if_unsafe(&folder, "../data", "read-write", "the mounted folder ../data/not/yet of plugin \"other\"");
+    // Nobody can replace the folder that both share, or what another can only read.
+    for (host, access) in [("../data/not/yet", "read-write"), ("../data", "read"), ("../data/deep", "read-write")] {
+        folder.put("hostile.toml", mount(host, access, ""));
+        assert_eq!(listed(&folder, "hostile").0, "ready", "{host}");
+    }
+    assert_eq!(listed(&folder, "other"), ("ready".to_owned(), vec![]));
+}
+
+#[test]
+fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("other.wasm", Tiny::new(&["other"]).build());
+    fs::create_dir_all(folder.beside("data/deep")).unwrap();
+    folder.put("hostile.toml", mount("../data", "read-write", ""));
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("write_file");
+    server.wait_for_tool("other");
+    folder.put("other.toml", mount("../data/deep", "read", ""));
+    server.wait_until_listed(&["other"]);
+    server.log.wait_for("WARN hostile.toml:2: the mount of ../data contains the mounted folder ../data/deep of plugin");
+    folder.remove("other.toml");
+    server.wait_for_tool("write_file");
+}
+
+#[test]
+fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    fs::create_dir(folder.beside("shared")).unwrap();
+    fs::write(folder.beside("shared/other.wasm"), Tiny::new(&["other"]).build()).unwrap();
+    fs::write(folder.beside("shared/grant"), "").unwrap();
+    folder.link("other.wasm", folder.beside("shared/other.wasm"));
+    only_if_unsafe(&folder, "../shared", "read-write", "what other.wasm is a link to");
+    folder.remove("other.wasm");
+    folder.put("other.wasm", Tiny::new(&["other"]).build());
+    folder.link("other.toml", Path::new("../shared/grant"));
+    only_if_unsafe(&folder, "../shared", "read-write", "what other.toml is a link to");
+}

@@ -1,0 +1,15 @@
+//! Runs some guests that call the host at random, always the same ones.
+
+use anyhow::Result;
+use toolbay_testkit::command;
+
+use super::context::Context;
+
+pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
+    let server = &context.built()?.server;
+    let mut cargo = command::cargo(&context.workspace.root);
+    cargo.args(["run", "--quiet", "--package", "toolbay-hostcalls", "--", "--server"]).arg(server);
+    command::run(cargo.args(["--guests", "40", "--time", "5m", "--seed", "1"]))?;
+    context.tally.passed += 1;
+    Ok(())
+}
