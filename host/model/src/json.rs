@@ -84,7 +84,11 @@ pub struct Json(Arc<RawValue>);
 impl Json {
     /// The text of a value.
     pub fn new(value: &Value) -> Self {
-        // A value can always be written.
+        Self::written(value)
+    }
+
+    /// The text of what can be written as JSON, and `null` for anything else.
+    pub fn written(value: &impl Serialize) -> Self {
         let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(text.into())
     }

@@ -13,6 +13,7 @@ use crate::contract::{Contract, Exported};
 use crate::docs::Docs;
 use crate::functions::{self, Functions};
 use crate::linker::WORLD;
+use crate::listed::Listed;
 use crate::prepare_error::PrepareError;
 use crate::state::State;
 use crate::{command, output};
@@ -25,8 +26,8 @@ pub struct Prepared {
     form: Form,
 }
 
-/// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::describe`] and
-/// [`Prepared::call`].
+/// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::list`],
+/// [`Prepared::description`] and [`Prepared::call`].
 enum Form {
     /// It implements the contract.
     Contract(Contract),
@@ -85,19 +86,22 @@ impl Prepared {
         matches!(self.form, Form::Command(_))
     }
 
-    /// Its tools. `docs` is the documentation of plain functions.
-    pub(crate) async fn describe(&self, store: &mut Store<State>, docs: &Docs) -> wasmtime::Result<Description> {
+    /// Asks it for its tools, if it has a list of its own.
+    pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
-            Form::Contract(contract) => {
-                let tools = contract.list_tools(store).await?.into_iter().map(output::cleaned_definition).collect();
-                Ok(Description { tools, remarks: Vec::new() })
-            }
-            Form::Functions(functions) => {
-                let tools = functions.definitions(docs).into_iter().map(output::cleaned_definition).collect();
-                Ok(Description { tools, remarks: functions.refused().to_vec() })
-            }
-            Form::Command(_) => Ok(Description { tools: vec![command::definition()], remarks: Vec::new() }),
+            Form::Contract(contract) => contract.list_tools(store).await.map(Listed),
+            Form::Functions(_) | Form::Command(_) => Ok(Listed::default()),
         }
+    }
+
+    /// Its tools. `docs` is the documentation of plain functions.
+    pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
+        let (tools, remarks) = match &self.form {
+            Form::Contract(_) => (listed.0, Vec::new()),
+            Form::Functions(functions) => (functions.definitions(docs), functions.refused().to_vec()),
+            Form::Command(_) => (vec![command::definition()], Vec::new()),
+        };
+        Description { tools: tools.into_iter().map(output::cleaned_definition).collect(), remarks }
     }
 
     pub(crate) async fn call(

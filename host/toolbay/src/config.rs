@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::Rules;
+use toolbay_catalog::{Bounds, Rules};
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
@@ -204,8 +204,7 @@ impl Config {
             describe,
             rate_limit: self.rate_limit,
             component: self.server.component,
-            tools: self.describe.tools,
-            schemas: self.describe.schemas,
+            bounds: Bounds { tools: self.describe.tools, schemas: self.describe.schemas, size: self.describe.size },
         }
     }
 
@@ -422,6 +421,7 @@ mod tests {
             ("describe", "timeout", "\"0s\""),
             ("describe", "tools", "0"),
             ("describe", "schemas", "0"),
+            ("describe", "size", "0"),
             ("compile", "memory", "0"),
             ("compile", "cpu", "\"0s\""),
             ("compile", "timeout", "\"0s\""),
