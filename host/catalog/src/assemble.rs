@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolbay_model::{Tool, is_tool_name};
+use toolbay_model::is_tool_name;
 use toolbay_sandbox::Environment;
 
 use crate::grant::prefix_for;
 use crate::guard::{Overlaps, overlaps};
 use crate::offer::Offer;
-use crate::plugin::Plugin;
+use crate::plugin::{Named, Plugin};
 use crate::report::{Different, Granted, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
@@ -80,11 +80,8 @@ fn granted(terms: &Terms) -> Granted {
 }
 
 fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
-    for definition in &plugin.tools {
-        let name = match &plugin.terms.prefix {
-            Some(prefix) => format!("{prefix}.{}", definition.tool.name),
-            None => definition.tool.name.clone(),
-        };
+    for Named { tool, definition } in &plugin.tools {
+        let name = tool.name.clone();
         if !is_tool_name(&name) {
             report.problems.push(format!("tool {name:?} is not offered: its name is too long with the prefix"));
         } else if let Some(first) = tools.get(&name) {
@@ -97,7 +94,7 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, rep
             ));
         } else {
             report.tools.push(name.clone());
-            let tool = Arc::new(Tool { name: name.clone(), ..definition.tool.clone() });
+            let tool = Arc::clone(tool);
             let offer = Offer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
             tools.insert(name, Arc::new(offer));
         }

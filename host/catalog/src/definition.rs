@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use toolbay_model::{Annotations, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
+use toolbay_model::text::thousands;
+use toolbay_model::{Annotations, Icon, Json, JsonSize, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
 use toolbay_schema::{Patterns, Schema};
 
 use crate::fingerprint::Fingerprint;
@@ -15,11 +16,17 @@ use crate::header;
 /// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
 const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
 
+/// Most JSON values in a tool's `_meta`: as many as in a schema.
+const META: u64 = 10_000;
+
+/// Most icons of a tool, and most sizes of an icon.
+const ICONS: usize = 64;
+
 /// A definition whose name and schemas are valid. All offers made from it share it.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The tool as clients see it, but with its name within the plugin.
-    pub tool: Tool,
+    pub tool: Arc<Tool>,
     /// Differs from that of every other definition that clients see differently.
     pub(crate) fingerprint: Fingerprint,
     /// What the arguments must fit.
@@ -63,37 +70,31 @@ impl Definition {
             .map(|text| Schema::compile_with(&text, patterns))
             .transpose()
             .map_err(|error| format!("tool {name:?}: its output schema {}", bad_schema(&error)))?;
-        let meta = match definition.meta.as_deref().map(serde_json::from_str) {
-            None => Map::new(),
-            Some(Ok(Value::Object(members))) => members,
-            Some(_) => return Err(format!("tool {name:?}: its _meta must be a JSON object")),
+        let (meta, needs) = match &definition.meta {
+            Some(text) => meta(text).map_err(|why| format!("tool {name:?}: {why}"))?,
+            None => (None, Map::new()),
         };
-        let needs = match meta.get(CLIENT_CAPABILITIES) {
-            None => Map::new(),
-            Some(Value::Object(needs)) => needs.clone(),
-            Some(_) => {
-                return Err(format!("tool {name:?}: {CLIENT_CAPABILITIES:?} in its _meta must be a JSON object"));
-            }
-        };
+        check_icons(&definition.icons).map_err(|why| format!("tool {name:?}: {why}"))?;
         let tool = Tool {
             name,
             title: definition.title,
             description: definition.description,
-            input_schema: Arc::new(input.value().clone()),
-            output_schema: output.as_ref().map(|schema| Arc::new(schema.value().clone())),
+            input_schema: Json::new(input.value()),
+            output_schema: output.as_ref().map(|schema| Json::new(schema.value())),
             annotations: definition.annotations,
-            icons: definition.icons,
+            icons: definition.icons.into(),
             meta,
             headers,
         };
         let fingerprint = Fingerprint::of(&tool);
+        let tool = Arc::new(tool);
         Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs })
     }
 
     /// The same definition under another name.
     #[must_use]
     pub fn renamed(&self, name: String) -> Self {
-        self.with(Tool { name, ..self.tool.clone() })
+        self.with(Tool { name, ..Tool::clone(&self.tool) })
     }
 
     /// The same definition with the operator's changes.
@@ -115,13 +116,44 @@ impl Definition {
             title: shown.title.clone().or_else(|| tool.title.clone()),
             description: shown.description.clone().or_else(|| tool.description.clone()),
             annotations,
-            ..tool.clone()
+            ..Tool::clone(tool)
         };
         self.with(tool)
     }
 
     fn with(&self, tool: Tool) -> Self {
-        Self { fingerprint: Fingerprint::of(&tool), tool, ..self.clone() }
+        Self { fingerprint: Fingerprint::of(&tool), tool: Arc::new(tool), ..self.clone() }
+    }
+}
+
+/// A tool's `_meta`, and the client capabilities that it names. It is kept as text: as values, it would be many times as
+/// large.
+fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), String> {
+    let values = JsonSize::of(text).values;
+    if values > META {
+        let [values, most] = [values, META].map(thousands);
+        return Err(format!("its _meta has {values} values, but at most {most} are allowed"));
+    }
+    let Ok(meta @ Value::Object(_)) = serde_json::from_str(text) else {
+        return Err("its _meta must be a JSON object".into());
+    };
+    let needs = match meta.get(CLIENT_CAPABILITIES) {
+        None => Map::new(),
+        Some(Value::Object(needs)) => needs.clone(),
+        Some(_) => return Err(format!("{CLIENT_CAPABILITIES:?} in its _meta must be a JSON object")),
+    };
+    Ok((Some(Json::new(&meta)).filter(|meta| meta.get() != "{}"), needs))
+}
+
+fn check_icons(icons: &[Icon]) -> Result<(), String> {
+    let too_many =
+        |what: &str, n: usize| Err(format!("{what} {}, but at most {ICONS} are allowed", thousands(n as u64)));
+    if icons.len() > ICONS {
+        return too_many("the number of its icons is", icons.len());
+    }
+    match icons.iter().find(|icon| icon.sizes.len() > ICONS) {
+        Some(icon) => too_many("the number of sizes of one of its icons is", icon.sizes.len()),
+        None => Ok(()),
     }
 }
 
@@ -140,6 +172,27 @@ mod tests {
 
     fn definition(name: &str, input: &str) -> ToolDefinition {
         ToolDefinition { name: name.into(), input_schema: input.into(), ..ToolDefinition::default() }
+    }
+
+    fn with_meta(meta: &str) -> ToolDefinition {
+        ToolDefinition { meta: Some(meta.into()), ..definition("a", r#"{"type":"object"}"#) }
+    }
+
+    fn with_icons(icons: Vec<Icon>) -> ToolDefinition {
+        ToolDefinition { icons, ..definition("a", r#"{"type":"object"}"#) }
+    }
+
+    fn icon(sizes: usize) -> Icon {
+        Icon { src: "data:,".into(), mime_type: None, sizes: vec!["any".into(); sizes], theme: None }
+    }
+
+    #[test]
+    fn meta_is_kept_as_one_line() {
+        let tool = |meta: &str| check(vec![with_meta(meta)]).unwrap().remove(0);
+        let kept = tool("{\n  \"dev.toolbay/client-capabilities\": {\"sampling\": {}}}");
+        assert_eq!(kept.tool.meta.as_ref().unwrap().get(), r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#);
+        assert!(kept.needs.contains_key("sampling"));
+        assert_eq!(tool(" { } ").tool.meta, None);
     }
 
     #[test]
@@ -164,6 +217,19 @@ mod tests {
                 "tool \"a\": its input schema is invalid: its root must have \"type\": \"object\"",
             ),
             (vec![definition("a", "7")], "tool \"a\": its input schema must be a JSON object"),
+            (vec![with_meta("[1]")], "tool \"a\": its _meta must be a JSON object"),
+            (
+                vec![with_meta(&format!(r#"{{"x":[{}0]}}"#, "0,".repeat(9_998)))],
+                "tool \"a\": its _meta has 10,001 values, but at most 10,000 are allowed",
+            ),
+            (
+                vec![with_icons(vec![icon(0); 65])],
+                "tool \"a\": the number of its icons is 65, but at most 64 are allowed",
+            ),
+            (
+                vec![with_icons(vec![icon(64), icon(1_000)])],
+                "tool \"a\": the number of sizes of one of its icons is 1,000, but at most 64 are allowed",
+            ),
         ];
         for (definitions, expected) in cases {
             assert_eq!(check(definitions).unwrap_err(), expected);

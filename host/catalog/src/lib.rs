@@ -7,6 +7,7 @@
 //! this crate reads them.
 
 mod assemble;
+mod bounds;
 mod catalog;
 mod component;
 mod definition;
@@ -29,6 +30,7 @@ mod terms;
 mod watcher;
 
 pub use self::assemble::{Candidate, assemble};
+pub use self::bounds::Bounds;
 pub use self::catalog::{Catalog, Publisher, channel};
 pub use self::component::Component;
 pub use self::definition::{Definition, check};
@@ -37,7 +39,7 @@ pub use self::guard::{Guarded, Places};
 pub use self::load_error::{LoadError, describe_failed};
 pub use self::loader::{Loaded, Loader};
 pub use self::offer::Offer;
-pub use self::plugin::Plugin;
+pub use self::plugin::{Named, Plugin};
 pub use self::read::read_source;
 pub use self::reloader::Reloader;
 pub use self::report::{Different, Granted, PluginReport, Status};

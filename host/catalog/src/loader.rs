@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use tokio::sync::Semaphore;
-use toolbay_model::text::{line, thousands};
-use toolbay_model::{Description, Digest, ToolDefinition};
-use toolbay_sandbox::{Compiled, Environment, PrepareError, Sandbox, Source};
+use toolbay_model::Digest;
+use toolbay_model::text::line;
+use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
 
 use crate::component::Component;
-use crate::definition::{Definition, check};
+use crate::definition::check;
 use crate::folder::{component_path, grant_path};
 use crate::grant::Grant;
 use crate::guard::{Guarded, Places};
@@ -61,6 +61,8 @@ pub struct Loader {
     compiling: Semaphore,
     /// A permit for a component larger than [`LARGE`].
     large: Semaphore,
+    /// Permits to make tools of what plugins said.
+    checking: Arc<Semaphore>,
     /// Components in use, so that identical files are compiled once.
     components: Mutex<HashMap<Digest, Weak<Component>>>,
     /// Why the component with this digest was refused.
@@ -79,6 +81,7 @@ impl Loader {
             reading: Semaphore::new(READING),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
             large: Semaphore::new(1),
+            checking: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             components: Mutex::default(),
             refusals: Mutex::default(),
         }
@@ -96,34 +99,34 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
+        // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
+        let loaded = tokio::task::spawn_blocking(move || self.apply(id, component, grant)).await;
+        loaded.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
+    }
+
+    /// Puts a component and its grant together.
+    fn apply(&self, id: String, component: Arc<Component>, grant: Grant) -> Result<Loaded, LoadError> {
         // Other messages about the grant may quote it, but never these values.
         let secrets = grant.secrets(|name| std::env::var(name).ok());
         let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
         let mounts;
-        (terms.places, mounts) = self.mount(&id, &terms.environment).await?;
+        (terms.places, mounts) = self.mount(&id, &terms.environment)?;
         let remarks = unset.iter().chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
     }
 
-    /// Checks and opens the folders that a plugin mounts, on a thread for blocking work. Returns where they are, and
-    /// warnings.
-    async fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
-        let (id, folder, guarded) = (id.to_owned(), self.folder.clone(), self.rules.guarded.clone());
-        let (permissions, roots) = (environment.permissions.clone(), environment.roots.clone());
-        let mounting = tokio::task::spawn_blocking(move || {
-            let places = Places::of(&id, &folder, &permissions);
-            let mut remarks = places.check(&guarded)?;
-            remarks.extend(roots.open());
-            Ok((places, remarks))
-        });
-        let mounted = mounting.await.map_err(|error| LoadError::Hindered(format!("its mounts failed: {error}")))?;
-        mounted.map_err(LoadError::Refused)
+    /// Checks and opens the folders that a plugin mounts. Returns where they are, and warnings.
+    fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
+        let places = Places::of(id, &self.folder, &environment.permissions);
+        let mut remarks = places.check(&self.rules.guarded).map_err(LoadError::Refused)?;
+        remarks.extend(environment.roots.open());
+        Ok((places, remarks))
     }
 
-    /// Reads a plugin's files on a thread for blocking work.
-    async fn read(&self, id: &str) -> Result<(Source, Grant), LoadError> {
+    /// Reads a plugin's files and computes the digest, on a thread for blocking work.
+    async fn read(&self, id: &str) -> Result<(Source, Digest, Grant), LoadError> {
         let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
             let source = read_source(&component_path(&folder, &id), limit)?;
@@ -131,7 +134,8 @@ impl Loader {
                 Some(text) => Grant::parse(&format!("{id}.toml"), &text, &folder).map_err(LoadError::Refused)?,
                 None => Grant::default(),
             };
-            Ok((source, grant))
+            let digest = source.digest();
+            Ok((source, digest, grant))
         });
         read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
     }
@@ -142,8 +146,7 @@ impl Loader {
         let (digest, compiled, grant) = {
             // The semaphores are never closed.
             let _reading = self.reading.acquire().await;
-            let (source, grant) = self.read(id).await?;
-            let digest = source.digest();
+            let (source, digest, grant) = self.read(id).await?;
             if let Some(component) = self.known(digest)? {
                 return Ok((component, grant));
             }
@@ -159,29 +162,34 @@ impl Loader {
             }
             (digest, self.remember(digest, self.compile(id, source).await)?, grant)
         };
-        let (compiled, description) = self.remember(digest, self.describe(compiled).await)?;
-        let tools = self.remember(digest, self.check(description.tools.clone()).await)?;
-        let (prepared, scratch, about) = compiled.into_parts();
-        let remarks = description.remarks.clone();
-        let sandbox = self.sandbox.clone();
-        let kept = tokio::task::spawn_blocking(move || sandbox.keep(digest, scratch, description, about)).await;
-        if let Err(error) = kept {
-            tracing::error!(plugin = id, %error, "writing to the compile cache failed unexpectedly");
-        }
-        let prepared = Some(Arc::new(prepared));
-        Ok((self.in_use(Component { digest, prepared, tools, remarks }), grant))
+        let (compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
+        let work = move |loader: &Self| {
+            let description = listed.description(&compiled);
+            let tools =
+                loader.rules.bounds.check(&description.tools).and_then(|()| check(description.tools.clone()))?;
+            let (prepared, scratch, about) = compiled.into_parts();
+            let remarks = description.remarks.clone();
+            loader.sandbox.keep(digest, scratch, description, about);
+            Ok(Component { digest, prepared: Some(Arc::new(prepared)), tools, remarks })
+        };
+        let component = self.remember(digest, self.checking(work).await)?;
+        Ok((self.in_use(component), grant))
     }
 
     /// Looks the component up in the compile cache; another server may have put it there.
-    async fn stored(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
+    async fn stored(self: &Arc<Self>, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
         let sandbox = self.sandbox.clone();
         let Ok(Some((prepared, description, _))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await
         else {
             return Ok(None);
         };
-        let tools = self.remember(digest, self.check(description.tools).await)?;
-        let (prepared, remarks) = (Some(Arc::new(prepared)), description.remarks);
-        Ok(Some(self.in_use(Component { digest, prepared, tools, remarks })))
+        let work = move |loader: &Self| {
+            let tools = loader.rules.bounds.check(&description.tools).and_then(|()| check(description.tools))?;
+            let (prepared, remarks) = (Some(Arc::new(prepared)), description.remarks);
+            Ok(Component { digest, prepared, tools, remarks })
+        };
+        let component = self.remember(digest, self.checking(work).await)?;
+        Ok(Some(self.in_use(component)))
     }
 
     async fn compile(&self, id: &str, source: Source) -> Result<Compiled, LoadError> {
@@ -201,38 +209,28 @@ impl Loader {
         })
     }
 
-    /// Lists the plugin's tools, on the guests' runtime.
-    async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Description), LoadError> {
+    /// Asks the plugin for its tools, on the guests' runtime.
+    async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Listed), LoadError> {
         let (sandbox, limits) = (self.sandbox.clone(), self.rules.describe.clone());
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
-            let description = finished.result.map_err(|error| describe_failed(&error))?;
-            Ok((compiled, description))
+            let listed = finished.result.map_err(|error| describe_failed(&error))?;
+            Ok((compiled, listed))
         });
         described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }
 
-    /// Validates the plugin's definitions on a thread that may block, because schemas may be slow to compile.
-    async fn check(&self, definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, LoadError> {
-        let (most, largest) = (self.rules.tools, self.rules.schemas);
+    /// Makes tools of what a plugin said, on a thread that may block: schemas may be slow to compile. Only a few plugins
+    /// at once, so that the threads of calls and of the protocol keep their processors.
+    async fn checking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, LoadError> {
+        let permit = Arc::clone(&self.checking).acquire_owned().await;
+        let loader = Arc::clone(self);
         let checked = tokio::task::spawn_blocking(move || {
-            if definitions.len() > most {
-                let [n, most] = [definitions.len(), most].map(|n| thousands(n as u64));
-                return Err(format!(
-                    "has {n} tools, but at most {most} are allowed (to allow more, raise describe.tools)"
-                ));
-            }
-            let schemas: usize = definitions
-                .iter()
-                .map(|tool| tool.input_schema.len() + tool.output_schema.as_ref().map_or(0, String::len))
-                .sum();
-            if schemas as u64 > largest.as_u64() {
-                let largest = largest.display().iec();
-                return Err(format!(
-                    "its schemas are larger than {largest} in total (to allow more, raise describe.schemas)"
-                ));
-            }
-            check(definitions)
+            let _permit = permit;
+            work(&loader)
         });
         checked
             .await

@@ -44,6 +44,6 @@ pub(crate) mod tests {
     pub(crate) fn offer(name: &str) -> Offer {
         let definition = definition(name);
         let plugin = plugin("test", None, vec![Arc::clone(&definition)]);
-        Offer { tool: Arc::new(definition.tool.clone()), definition, plugin }
+        Offer { tool: Arc::clone(&definition.tool), definition, plugin }
     }
 }

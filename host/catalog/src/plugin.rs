@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolbay_model::{Limit, TOOL_NAME, is_name};
+use toolbay_model::{Limit, TOOL_NAME, Tool, is_name};
 use toolbay_sandbox::Environment;
 
 use crate::component::Component;
@@ -18,8 +18,17 @@ pub struct Plugin {
     pub component: Arc<Component>,
     /// The grant after clamping.
     pub terms: Terms,
-    /// The tools' definitions after the operator's changes.
-    pub tools: Vec<Arc<Definition>>,
+    /// The tools under the names that clients call.
+    pub tools: Vec<Named>,
+}
+
+/// A tool under the name that clients call. It is made once, so that publishing a snapshot copies nothing.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The tool as clients see it, with the prefix.
+    pub tool: Arc<Tool>,
+    /// The definition after the operator's changes, with the name within the plugin.
+    pub definition: Arc<Definition>,
 }
 
 impl Plugin {
@@ -47,17 +56,25 @@ impl Plugin {
 }
 
 /// A component's tools under a plugin's terms.
-fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Arc<Definition>> {
+fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Named> {
     let mut tools = Vec::new();
     for definition in &component.tools {
         // A command has no name of its own.
         let renamed = component.is_command().then(|| Arc::new(definition.renamed(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
-        match terms.shown.get(&definition.tool.name) {
-            Some(shown) if shown.hidden => {}
-            Some(shown) => tools.push(Arc::new(definition.shown_as(shown))),
-            None => tools.push(Arc::clone(definition)),
-        }
+        let definition = match terms.shown.get(&definition.tool.name) {
+            Some(shown) if shown.hidden => continue,
+            Some(shown) => Arc::new(definition.shown_as(shown)),
+            None => Arc::clone(definition),
+        };
+        let tool = match &terms.prefix {
+            Some(prefix) => {
+                let name = format!("{prefix}.{}", definition.tool.name);
+                Arc::new(Tool { name, ..Tool::clone(&definition.tool) })
+            }
+            None => Arc::clone(&definition.tool),
+        };
+        tools.push(Named { tool, definition });
     }
     tools
 }

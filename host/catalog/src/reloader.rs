@@ -127,7 +127,7 @@ impl Reloader {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         looks.reset();
         loop {
-            self.publish_if_due();
+            self.publish_if_due().await;
             let (due, retry) = (self.due(), self.retry());
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -260,7 +260,7 @@ impl Reloader {
         Some(due.min(changed + HOLD))
     }
 
-    fn publish_if_due(&mut self) {
+    async fn publish_if_due(&mut self) {
         if self.due().is_none_or(|due| due > Instant::now()) {
             return;
         }
@@ -274,7 +274,16 @@ impl Reloader {
         let complete = self.slots.values().all(|slot| !slot.initial);
         let entries: BTreeMap<String, Candidate> =
             self.slots.iter().map(|(id, slot)| (id.clone(), slot.candidate.clone())).collect();
-        let snapshot = Snapshot { notes: self.notes.clone(), ..assemble(&entries, complete) };
+        let (notes, entries) = (self.notes.clone(), Arc::new(entries));
+        let work = {
+            let entries = Arc::clone(&entries);
+            // There may be a thousand plugins with thousands of tools each.
+            move || Snapshot { notes, ..assemble(&entries, complete) }
+        };
+        let snapshot = match tokio::task::spawn_blocking(work).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => return tracing::error!(%error, "publishing changes failed unexpectedly"),
+        };
         self.say_what_is_hidden(&snapshot, &entries);
         for (name, why) in &self.notes {
             if self.noted.get(name) != Some(why) {

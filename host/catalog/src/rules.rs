@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
 use toolbay_sandbox::{Environment, Roots, Secrets};
 
+use crate::bounds::Bounds;
 use crate::component::Component;
 use crate::grant::{Grant, Shown};
 use crate::guard::{Guarded, Places};
@@ -26,12 +27,10 @@ pub struct Rules {
     pub rate_limit: Option<ToolRateLimit>,
     /// The largest size of a component file.
     pub component: ByteSize,
-    /// The highest number of tools of a plugin.
-    pub tools: usize,
-    /// The largest size of all schemas of a plugin together.
-    pub schemas: ByteSize,
     /// What mounts must not contain, besides what belongs to plugins.
     pub guarded: Vec<Guarded>,
+    /// How much a plugin may say of its tools.
+    pub bounds: Bounds,
 }
 
 impl Rules {

@@ -45,8 +45,10 @@ impl Snapshot {
 
     /// Whether `tools/list` returns the same for both.
     pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
-        let same = |(a, b): (&Arc<Offer>, &Arc<Offer>)| Arc::ptr_eq(&a.tool, &b.tool) || a.tool == b.tool;
-        self.tools.len() == other.tools.len() && self.tools.values().zip(other.tools.values()).all(same)
+        let same = |((name, offer), (other_name, other)): ((&String, &Arc<Offer>), (&String, &Arc<Offer>))| {
+            name == other_name && offer.definition.fingerprint == other.definition.fingerprint
+        };
+        self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
     }
 }
 
@@ -73,7 +75,7 @@ pub(crate) mod tests {
         let shown = Shown { description: Some("Does it.".into()), ..Shown::default() };
         let offer = Arc::clone(&changed.tools["a"]);
         let definition = Arc::new(offer.definition.shown_as(&shown));
-        let offer = Offer { tool: Arc::new(definition.tool.clone()), definition, plugin: Arc::clone(&offer.plugin) };
+        let offer = Offer { tool: Arc::clone(&definition.tool), definition, plugin: Arc::clone(&offer.plugin) };
         changed.tools.insert("a".into(), Arc::new(offer));
         assert_ne!(changed.digest(|_| true), snapshot(&["a"]).digest(|_| true));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::caller::Caller;
-use crate::jsonrpc::{Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request};
 use crate::method::Method;
 use crate::methods::call_tool::{Called, Calling};
 use crate::methods::{
@@ -107,7 +107,12 @@ async fn answer(
         (Method::Ping, _) => ping::answer(),
         (Method::SetLevel, _) => set_level::answer(session, request.params),
         (Method::Discover, _) => discover::answer(session),
-        (Method::ListTools, Some(rules)) => list_tools::answer(session, caller, request.params, rules.revision).await,
+        (Method::ListTools, Some(rules)) => {
+            return match list_tools::answer(session, caller, request.params, rules.revision).await {
+                Ok(listed) => Outgoing::answer(jsonrpc::result(&request.id, &listed)),
+                Err(error) => session.refusal(&error.of(&request.id)),
+            };
+        }
         // Handled by `request`.
         (Method::ListTools | Method::CallTool | Method::Listen, _) => Err(unattached()),
     };

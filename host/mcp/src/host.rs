@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use toolbay_model::{Answer, Observer, Rejection, Tool, Trace};
 
 use crate::access::Rights;
+use crate::listings::Listings;
 
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {
@@ -30,6 +31,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// The tool list as a caller with these rights sees it now.
     fn view(&self, rights: &Rights) -> View;
+
+    /// The pages of the tool list that were written. It is the host that keeps them, because all sessions share them.
+    fn listings(&self) -> &Listings;
 
     /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;

@@ -1,11 +1,12 @@
 //! The JSON of tools and results, shaped for the peer's revision. Nothing else writes this JSON.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolbay_model::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink, Tool};
+use toolbay_model::{
+    Annotations, Body, Content, Icon, Json, Media, Output, Resource, ResourceContent, ResourceLink, Tool,
+};
 
 use crate::revision::Revision;
 
@@ -13,34 +14,49 @@ use crate::revision::Revision;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A tool as an item of `tools/list`.
-pub(crate) fn tool(tool: &Tool, revision: Revision) -> Value {
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Item<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: &'a Json,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Annotations>,
+    #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
+    icons: &'a [Icon],
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Json>,
+}
+
+/// A tool as an item of `tools/list`.
+pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
     let features = revision.features();
-    let mut item = Map::new();
-    item.insert("name".into(), tool.name.clone().into());
-    if features.titles {
-        insert(&mut item, "title", tool.title.clone());
+    let fits = |schema: &&Json| features.structured && (features.any_structure || is_object(schema));
+    Item {
+        name: &tool.name,
+        title: tool.title.as_deref().filter(|_| features.titles),
+        description: tool.description.as_deref(),
+        input_schema: &tool.input_schema,
+        output_schema: tool.output_schema.as_ref().filter(fits),
+        annotations: tool.annotations.filter(|_| features.annotations),
+        icons: if features.icons { &tool.icons } else { &[] },
+        meta: tool.meta.as_ref().filter(|_| features.definition_meta),
     }
-    insert(&mut item, "description", tool.description.clone());
-    item.insert("inputSchema".into(), Value::clone(&tool.input_schema));
-    if features.structured {
-        let fits = |schema: &&Arc<Value>| features.any_structure || is_object(schema);
-        insert(&mut item, "outputSchema", tool.output_schema.as_ref().filter(fits).map(|schema| Value::clone(schema)));
-    }
-    if features.annotations {
-        insert(&mut item, "annotations", tool.annotations.map(|hints| json!(hints)));
-    }
-    if features.icons && !tool.icons.is_empty() {
-        item.insert("icons".into(), json!(tool.icons));
-    }
-    if features.definition_meta && !tool.meta.is_empty() {
-        item.insert("_meta".into(), tool.meta.clone().into());
-    }
-    item.into()
 }
 
 /// Whether the root of a schema has `"type": "object"`.
-fn is_object(schema: &Value) -> bool {
-    schema.get("type").and_then(Value::as_str) == Some("object")
+fn is_object(schema: &Json) -> bool {
+    #[derive(Deserialize)]
+    struct Root {
+        r#type: Option<Value>,
+    }
+    let root = serde_json::from_str(schema.get());
+    root.is_ok_and(|root: Root| root.r#type.is_some_and(|name| name == "object"))
 }
 
 /// An output as the result of `tools/call`, without Toolbay's own `_meta`.

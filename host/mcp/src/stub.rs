@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use toolbay_model::{Annotations, Answer, Icon, Observer, Output, Progress, Rejection, Tool};
 
 use crate::access::Rights;
 use crate::host::{Call, Client, Host, Options, Page, Place, View};
+use crate::listings::Listings;
 
 /// The host.
 pub(crate) struct Stub {
     options: Options,
+    listings: Listings,
 }
 
 impl Stub {
@@ -25,7 +27,7 @@ impl Stub {
             grace: Duration::from_secs(1),
             instructions: String::new(),
         };
-        Arc::new(Self { options })
+        Arc::new(Self { options, listings: Listings::default() })
     }
 }
 
@@ -35,11 +37,11 @@ pub(crate) fn tool(name: &str) -> Arc<Tool> {
         name: name.to_owned(),
         title: Some("A title".into()),
         description: Some("Does it.".into()),
-        input_schema: Arc::new(json!({"type": "object"})),
-        output_schema: Some(Arc::new(json!({"type": "object"}))),
+        input_schema: json!({"type": "object"}).into(),
+        output_schema: Some(json!({"type": "object"}).into()),
         annotations: Some(Annotations { read_only: Some(true), ..Annotations::default() }),
-        icons: vec![Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }],
-        meta: Map::from_iter([("a".to_owned(), Value::from(1))]),
+        icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
+        meta: Some(json!({"a": 1}).into()),
         headers: Vec::new(),
     })
 }
@@ -72,6 +74,10 @@ impl Host for Stub {
 
     fn view(&self, _rights: &Rights) -> View {
         View { listing: 1, digest: 1 }
+    }
+
+    fn listings(&self) -> &Listings {
+        &self.listings
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {

@@ -8,7 +8,8 @@ use crate::{outcome, shape};
 
 /// A tool as `tools/list` of the newest revision returns it.
 pub fn definition_json(tool: &Tool) -> Value {
-    shape::tool(tool, Revision::NEWEST)
+    // What was JSON is JSON again.
+    serde_json::to_value(shape::tool(tool, Revision::NEWEST)).unwrap_or_default()
 }
 
 /// The result of a call as a client of `revision` receives it.

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What a tool or an icon takes beyond its texts, in bytes.
+const ENTRY: usize = 64;
+
 /// The tools of a component, as it lists them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Description {
@@ -30,6 +33,20 @@ pub struct ToolDefinition {
     pub icons: Vec<Icon>,
     /// Members for `_meta`: a JSON object as text.
     pub meta: Option<String>,
+}
+
+impl ToolDefinition {
+    /// The bytes of everything in it. What is empty takes some, too.
+    pub fn size(&self) -> usize {
+        let texts = [&self.title, &self.description, &self.output_schema, &self.meta].into_iter().flatten();
+        let texts = texts.chain([&self.name, &self.input_schema]);
+        ENTRY + texts.map(String::len).sum::<usize>() + self.icons.iter().map(Icon::size).sum::<usize>()
+    }
+
+    /// The bytes of its schemas.
+    pub fn schemas(&self) -> usize {
+        self.input_schema.len() + self.output_schema.as_ref().map_or(0, String::len)
+    }
 }
 
 /// Hints about a tool's effects (MCP `ToolAnnotations`). `None` means unknown.
@@ -64,6 +81,14 @@ pub struct Icon {
     /// The background for which the icon is made; `None` means any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<Theme>,
+}
+
+impl Icon {
+    /// The bytes of everything in it. What is empty takes some, too.
+    pub fn size(&self) -> usize {
+        let sizes: usize = self.sizes.iter().map(|size| ENTRY + size.len()).sum();
+        ENTRY + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
+    }
 }
 
 /// The background for which an icon is made.

@@ -181,6 +181,8 @@ pub enum Limit {
     Output(ByteSize),
     /// [`Limits::output_items`](crate::Limits::output_items).
     OutputItems(usize),
+    /// [`Limits::memory`](crate::Limits::memory), by the values in a result when its JSON is parsed.
+    Parsed(ByteSize),
     /// [`Limits::transfer`](crate::Limits::transfer).
     Transfer(ByteSize),
     /// [`Limits::stdio`](crate::Limits::stdio).
@@ -207,7 +209,9 @@ impl Limit {
             Self::Deadline(_) => ErrorKind::Deadline,
             Self::Memory(_) => ErrorKind::Memory,
             Self::Stack(_) => ErrorKind::Stack,
-            Self::Output(_) | Self::OutputItems(_) | Self::Transfer(_) | Self::Stdio(_) => ErrorKind::Output,
+            Self::Output(_) | Self::OutputItems(_) | Self::Parsed(_) | Self::Transfer(_) | Self::Stdio(_) => {
+                ErrorKind::Output
+            }
             Self::Log(_)
             | Self::Handles(_)
             | Self::Random(_)
@@ -222,7 +226,7 @@ impl Limit {
         match self {
             Self::Fuel(_) => "limits.fuel",
             Self::Deadline(_) => "limits.timeout",
-            Self::Memory(_) => "limits.memory",
+            Self::Memory(_) | Self::Parsed(_) => "limits.memory",
             Self::Stack(_) => "server.stack",
             Self::Output(_) => "limits.output",
             Self::OutputItems(_) => "limits.output_items",
@@ -246,6 +250,9 @@ impl Limit {
             Self::Stack(size) => format!("{it} overflowed its stack of {}", bytes(size)),
             Self::Output(size) => format!("{its} result is larger than {}", bytes(size)),
             Self::OutputItems(n) => format!("{its} result has more than {} content blocks", count(n)),
+            Self::Parsed(size) => {
+                format!("{its} result needs more than {} of memory when its JSON is parsed", bytes(size))
+            }
             Self::Transfer(size) => format!("{it} passed more than {} to the host in one call", bytes(size)),
             Self::Stdio(size) => format!("{it} wrote more than {} to standard output and standard error", bytes(size)),
             Self::Log(size) => format!("{it} logged more than {}; further lines are dropped", bytes(size)),
@@ -304,6 +311,7 @@ mod tests {
             (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack"),
             (Limit::Output(ByteSize::mib(1)), "1.0 MiB", "limits.output"),
             (Limit::OutputItems(1000), "1,000", "limits.output_items"),
+            (Limit::Parsed(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
             (Limit::Transfer(ByteSize::mib(16)), "16.0 MiB", "limits.transfer"),
             (Limit::Stdio(ByteSize::mib(8)), "8.0 MiB", "limits.stdio"),
             (Limit::Log(ByteSize::kib(64)), "64.0 KiB", "limits.log"),

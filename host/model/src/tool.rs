@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
-use crate::{Annotations, Icon, ParamHeader};
+use crate::{Annotations, Icon, Json, ParamHeader};
 
 /// A tool as clients see it: checked, named, and ready to be listed in any revision of MCP.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -16,15 +14,26 @@ pub struct Tool {
     /// What the tool does, for the model.
     pub description: Option<String>,
     /// JSON Schema of the arguments; its root has `"type": "object"`.
-    pub input_schema: Arc<Value>,
+    pub input_schema: Json,
     /// JSON Schema of the structured content; `None` if the tool has none.
-    pub output_schema: Option<Arc<Value>>,
+    pub output_schema: Option<Json>,
     /// Hints about the tool's effects; `None` if the plugin gives none.
     pub annotations: Option<Annotations>,
     /// Icons that a client can display.
-    pub icons: Vec<Icon>,
-    /// Members of the definition's `_meta`.
-    pub meta: Map<String, Value>,
+    pub icons: Arc<[Icon]>,
+    /// The definition's `_meta`, an object; `None` if it has no members.
+    pub meta: Option<Json>,
     /// The arguments that HTTP headers repeat.
     pub headers: Vec<ParamHeader>,
+}
+
+impl Tool {
+    /// The bytes of everything in it that a list of tools contains, without the JSON between them.
+    pub fn size(&self) -> usize {
+        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
+        let json = [Some(&self.input_schema), self.output_schema.as_ref(), self.meta.as_ref()];
+        texts.into_iter().flatten().map(String::len).sum::<usize>()
+            + json.into_iter().flatten().map(|json| json.get().len()).sum::<usize>()
+            + self.icons.iter().map(Icon::size).sum::<usize>()
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use toolbay_model::text::line;
 use wasmparser::{KnownCustom, Parser, Payload};
 use wit_component::{DecodedWasm, WitPrinter, decode};
 
@@ -10,6 +11,12 @@ use crate::adapt::Kind;
 
 /// Longest WIT text that is printed, in bytes.
 const WIT: usize = 256 << 10;
+
+/// So many imports, exports and tools are named if a description is too long otherwise.
+const NAMES: usize = 1_000;
+
+/// Longest of these names, in bytes.
+const NAME: usize = 100;
 
 /// What a plugin file is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -35,6 +42,13 @@ impl About {
         about.read(component).unwrap_or_default();
         about.wit = wit(component).filter(|wit| wit.len() <= WIT);
         about
+    }
+
+    /// The same with only the beginning of each list and name, and without types: at most 1 MiB, however it is written.
+    pub(crate) fn shortened(self) -> Self {
+        let short = |names: Vec<String>| names.into_iter().take(NAMES).map(|name| line(&name, NAME)).collect();
+        let (made_with, imports, exports) = (short(self.made_with), short(self.imports), short(self.exports));
+        Self { made_with, imports, exports, wit: None, ..self }
     }
 
     fn read(&mut self, component: &[u8]) -> wasmparser::Result<()> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
-use toolbay_model::{CallError, Description, Limit, Limits, Quiet, Usage};
+use toolbay_model::{CallError, Limit, Limits, Quiet, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::compiled::Compiled;
@@ -14,6 +14,7 @@ use crate::coop::{Meter, coop};
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
+use crate::listed::Listed;
 use crate::output::Unchecked;
 use crate::prepared::Prepared;
 use crate::sandbox::Sandbox;
@@ -42,20 +43,20 @@ pub struct Finished<T> {
 }
 
 impl Sandbox {
-    /// Lists a plugin's tools, without permissions and within `limits`. Waits while many others do.
-    pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Description> {
+    /// Asks a plugin for its tools, without permissions and within `limits`. Waits while many others are asked. What it
+    /// said becomes definitions elsewhere: [`Listed::description`] may take long.
+    ///
+    /// Must run on the guests' runtime ([`Sandbox::spawn`]).
+    pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Listed> {
         let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
         match self.enter(entry, None) {
             Ok(mut entered) => {
-                let call = compiled.prepared.describe(&mut entered.store, compiled.docs());
+                let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
-                entered.finish(answer, |mut description| {
-                    description.remarks.extend(compiled.remarks().iter().cloned());
-                    Ok(description)
-                })
+                entered.finish(answer, Ok)
             }
             Err(error) => Finished::without_entering(error),
         }

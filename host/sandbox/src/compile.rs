@@ -96,8 +96,12 @@ impl Compiler {
             }
         };
         self.judge(status, &said)?;
-        serde_json::from_slice(&said)
-            .map_err(|error| PrepareError::Hindered(format!("the compiler's output is invalid: {error}")))
+        let read =
+            move || serde_json::from_slice(&said).map_err(|error| format!("the compiler's output is invalid: {error}"));
+        let notes = tokio::task::spawn_blocking(read).await;
+        notes
+            .unwrap_or_else(|error| Err(format!("reading the compiler's output failed: {error}")))
+            .map_err(PrepareError::Hindered)
     }
 
     fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {

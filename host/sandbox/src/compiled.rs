@@ -14,6 +14,7 @@ pub struct Compiled {
     pub(crate) prepared: Prepared,
     /// The documentation of its functions.
     pub(crate) docs: Docs,
+    /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
     pub(crate) about: About,
     pub(crate) scratch: Scratch,
@@ -23,16 +24,6 @@ impl Compiled {
     /// What the file is.
     pub fn about(&self) -> &About {
         &self.about
-    }
-
-    /// Warnings for the operator.
-    pub(crate) fn remarks(&self) -> &[String] {
-        &self.remarks
-    }
-
-    /// The documentation of its functions.
-    pub(crate) fn docs(&self) -> &Docs {
-        &self.docs
     }
 
     /// The component to call, the code to cache, and what is known about the file.

@@ -9,6 +9,7 @@ mod value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
+use toolbay_model::text::{line, thousands};
 use toolbay_model::{TOOL_NAME, ToolDefinition};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
@@ -22,6 +23,12 @@ use crate::state::State;
 
 /// The member that wraps a value in structured content, which must be an object.
 const VALUE: &str = "result";
+
+/// So many functions that are left out are named, with the reasons.
+const REFUSED: usize = 32;
+
+/// Longest name of one of them, in bytes.
+const SHOWN: usize = 200;
 
 /// The functions of a component that can be tools.
 pub(crate) struct Functions {
@@ -66,16 +73,22 @@ struct Export {
 pub(crate) fn find(engine: &Engine, component: &Component) -> Result<Found, String> {
     let exports = exports(engine, component);
     let names = tool_names(&exports);
-    let mut found = Found::default();
+    let (mut found, mut budget, mut further) = (Found::default(), Budget::default(), 0_u64);
     for (export, tool) in exports.into_iter().zip(names) {
         let what = match &export.interface {
             Some(interface) => format!("{interface}#{}", export.name),
             None => export.name.clone(),
         };
-        match Function::new(export, &tool) {
+        match Function::new(export, &tool, &mut budget) {
             Ok(function) => drop(found.by_tool.insert(tool, function)),
-            Err(why) => found.refused.push(format!("function {what} is not offered: {why}")),
+            Err(why) if found.refused.len() < REFUSED => {
+                found.refused.push(format!("function {} is not offered: {why}", line(&what, SHOWN)));
+            }
+            Err(_) => further += 1,
         }
+    }
+    if further > 0 {
+        found.refused.push(format!("{} further functions are not offered", thousands(further)));
     }
     if found.by_tool.is_empty() { Err(found.refused.join("; ")) } else { Ok(found) }
 }
@@ -164,19 +177,19 @@ fn tool_names(exports: &[Export]) -> Vec<String> {
 }
 
 impl Function {
-    fn new(export: Export, tool: &str) -> Result<Self, String> {
+    fn new(export: Export, tool: &str, budget: &mut Budget) -> Result<Self, String> {
         if tool.len() > TOOL_NAME {
             return Err(format!("its name is longer than {TOOL_NAME} characters"));
         }
         if export.name.starts_with('[') {
             return Err("it is a method of a resource".into());
         }
-        let mut budget = Budget::default();
-        let parameters = export.ty.params().map(|(name, ty)| Ok((name.to_owned(), Shape::of(&ty, &mut budget)?)));
+        budget.begin();
+        let parameters = export.ty.params().map(|(name, ty)| Ok((budget.name(name)?, Shape::of(&ty, budget)?)));
         let parameters = parameters.collect::<Result<_, String>>()?;
         let returns = match export.ty.results().next() {
             None => Returns::Nothing,
-            Some(ty) => match Shape::of(&ty, &mut budget)? {
+            Some(ty) => match Shape::of(&ty, budget)? {
                 Shape::Result(ok, err) => Returns::Result(ok.map(|shape| *shape), err.map(|shape| *shape)),
                 shape => Returns::Value(shape),
             },

@@ -7,7 +7,8 @@ use bytesize::ByteSize;
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 use toolbay_model::{
-    Body, CallError, Content, Interrupt, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink,
+    Body, CallError, Content, Interrupt, JsonSize, Limit, Limits, Media, Output, Resource, ResourceContent,
+    ResourceLink,
 };
 
 use crate::block::{Block, Kind, Refusal, Returned};
@@ -62,6 +63,11 @@ fn check(output: Returned, limits: &Limits, secrets: &Secrets, interrupt: &Inter
     }
     if size(&output) as u64 > limits.output.as_u64() {
         return Err(CallError::limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
+    }
+    // The guest's own memory is free by now: the values in its result may take its place.
+    let parsed = [&output.structured, &output.meta].into_iter().flatten().map(|text| JsonSize::of(text).memory);
+    if parsed.sum::<u64>() > limits.memory.as_u64() {
+        return Err(CallError::limit(Limit::Parsed(limits.memory)));
     }
     let mut cleaner = Cleaner::new(secrets);
     cleaner.interrupt = Some(interrupt);
@@ -414,6 +420,22 @@ mod tests {
         let stopped = super::check(returned(), &Limits::DEFAULT, Secrets::none(), &due);
         assert_eq!(stopped, Err(CallError::limit(Limit::Deadline(Limits::DEFAULT.timeout))));
         assert!(check(returned(), &Limits::DEFAULT, Secrets::none()).is_ok());
+    }
+
+    #[test]
+    fn json_of_more_values_than_the_memory_of_the_call_holds_is_not_parsed() {
+        // Not valid at its end, which nothing may read.
+        let lists = |n: usize| format!("[{}!", "[],".repeat(n));
+        let limits = Limits { output: ByteSize::mib(16), ..Limits::DEFAULT };
+        let structured = |text| Returned { structured: Some(text), ..Returned::default() };
+        let meta = |text| Returned { meta: Some(text), ..Returned::default() };
+        let both = |text: String| Returned { meta: Some(text.clone()), ..structured(text) };
+        let too_much = Err(CallError::limit(Limit::Parsed(limits.memory)));
+        for returned in [structured(lists(5_000_000)), meta(lists(5_000_000)), both(lists(700_000))] {
+            assert_eq!(check(returned, &limits, Secrets::none()), too_much);
+        }
+        let parsed = check(structured(lists(700_000)), &limits, Secrets::none());
+        assert!(matches!(parsed, Err(CallError::InvalidOutput(_))), "{parsed:?}");
     }
 
     #[test]

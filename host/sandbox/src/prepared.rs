@@ -13,6 +13,7 @@ use crate::contract::{Contract, Exported};
 use crate::docs::Docs;
 use crate::functions::{self, Functions};
 use crate::linker::WORLD;
+use crate::listed::Listed;
 use crate::prepare_error::PrepareError;
 use crate::state::State;
 use crate::{command, definition};
@@ -25,8 +26,8 @@ pub struct Prepared {
     form: Form,
 }
 
-/// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::describe`] and
-/// [`Prepared::call`].
+/// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::list`],
+/// [`Prepared::description`] and [`Prepared::call`].
 enum Form {
     /// It implements the contract.
     Contract(Contract),
@@ -85,20 +86,24 @@ impl Prepared {
         matches!(self.form, Form::Command(_))
     }
 
-    /// Its tools. `docs` is the documentation of plain functions.
-    pub(crate) async fn describe(&self, store: &mut Store<State>, docs: &Docs) -> wasmtime::Result<Description> {
+    /// Asks it for its tools, if it has a list of its own.
+    pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
-            Form::Contract(contract) => {
-                let (tools, remarks) = definition::cleaned(contract.list_tools(store).await?);
-                Ok(Description { tools, remarks })
-            }
-            Form::Functions(functions) => {
-                let (tools, mut remarks) = definition::cleaned(functions.definitions(docs));
-                remarks.extend_from_slice(functions.refused());
-                Ok(Description { tools, remarks })
-            }
-            Form::Command(_) => Ok(Description { tools: vec![command::definition()], remarks: Vec::new() }),
+            Form::Contract(contract) => contract.list_tools(store).await.map(Listed),
+            Form::Functions(_) | Form::Command(_) => Ok(Listed::default()),
         }
+    }
+
+    /// Its tools. `docs` is the documentation of plain functions.
+    pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
+        let (tools, refused) = match &self.form {
+            Form::Contract(_) => (listed.0, [].as_slice()),
+            Form::Functions(functions) => (functions.definitions(docs), functions.refused()),
+            Form::Command(_) => (vec![command::definition()], [].as_slice()),
+        };
+        let (tools, mut remarks) = definition::cleaned(tools);
+        remarks.extend_from_slice(refused);
+        Description { tools, remarks }
     }
 
     pub(crate) async fn call(

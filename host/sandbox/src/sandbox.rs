@@ -114,7 +114,8 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for milliseconds.
+    /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for
+    /// milliseconds, longer for thousands of plain functions.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
         let (component, description, about) = self.inner.cache.as_ref().ok()?.find(&self.inner.engine, digest)?;
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
@@ -128,8 +129,12 @@ impl Sandbox {
     /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
-        let linked = |component: &Component, Notes { docs, remarks, about }, scratch| {
-            Ok(Compiled { prepared: self.link(component)?, docs, remarks, about, scratch: Scratch(scratch) })
+        let compiled = |prepared, Notes { docs, remarks, about }, scratch| Compiled {
+            prepared,
+            docs,
+            remarks,
+            about,
+            scratch: Scratch(scratch),
         };
         let compiler = &self.inner.compiler;
         if let Some(scratch) = self.inner.cache.as_ref().ok().and_then(|cache| cache.scratch().ok())
@@ -138,8 +143,8 @@ impl Sandbox {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
                     let code = scratch.as_file().try_clone().map_err(|_| PrepareError::Unwritten)?;
-                    let component = self.blocking(move |engine| cache::open(engine, &code)).await?;
-                    return linked(&component, notes, Some(scratch));
+                    let prepared = self.opened(move |engine| cache::open(engine, &code)).await?;
+                    return Ok(compiled(prepared, notes, Some(scratch)));
                 }
                 // What is not kept still serves.
                 Err(PrepareError::Unwritten) => tracing::warn!(
@@ -151,8 +156,8 @@ impl Sandbox {
         let unwritten = |_| PrepareError::Unwritten;
         let mut code = cache::memory().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
-        let component = self.blocking(move |engine| cache::open_memory(engine, &mut code)).await?;
-        linked(&component, notes, None)
+        let prepared = self.opened(move |engine| cache::open_memory(engine, &mut code)).await?;
+        Ok(compiled(prepared, notes, None))
     }
 
     /// Adds compiled code to the compile cache. Blocks for milliseconds; errors are logged.
@@ -176,19 +181,24 @@ impl Sandbox {
         Prepared::new(&self.inner.engine, &self.inner.linker, component)
     }
 
-    async fn blocking(
+    /// Opens compiled code and links it, on a thread that may block: both take as long as the component is large.
+    async fn opened(
         &self,
         open: impl FnOnce(&Engine) -> wasmtime::Result<Component> + Send + 'static,
-    ) -> Result<Component, PrepareError> {
-        let engine = self.inner.engine.clone();
-        match tokio::task::spawn_blocking(move || open(&engine)).await {
-            Ok(opened) => opened.map_err(|error| {
+    ) -> Result<Prepared, PrepareError> {
+        let sandbox = self.clone();
+        let work = move || {
+            let component = open(&sandbox.inner.engine).map_err(|error| {
                 let root = joined(&error.root_cause().to_string());
                 match error::too_large(&root) {
                     Some(why) => PrepareError::TooLarge(why),
                     None => PrepareError::Invalid(format!("invalid component: {root}")),
                 }
-            }),
+            })?;
+            sandbox.link(&component)
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(prepared) => prepared,
             Err(error) => Err(PrepareError::Hindered(format!("compiling it failed: {error}"))),
         }
     }

@@ -14,6 +14,7 @@ use wasmtime::Engine;
 
 use crate::about::About;
 use crate::docs::Docs;
+use crate::exports::check_exports;
 use crate::{adapt, engine};
 
 /// Largest output. Compiled code is a small multiple of its source; more is a mistake.
@@ -70,6 +71,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
 /// The compiled form of a plugin file and the notes about it, or what is wrong with it.
 pub(crate) fn compile(engine: &Engine, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
     let (component, kind) = adapt::componentize(file)?;
+    check_exports(&component)?;
     let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
     let notes = notes(About::new(kind, &component, code.len()), &component, wit);
     Ok((code, notes))
@@ -106,7 +108,7 @@ fn encode(notes: Notes) -> Vec<u8> {
         return text;
     }
     let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
-    let notes = Notes { docs: Docs::default(), remarks, about: About { wit: None, ..notes.about } };
+    let notes = Notes { docs: Docs::default(), remarks, about: notes.about.shortened() };
     serde_json::to_vec(&notes).unwrap_or_default()
 }
 
@@ -133,4 +135,19 @@ fn limit(memory: u64, cpu: u64) -> io::Result<()> {
 fn failed(message: &str) -> ExitCode {
     drop(io::stderr().write_all(message.as_bytes()));
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_short_whatever_is_in_a_file() {
+        let names: Vec<String> = (0..4000).map(|n| format!("{n}{}", "x".repeat(100_000))).collect();
+        let about = About { imports: names.clone(), exports: names, wit: Some("w".into()), ..About::default() };
+        let text = encode(Notes { docs: Docs::default(), remarks: Vec::new(), about });
+        assert!(text.len() <= NOTES, "{}", text.len());
+        let notes: Notes = serde_json::from_slice(&text).unwrap();
+        assert_eq!((notes.about.imports.len(), notes.about.wit), (1000, None));
+    }
 }

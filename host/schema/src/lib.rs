@@ -9,6 +9,7 @@ mod budget;
 mod counted;
 mod equality;
 mod names;
+mod parse;
 mod pattern;
 mod patterns;
 mod schema;

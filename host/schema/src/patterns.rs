@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
+use super::parse::parse;
+
 /// How large the compiled patterns of one plugin may be together, in bytes.
 const PATTERNS: usize = 16 << 20;
 
@@ -40,11 +42,11 @@ impl Patterns {
     /// How many bytes an automaton for names may come to need that is not known to need less.
     pub(super) const LARGE_NAME: usize = 2 << 20;
 
-    /// For a plugin with these schemas. What is not JSON will be told of otherwise.
+    /// For a plugin with these schemas. What cannot be parsed will be told of otherwise.
     pub fn of<'a>(schemas: impl IntoIterator<Item = &'a str>) -> Self {
         let shares: usize = schemas
             .into_iter()
-            .filter_map(|text| serde_json::from_str::<Value>(text).ok())
+            .filter_map(|text| parse(text).ok())
             .map(|schema| sources(&schema).into_iter().map(|source| 1 + source.len() / SHARE).sum::<usize>())
             .sum();
         Self { size: (PATTERNS / shares.max(1)).min(PATTERN), kept: Arc::default(), names: Arc::default() }

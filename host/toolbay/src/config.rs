@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::{Guarded, Rules};
+use toolbay_catalog::{Bounds, Guarded, Rules};
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
@@ -209,8 +209,7 @@ impl Config {
             describe,
             rate_limit: self.rate_limit,
             component: self.server.component,
-            tools: self.describe.tools,
-            schemas: self.describe.schemas,
+            bounds: Bounds { tools: self.describe.tools, schemas: self.describe.schemas, size: self.describe.size },
             guarded: self.guarded(),
         }
     }
@@ -442,6 +441,7 @@ mod tests {
             ("describe", "timeout", "\"0s\""),
             ("describe", "tools", "0"),
             ("describe", "schemas", "0"),
+            ("describe", "size", "0"),
             ("compile", "memory", "0"),
             ("compile", "cpu", "\"0s\""),
             ("compile", "timeout", "\"0s\""),

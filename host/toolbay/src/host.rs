@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolbay_mcp::{Client, Host, Options, Page, Rights, View};
+use toolbay_mcp::{Client, Host, Listings, Options, Page, Rights, View};
 use toolbay_model::Tool;
 
 use crate::service::Service;
@@ -37,6 +37,10 @@ impl Host for Service {
 
     fn view(&self, rights: &Rights) -> View {
         self.views().of(&self.catalog().snapshot(), rights)
+    }
+
+    fn listings(&self) -> &Listings {
+        Service::listings(self)
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
-use toolbay_mcp::{Call, Options};
+use toolbay_mcp::{Call, Listings, Options};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
     Answer, CallError, Failure, Interrupt, Limit, LogLevel, Observer, Output, Progress, Trace, Violation,
@@ -50,6 +50,7 @@ struct Inner {
     offload: Offload,
     activities: ByPlugin<Activity>,
     views: Views,
+    listings: Listings,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     options: Options,
@@ -67,6 +68,7 @@ impl Service {
             offload: Offload::new(),
             activities: ByPlugin::default(),
             views: Views::default(),
+            listings: Listings::default(),
             tally: Arc::default(),
             breaker: config.breaker,
             options: config.protocol(),
@@ -83,6 +85,11 @@ impl Service {
     /// The tool list as callers see it.
     pub(crate) fn views(&self) -> &Views {
         &self.inner.views
+    }
+
+    /// The pages of the tool list that were written.
+    pub(crate) fn listings(&self) -> &Listings {
+        &self.inner.listings
     }
 
     /// The sandbox in which calls run.

@@ -95,12 +95,12 @@ fn structured(revision: Revision, value: Value) -> bool {
 }
 
 fn listed(revision: Revision) -> Value {
-    shape::tool(&stub::tool("a"), revision)
+    serde_json::to_value(shape::tool(&stub::tool("a"), revision)).unwrap()
 }
 
 fn lists_any_output_schema(revision: Revision) -> bool {
-    let tool = Tool { output_schema: Some(Arc::new(json!({"type": "array"}))), ..Tool::clone(&stub::tool("a")) };
-    shape::tool(&tool, revision).get("outputSchema").is_some()
+    let tool = Tool { output_schema: Some(json!({"type": "array"}).into()), ..Tool::clone(&stub::tool("a")) };
+    serde_json::to_value(shape::tool(&tool, revision)).unwrap().get("outputSchema").is_some()
 }
 
 async fn takes_batches(revision: Revision) -> bool {

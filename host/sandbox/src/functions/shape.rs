@@ -66,12 +66,63 @@ impl Integer {
     }
 }
 
-/// What is left of the budget of one signature.
-pub(super) struct Budget(usize);
+/// Bytes of the names of all types in all signatures of a component, with [`TYPE`] for each type. A type takes more room
+/// in each signature than the component has for it once.
+const ALL: usize = 4 << 20;
+
+/// What a type takes beyond its names.
+const TYPE: usize = 64;
+
+/// What is left for the signatures of one component.
+pub(super) struct Budget {
+    /// Types in this signature.
+    types: usize,
+    all: usize,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(TYPES)
+        Self { types: TYPES, all: ALL }
+    }
+}
+
+impl Budget {
+    /// The next signature begins.
+    pub(super) fn begin(&mut self) {
+        self.types = TYPES;
+    }
+
+    fn take_type(&mut self) -> Result<(), String> {
+        self.types = self.types.checked_sub(1).ok_or_else(|| format!("its signature has more than {TYPES} types"))?;
+        self.take(TYPE)
+    }
+
+    /// A name of a type's own, which becomes part of the tree.
+    pub(super) fn name(&mut self, name: &str) -> Result<String, String> {
+        self.take(name.len())?;
+        Ok(name.to_owned())
+    }
+
+    fn names<'a>(&mut self, mut names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+        names.try_fold(Vec::new(), |mut all, name| {
+            self.take(TYPE)?;
+            all.push(self.name(name)?);
+            Ok(all)
+        })
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        match self.all.checked_sub(bytes) {
+            Some(left) => {
+                self.all = left;
+                Ok(())
+            }
+            None => {
+                // Whatever comes next would only cost more time.
+                self.all = 0;
+                Err("the signatures of the component's functions are too large together".into())
+            }
+        }
     }
 }
 
@@ -86,11 +137,11 @@ impl Shape {
     }
 
     fn nested(ty: &Type, budget: &mut Budget, depth: usize) -> Result<Self, String> {
-        budget.0 = budget.0.checked_sub(1).ok_or_else(|| format!("its signature has more than {TYPES} types"))?;
+        budget.take_type()?;
         if depth > DEPTH {
             return Err(format!("its types are nested more than {DEPTH} levels deep"));
         }
-        let mut inner = |ty: &Type| Self::nested(ty, budget, depth + 1);
+        let inner = |ty: &Type, budget: &mut Budget| Self::nested(ty, budget, depth + 1);
         Ok(match ty {
             Type::Bool => Self::Bool,
             Type::S8 => Self::Integer(Integer::S8),
@@ -105,27 +156,30 @@ impl Shape {
             Type::Float64 => Self::Float64,
             Type::Char => Self::Char,
             Type::String => Self::String,
-            Type::List(list) => match inner(&list.ty())? {
+            Type::List(list) => match inner(&list.ty(), budget)? {
                 Self::Integer(Integer::U8) => Self::Bytes,
                 item => Self::List(Box::new(item)),
             },
             Type::Record(record) => {
-                let fields = record.fields().map(|field| Ok((field.name.to_owned(), inner(&field.ty)?)));
+                let fields = record.fields().map(|field| Ok((budget.name(field.name)?, inner(&field.ty, budget)?)));
                 Self::Record(fields.collect::<Result<_, String>>()?)
             }
-            Type::Tuple(tuple) => Self::Tuple(tuple.types().map(|ty| inner(&ty)).collect::<Result<_, _>>()?),
+            Type::Tuple(tuple) => Self::Tuple(tuple.types().map(|ty| inner(&ty, budget)).collect::<Result<_, _>>()?),
             Type::Variant(variant) => {
-                let cases =
-                    variant.cases().map(|case| Ok((case.name.to_owned(), case.ty.map(|ty| inner(&ty)).transpose()?)));
+                let cases = variant.cases().map(|case| {
+                    let inner = case.ty.map(|ty| inner(&ty, budget)).transpose()?;
+                    budget.take(TYPE)?;
+                    Ok((budget.name(case.name)?, inner))
+                });
                 Self::Variant(cases.collect::<Result<_, String>>()?)
             }
-            Type::Enum(names) => Self::Enum(names.names().map(str::to_owned).collect()),
-            Type::Option(option) => Self::Option(Box::new(inner(&option.ty())?)),
+            Type::Enum(names) => Self::Enum(budget.names(names.names())?),
+            Type::Option(option) => Self::Option(Box::new(inner(&option.ty(), budget)?)),
             Type::Result(result) => {
-                let ok = result.ok().map(|ty| inner(&ty)).transpose()?.map(Box::new);
-                Self::Result(ok, result.err().map(|ty| inner(&ty)).transpose()?.map(Box::new))
+                let ok = result.ok().map(|ty| inner(&ty, budget)).transpose()?.map(Box::new);
+                Self::Result(ok, result.err().map(|ty| inner(&ty, budget)).transpose()?.map(Box::new))
             }
-            Type::Flags(flags) => Self::Flags(flags.names().map(str::to_owned).collect()),
+            Type::Flags(flags) => Self::Flags(budget.names(flags.names())?),
             Type::Own(_) | Type::Borrow(_) => return Err("a parameter or its result is a resource".into()),
             Type::Future(_) | Type::Stream(_) => return Err("a parameter or its result is a future or a stream".into()),
             Type::ErrorContext | Type::Map(_) | Type::FixedLengthList(_) => {

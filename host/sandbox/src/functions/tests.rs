@@ -298,7 +298,8 @@ impl Loaded {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
-            let description = sandbox.describe(&compiled, &Limits::DEFAULT).await.result.unwrap();
+            let listed = sandbox.describe(&compiled, &Limits::DEFAULT).await.result.unwrap();
+            let description = listed.description(&compiled);
             let (prepared, ..) = compiled.into_parts();
             Ok(Self { sandbox: sandbox.clone(), prepared: Arc::new(prepared), description })
         })

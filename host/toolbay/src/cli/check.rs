@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_catalog::{Definition, LoadError, check, describe_failed, read_source};
+use toolbay_catalog::{Definition, LoadError, Rules, check, describe_failed, read_source};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, escaped, line};
 use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
@@ -95,6 +95,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     })?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
+    let Rules { bounds, describe, .. } = config.rules();
     let (prepared, description, about, compile_ms) = if let Some((prepared, description, about)) = sandbox.find(digest)
     {
         (prepared, description, about, None)
@@ -103,13 +104,15 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         let compiled = compile(&sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
         let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
         let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
-        let (asked, limits) = (sandbox.clone(), config.rules().describe);
+        let (asked, limits) = (sandbox.clone(), describe);
         let described = sandbox.spawn(async move {
             let finished = asked.describe(&compiled, &limits).await;
             (compiled, finished.result)
         });
-        let (compiled, description) = described.await.context("listing its tools failed unexpectedly")?;
-        let description = description.map_err(|error| unusable(describe_failed(&error).why()))?;
+        let (compiled, listed) = described.await.context("listing its tools failed unexpectedly")?;
+        let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
+        let description = listed.description(&compiled);
+        bounds.check(&description.tools).map_err(|why| unusable(&why))?;
         let (prepared, scratch, about) = compiled.into_parts();
         sandbox.keep(digest, scratch, description.clone(), about.clone());
         (prepared, description, about, Some(compile_ms))

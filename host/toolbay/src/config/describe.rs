@@ -22,10 +22,20 @@ pub struct Describe {
     /// Bytes of all schemas of a plugin together. Default: 1 MiB.
     #[serde(deserialize_with = "positive")]
     pub schemas: ByteSize,
+    /// Bytes of everything that a plugin says of its tools: names, titles, descriptions, schemas, icons and `_meta`.
+    /// Default: 4 MiB.
+    #[serde(deserialize_with = "positive")]
+    pub size: ByteSize,
 }
 
 impl Default for Describe {
     fn default() -> Self {
-        Self { fuel: 1_000_000_000, timeout: Duration::from_secs(5), tools: 4096, schemas: ByteSize::mib(1) }
+        Self {
+            fuel: 1_000_000_000,
+            timeout: Duration::from_secs(5),
+            tools: 4096,
+            schemas: ByteSize::mib(1),
+            size: ByteSize::mib(4),
+        }
     }
 }

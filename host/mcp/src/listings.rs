@@ -1,0 +1,160 @@
+//! Pages of the tool list as text: each is written once, and shared by all who see the same.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
+use toolbay_model::Json;
+
+use crate::host::View;
+use crate::revision::Revision;
+
+/// Bytes of all pages that are kept. A server has them once, however many clients it has.
+const BYTES: usize = 32 << 20;
+
+/// Pages that are kept: for every revision, and for some dozens of different rights.
+const PAGES: usize = 512;
+
+/// The pages of the current tool list that were written.
+#[derive(Default)]
+pub struct Listings {
+    kept: Mutex<Kept>,
+    /// One page is written at a time: after a change, a thousand clients ask for the same one.
+    writing: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// Number of the list. Pages of an older one are forgotten.
+    listing: u64,
+    /// The page that was used last comes last.
+    pages: Vec<(Key, Arc<Page>)>,
+}
+
+/// What a page depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The digest of the list that the caller can see, see [`View`].
+    digest: u64,
+    revision: Revision,
+    /// The name of the last tool before the page.
+    after: Option<String>,
+}
+
+/// A page.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// The tools, as an array.
+    pub(crate) tools: Json,
+    /// The name of the last tool, if there are more.
+    pub(crate) next: Option<String>,
+}
+
+impl Key {
+    pub(crate) fn new(view: View, revision: Revision, after: Option<&str>) -> Self {
+        Self { digest: view.digest, revision, after: after.map(str::to_owned) }
+    }
+}
+
+impl Listings {
+    /// The page, if it was written.
+    pub(crate) fn find(&self, key: &Key) -> Option<Arc<Page>> {
+        let mut kept = self.kept();
+        let place = kept.pages.iter().position(|(known, _)| known == key)?;
+        let found = kept.pages.remove(place);
+        let page = Arc::clone(&found.1);
+        kept.pages.push(found);
+        Some(page)
+    }
+
+    /// Waits until nobody writes a page. The page that is wanted may have been written meanwhile.
+    pub(crate) async fn write(&self) -> AsyncMutexGuard<'_, ()> {
+        self.writing.lock().await
+    }
+
+    /// Keeps a page of the list with this number. Forgets those that were used least recently if there is no room, and
+    /// all pages of an older list.
+    pub(crate) fn keep(&self, listing: u64, key: Key, page: Arc<Page>) {
+        let mut kept = self.kept();
+        if listing < kept.listing || page.size() > BYTES {
+            return;
+        }
+        if listing > kept.listing {
+            *kept = Kept { listing, pages: Vec::new() };
+        }
+        kept.pages.retain(|(known, _)| *known != key);
+        kept.pages.push((key, page));
+        let mut bytes: usize = kept.pages.iter().map(|(_, page)| page.size()).sum();
+        let mut surplus = 0;
+        while bytes > BYTES || kept.pages.len() - surplus > PAGES {
+            bytes -= kept.pages.get(surplus).map_or(bytes, |(_, page)| page.size());
+            surplus += 1;
+        }
+        kept.pages.drain(..surplus);
+    }
+
+    // Held for a few microseconds and never across an await.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Page {
+    fn size(&self) -> usize {
+        self.tools.get().len()
+    }
+}
+
+impl fmt::Debug for Listings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listings").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn page(bytes: usize) -> Arc<Page> {
+        Arc::new(Page { tools: Json::new(&Value::from("x".repeat(bytes - 2))), next: None })
+    }
+
+    fn key(digest: u64) -> Key {
+        Key::new(View { listing: 0, digest }, Revision::NEWEST, None)
+    }
+
+    #[test]
+    fn a_page_is_found_by_everything_that_it_depends_on() {
+        let listings = Listings::default();
+        listings.keep(1, key(1), page(10));
+        assert!(listings.find(&key(1)).is_some());
+        assert!(listings.find(&key(2)).is_none());
+        assert!(listings.find(&Key { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
+        assert!(listings.find(&Key { after: Some("a".into()), ..key(1) }).is_none());
+        listings.keep(2, key(3), page(10));
+        assert!(listings.find(&key(1)).is_none(), "a page of an older list");
+        listings.keep(1, key(1), page(10));
+        assert!(listings.find(&key(1)).is_none() && listings.find(&key(3)).is_some());
+    }
+
+    #[test]
+    fn the_pages_that_are_kept_are_bounded_in_bytes_and_in_number() {
+        let listings = Listings::default();
+        for digest in 0..4 {
+            listings.keep(1, key(digest), page(BYTES / 4));
+        }
+        assert!(listings.find(&key(0)).is_some());
+        listings.keep(1, key(4), page(BYTES / 2));
+        let kept = |digest| listings.find(&key(digest)).is_some();
+        assert_eq!([0, 1, 2, 3, 4].map(kept), [true, false, false, true, true], "not those that were used last");
+        listings.keep(1, key(5), page(BYTES + 1));
+        assert!(listings.find(&key(5)).is_none() && listings.find(&key(4)).is_some());
+        for digest in 10..10 + 2 * PAGES as u64 {
+            listings.keep(1, key(digest), page(10));
+        }
+        assert_eq!(listings.kept().pages.len(), PAGES);
+        assert!(listings.find(&key(9 + 2 * PAGES as u64)).is_some());
+    }
+}

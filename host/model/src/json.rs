@@ -1,0 +1,191 @@
+//! JSON as text: measured before it is parsed, and kept as text where nobody looks into it.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Bytes of one value in a list. A list that grows has room for more.
+const VALUE: u64 = 112;
+
+/// Bytes of a list that has an element, or of an object that has a member, beyond these.
+const LIST: u64 = 256;
+const OBJECT: u64 = 448;
+
+/// Bytes of one member beyond its value.
+const MEMBER: u64 = 96;
+
+/// Bytes of a text beyond its own.
+const TEXT: u64 = 40;
+
+/// What a JSON text becomes when it is parsed, measured without parsing it: what takes a few bytes as text takes
+/// hundreds as a value.
+///
+/// Exact for valid JSON. For a text that is not JSON it means nothing, but a parser does not get further than this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JsonSize {
+    /// The number of values, nested ones included.
+    pub values: u64,
+    /// Bytes of memory as [`Value`]s, approximately and rather more than less.
+    pub memory: u64,
+}
+
+impl JsonSize {
+    /// Measures a text. Reads each byte once and keeps nothing.
+    pub fn of(text: &str) -> Self {
+        let (mut values, mut members, mut texts, mut length, mut filled) = (0_u64, 0, 0, 0, 0);
+        // The last character outside of texts that is no space.
+        let mut last = b' ';
+        let mut bytes = text.bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => continue,
+                b'"' => {
+                    values += 1;
+                    texts += 1;
+                    while let Some(inner) = bytes.next() {
+                        match inner {
+                            b'"' => break,
+                            b'\\' => drop(bytes.next()),
+                            _ => {}
+                        }
+                        length += 1;
+                    }
+                }
+                b'{' | b'[' => values += 1,
+                // What was counted before it is its name.
+                b':' => {
+                    values = values.saturating_sub(1);
+                    members += 1;
+                }
+                b',' | b'}' | b']' => {}
+                // The beginning of a number or a word.
+                _ if matches!(last, b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"') => values += 1,
+                _ => {}
+            }
+            filled += match last {
+                b'{' if byte != b'}' => OBJECT,
+                b'[' if byte != b']' => LIST,
+                _ => 0,
+            };
+            last = byte;
+        }
+        Self { values, memory: values * VALUE + members * MEMBER + texts * TEXT + length + filled }
+    }
+}
+
+/// JSON that is only passed on: as text on one line, without spaces. Cheap to clone.
+#[derive(Clone)]
+pub struct Json(Arc<RawValue>);
+
+impl Json {
+    /// The text of a value.
+    pub fn new(value: &Value) -> Self {
+        Self::written(value)
+    }
+
+    /// The text of what can be written as JSON, and `null` for anything else.
+    pub fn written(value: &impl Serialize) -> Self {
+        let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self::new(&value)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.get() == other.get()
+    }
+}
+
+impl Eq for Json {}
+
+impl Hash for Json {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.get().hash(state);
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn count(value: &Value) -> u64 {
+        1 + match value {
+            Value::Array(items) => items.iter().map(count).sum(),
+            Value::Object(members) => members.values().map(count).sum(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn every_value_is_counted_once() {
+        let values = [
+            json!(null),
+            json!(-1.5e3),
+            json!("a\\\" [{,:"),
+            json!([]),
+            json!({}),
+            json!([[], [[]], {}, 1, "2", true]),
+            json!({"a": 1, "b": [1, 2, 3], "\",:": {"c": null}}),
+        ];
+        for value in values {
+            for text in [value.to_string(), format!("{value:#}")] {
+                assert_eq!(JsonSize::of(&text).values, count(&value), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_measured_too() {
+        for text in ["", "::::", "\"", "\"\\", "]]}}", "{{{{", "\u{1b}é"] {
+            let size = JsonSize::of(text);
+            assert!(size.values <= 4, "{text:?}: {size:?}");
+        }
+    }
+
+    #[test]
+    fn short_text_can_be_much_memory() {
+        let mebibytes = |text: &str| JsonSize::of(text).memory >> 20;
+        let lists = format!("[{}[]]", "[],".repeat(1 << 20));
+        assert!((72..200).contains(&mebibytes(&lists)), "{}", mebibytes(&lists));
+        let objects = format!("[{}{{}}]", r#"{"":0},"#.repeat(1 << 20));
+        assert!((400..1000).contains(&mebibytes(&objects)), "{}", mebibytes(&objects));
+        let text = format!(r#""{}""#, "x".repeat(1 << 20));
+        assert_eq!(mebibytes(&text), 1);
+    }
+
+    #[test]
+    fn text_that_is_passed_on_is_one_line() {
+        let json = Json::from(json!({"b": "one\ntwo", "a": [1, 2]}));
+        assert_eq!(json.get(), r#"{"b":"one\ntwo","a":[1,2]}"#);
+        assert_eq!(serde_json::to_string(&[&json]).unwrap(), format!("[{}]", json.get()));
+    }
+}

@@ -1,0 +1,111 @@
+//! Counts what a component exports, before anything is made of it. Runs in the compiling child.
+//!
+//! Each exported function becomes a tool with schemas of its own, and the host looks at every exported item: a component
+//! of one megabyte has room for a hundred thousand.
+
+use toolbay_model::text::thousands;
+use wasmparser::component_types::ComponentEntityType;
+use wasmparser::{BinaryReaderError, Parser, Payload, Validator, WasmFeatures};
+
+/// Most functions that a component can export, with those in its interfaces.
+const FUNCTIONS: usize = 4096;
+
+/// Most other items, such as types.
+const OTHERS: usize = 16_384;
+
+/// What a component exports.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Exports {
+    functions: usize,
+    others: usize,
+}
+
+/// Refuses a component that exports too much. A component that is not valid passes: who compiles it will say why.
+///
+/// # Errors
+///
+/// What there is too much of.
+pub(crate) fn check_exports(component: &[u8]) -> Result<(), String> {
+    let Ok(Exports { functions, others }) = count(component) else { return Ok(()) };
+    let too_many = |what: &str, n: usize, most: usize| {
+        let [n, most] = [n, most].map(|n| thousands(n as u64));
+        Err(format!("exports {n} {what}, but at most {most} are allowed"))
+    };
+    if functions > FUNCTIONS {
+        too_many("functions", functions, FUNCTIONS)
+    } else if others > OTHERS {
+        too_many("types and other items", others, OTHERS)
+    } else {
+        Ok(())
+    }
+}
+
+/// Counts exports, and items of exported instances. Checks no code.
+fn count(component: &[u8]) -> Result<Exports, BinaryReaderError> {
+    let mut validator = Validator::new_with_features(WasmFeatures::all());
+    let mut exports = Exports::default();
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component) {
+        let payload = payload?;
+        validator.payload(&payload)?;
+        match payload {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentExportSection(section) if depth == 0 => {
+                let Some(types) = validator.types(0) else { continue };
+                for export in section {
+                    let item = types.component_item_for_export(export?.name.name);
+                    exports.add(item.map(|item| item.ty));
+                    if let Some(ComponentEntityType::Instance(id)) = item.map(|item| item.ty) {
+                        types[id].exports.values().for_each(|item| exports.add(Some(item.ty)));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(exports)
+}
+
+impl Exports {
+    fn add(&mut self, item: Option<ComponentEntityType>) {
+        match item {
+            Some(ComponentEntityType::Func(_)) => self.functions += 1,
+            _ => self.others += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A component that exports these functions, and one interface with those.
+    fn component(functions: usize, in_an_interface: usize) -> Vec<u8> {
+        let exported: Vec<String> = (0..functions).map(|n| format!("(export \"f{n}\" (func $f))")).collect();
+        let inner: Vec<String> = (0..in_an_interface).map(|n| format!("(export \"g{n}\" (func $f))")).collect();
+        let text = format!(
+            "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+               (func $f (canon lift (core func $i \"f\"))) {} (instance $all {}) (export \"a:b/c\" (instance $all)))",
+            exported.join(" "),
+            inner.join(" ")
+        );
+        wat::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn functions_are_counted_wherever_they_are() {
+        assert_eq!(count(&component(3, 4)).unwrap(), Exports { functions: 7, others: 1 });
+        assert_eq!(check_exports(&component(96, 4000)), Ok(()));
+        let too_many = "exports 4,097 functions, but at most 4,096 are allowed";
+        assert_eq!(check_exports(&component(97, 4000)).unwrap_err(), too_many);
+        assert_eq!(check_exports(&component(4097, 0)).unwrap_err(), too_many);
+    }
+
+    #[test]
+    fn what_is_not_valid_is_left_to_the_compiler() {
+        let mut cut = component(5000, 0);
+        cut.truncate(cut.len() - 1);
+        assert_eq!(check_exports(&cut), Ok(()));
+    }
+}
