@@ -25,6 +25,7 @@ mod http;
 mod isolation;
 mod kit;
 mod limits;
+mod loading;
 mod output;
 mod pages;
 mod paging;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use toolbay_mcp::{Call, Client, Host, Options, Page, Place, Rights, View};
+use toolbay_mcp::{Call, Client, Host, Listings, Options, Page, Place, Rights, View};
 use toolbay_model::{
     Annotations, Answer, Body, CallError, Content, Failure, LogLevel, Observer, Output, Progress, Reason, Rejection,
     Tool, Usage,
@@ -21,6 +21,7 @@ const PAGE: usize = 2;
 pub(crate) struct Stub {
     options: Options,
     tools: BTreeMap<String, Arc<Tool>>,
+    listings: Listings,
 }
 
 impl Stub {
@@ -33,7 +34,8 @@ impl Stub {
             grace: Duration::from_mins(1),
             instructions: "Ask for a.".to_owned(),
         };
-        Self { options, tools: names.into_iter().map(|name| (name.clone(), Arc::new(tool(name)))).collect() }
+        let tools = names.into_iter().map(|name| (name.clone(), Arc::new(tool(name)))).collect();
+        Self { options, tools, listings: Listings::default() }
     }
 }
 
@@ -42,11 +44,11 @@ fn tool(name: String) -> Tool {
         name,
         title: Some("A title".to_owned()),
         description: Some("Does it.".to_owned()),
-        input_schema: Arc::new(json!({"type": "object"})),
-        output_schema: Some(Arc::new(json!({"type": "object"}))),
+        input_schema: json!({"type": "object"}).into(),
+        output_schema: Some(json!({"type": "object"}).into()),
         annotations: Some(Annotations { read_only: Some(true), ..Annotations::default() }),
-        icons: Vec::new(),
-        meta: Map::new(),
+        icons: [].into(),
+        meta: None,
         headers: Vec::new(),
     }
 }
@@ -78,6 +80,10 @@ impl Host for Stub {
 
     fn view(&self, _rights: &Rights) -> View {
         View { listing: 1, digest: 1 }
+    }
+
+    fn listings(&self) -> &Listings {
+        &self.listings
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
