@@ -9,7 +9,7 @@ mod book;
 mod run;
 mod wasi;
 
-pub(crate) use self::bombs::{doubling, nested_blocks};
+pub(crate) use self::bombs::{doubling, exports, nested_blocks};
 use crate::support::Folder;
 
 /// How much more memory the server may hold after an attack than before, in KiB.
@@ -126,6 +126,29 @@ impl Case {
 /// Puts a component into the folder as the plugin `hostile`.
 fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
+}
+
+/// Code that writes a JSON text to this address, in a function that has a local `$at`: these bytes, this many empty lists,
+/// and these two. Also the length of the text.
+fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8; 2]) -> (String, usize) {
+    let byte = |at: usize, byte: &u8| format!("(i32.store8 (i32.const {at}) (i32.const {byte}))");
+    let bytes = |at: usize, all: &[u8]| {
+        all.iter().enumerate().map(|(n, value)| byte(at + n, value)).collect::<Vec<_>>().join(" ")
+    };
+    let first = address + start.len();
+    // Each store writes three lists, the last of them without its comma.
+    let last = first + 3 * (lists - 3);
+    let code = format!(
+        "{} (local.set $at (i32.const {first}))
+         (loop $more
+           (i64.store (local.get $at) (i64.const 0x5d5b2c5d5b2c5d5b))
+           (local.set $at (i32.add (local.get $at) (i32.const 3)))
+           (br_if $more (i32.le_u (local.get $at) (i32.const {last}))))
+         {}",
+        bytes(address, start),
+        bytes(last + 8, end)
+    );
+    (code, last + 10 - address)
 }
 
 /// Creates rows of the table, and a test for each of them.

@@ -25,6 +25,7 @@ mod http;
 mod isolation;
 mod kit;
 mod limits;
+mod loading;
 mod mounts;
 mod output;
 mod pages;

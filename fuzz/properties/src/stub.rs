@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolbay_mcp::{Call, Client, Host, Listings, Options, Page, Place, Rights, View};
 use toolbay_model::{
-    Annotations, Answer, Body, CallError, Content, Failure, Json, LogLevel, Observer, Output, Progress, Reason,
-    Rejection, Tool, Usage,
+    Annotations, Answer, Body, CallError, Content, Failure, LogLevel, Observer, Output, Progress, Reason, Rejection,
+    Tool, Usage,
 };
 
 /// Tools per page.
@@ -20,8 +20,8 @@ const PAGE: usize = 2;
 /// The host.
 pub(crate) struct Stub {
     options: Options,
-    listings: Listings,
     tools: BTreeMap<String, Arc<Tool>>,
+    listings: Listings,
 }
 
 impl Stub {
@@ -34,11 +34,8 @@ impl Stub {
             grace: Duration::from_mins(1),
             instructions: "Ask for a.".to_owned(),
         };
-        Self {
-            options,
-            listings: Listings::default(),
-            tools: names.into_iter().map(|name| (name.clone(), Arc::new(tool(name)))).collect(),
-        }
+        let tools = names.into_iter().map(|name| (name.clone(), Arc::new(tool(name)))).collect();
+        Self { options, tools, listings: Listings::default() }
     }
 }
 
@@ -47,10 +44,10 @@ fn tool(name: String) -> Tool {
         name,
         title: Some("A title".to_owned()),
         description: Some("Does it.".to_owned()),
-        input_schema: Json::from(json!({"type": "object"})),
-        output_schema: Some(Json::from(json!({"type": "object"}))),
+        input_schema: json!({"type": "object"}).into(),
+        output_schema: Some(json!({"type": "object"}).into()),
         annotations: Some(Annotations { read_only: Some(true), ..Annotations::default() }),
-        icons: Arc::new([]),
+        icons: [].into(),
         meta: None,
         headers: Vec::new(),
     }

@@ -52,6 +52,17 @@ fn functions(count: usize, body: &[u8]) -> Vec<u8> {
     [Tiny::new(&["a"]).build(), section(1, &module)].concat()
 }
 
+/// A component that exports the same function under this many names.
+pub(crate) fn exports(count: usize) -> Vec<u8> {
+    let mut text = "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+        (func $f (canon lift (core func $i \"f\")))"
+        .to_owned();
+    for n in 0..count {
+        let _ = write!(text, "(export \"f{n}\" (func $f))");
+    }
+    wat::parse_str(text + ")").unwrap()
+}
+
 /// Types of types: each contains the previous one eight times.
 fn types(depth: u32) -> Vec<u8> {
     let mut text = "(type $t0 (tuple u8))".to_owned();
@@ -96,6 +107,9 @@ cases! {
 
     many_functions: Compile, "has 100,000 functions", |folder| put(folder, functions(100_000, b"\0\x0b"))
         => config(QUICK) => refused(TOO_SLOW);
+
+    many_exports: Compile, "exports 100,000 functions", |folder| put(folder, exports(100_000))
+        => refused("exports 100,000 functions, but at most 4,096 are allowed");
 
     types_of_types: Compile, "has types that are composed of others, 8^20 in total", |folder| put(folder, types(20))
         => refused("invalid component: effective type size exceeds the limit of 1000000 (at offset …)");

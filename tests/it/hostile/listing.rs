@@ -1,7 +1,7 @@
 //! Plugins whose lists of tools are invalid, too long, or differ from one time to the next.
 
-use super::put;
 use super::wasi::{RANDOM, lists};
+use super::{lists_at, put};
 use crate::support::{Folder, Server, Tiny, Tool};
 
 fn named(folder: &Folder, names: &[&str]) {
@@ -22,6 +22,36 @@ fn list(folder: &Folder, pointer: u32, length: u32) {
                  (return (i32.const 16))"
             ))
             .build(),
+    );
+}
+
+/// A component with one tool, whose definition is at address 64, where `code` can change it: `icons` is at 128 and
+/// `_meta` at 136. From 65536 on there are 15 MiB of empty memory.
+fn defined(folder: &Folder, code: &str) {
+    put(
+        folder,
+        Tiny::new(&["a"])
+            .before_list(&format!(
+                "(local $at i32) (drop (memory.grow (i32.const 240)))
+                 (i32.store (i32.const 64) (i32.const 1024)) (i32.store (i32.const 68) (i32.const 1))
+                 (i32.store (i32.const 96) (i32.const 1040)) (i32.store (i32.const 100) (i32.const 17))
+                 {code}
+                 (i32.store (i32.const 16) (i32.const 64)) (i32.store (i32.const 20) (i32.const 1))
+                 (return (i32.const 16))"
+            ))
+            .build(),
+    );
+}
+
+/// The same with `_meta` that contains a list of this many empty lists.
+fn meta(folder: &Folder, lists: usize) {
+    let (json, length) = lists_at(65536, br#"{"x":["#, lists, b"]}");
+    defined(
+        folder,
+        &format!(
+            "{json} (i32.store (i32.const 136) (i32.const 1)) (i32.store (i32.const 140) (i32.const 65536))
+             (i32.store (i32.const 144) (i32.const {length}))"
+        ),
     );
 }
 
@@ -111,6 +141,24 @@ cases! {
     meta_that_is_no_object: ListTools, "has a tool whose `_meta` is not an object",
         |folder| put(folder, Tiny::of(vec![Tool { meta: Some("[1]".into()), ..Tool::new("a") }]).build())
         => refused(r#"tool "a": its _meta must be a JSON object"#);
+
+    large_meta: ListTools, "has 14 MiB of `_meta`", |folder| meta(folder, 4_890_000)
+        => refused("the descriptions, schemas, icons and _meta of its tools are larger than 4.0 MiB in total (to allow more, \
+            raise describe.size)")
+        => also(|run| assert!(run.growth < 96 << 10, "the server grew by {} KiB", run.growth));
+
+    meta_of_many_values: ListTools, "has `_meta` with a million values", |folder| meta(folder, 1_000_000)
+        => refused(r#"tool "a": its _meta has 1,000,002 values, but at most 10,000 are allowed"#)
+        => also(|run| assert!(run.growth < 64 << 10, "the server grew by {} KiB", run.growth));
+
+    many_icons: ListTools, "has a tool with 100,000 icons",
+        |folder| defined(folder, "(i32.store (i32.const 128) (i32.const 65536)) (i32.store (i32.const 132) (i32.const 100000))")
+        => refused("the descriptions, schemas, icons and _meta of its tools are larger than 4.0 MiB in total (to allow more, \
+            raise describe.size)");
+
+    a_hundred_icons: ListTools, "has a tool with 100 icons",
+        |folder| defined(folder, "(i32.store (i32.const 128) (i32.const 65536)) (i32.store (i32.const 132) (i32.const 100))")
+        => refused(r#"tool "a": the number of its icons is 100, but at most 64 are allowed"#);
 
     a_definition_that_changes: ListTools, "lists a different tool each time: it is asked only once",
         |folder| put(folder, lists(RANDOM, &[("number", "(result i64)")],

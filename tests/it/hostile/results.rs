@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::put;
+use super::{lists_at, put};
 use crate::support::{Folder, Tiny, hostile};
 
 /// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words are then written to
@@ -42,6 +42,43 @@ fn allocates(folder: &Folder, body: &str) {
 fn structured(folder: &Folder, json: &str) {
     put(folder, Tiny::new(&["a"]).structured(json).build());
 }
+
+/// A component whose call returns a list of this many empty lists as structured content, and nothing else.
+fn lists(folder: &Folder, lists: usize) {
+    let (json, length) = lists_at(65536, b"[", lists, b"] ");
+    structured_at(folder, &json, length);
+}
+
+/// The same with a list of this many objects.
+fn objects(folder: &Folder, objects: usize) {
+    let end = 65536 + 8 + 8 * objects;
+    let code = format!(
+        "(i64.store (i32.const 65536) (i64.const 0x5b20202020202020)) (local.set $at (i32.const 65544))
+         (loop $more
+           (i64.store (local.get $at) (i64.const 0x2c7d303a2261227b))
+           (local.set $at (i32.add (local.get $at) (i32.const 8)))
+           (br_if $more (i32.lt_u (local.get $at) (i32.const {end}))))
+         (i64.store (i32.const {}) (i64.const 0x5d20202020202020))",
+        end - 1
+    );
+    structured_at(folder, &code, end + 7 - 65536);
+}
+
+/// A component whose call returns what `code` writes to address 65536.
+fn structured_at(folder: &Folder, code: &str, length: usize) {
+    put(
+        folder,
+        Tiny::new(&["a"])
+            .before_call(&format!(
+                "(local $at i32) (drop (memory.grow (i32.const 250))) {code}
+                 (i32.store (i32.const 28) (i32.const 1)) (i32.store (i32.const 32) (i32.const 65536))
+                 (i32.store (i32.const 36) (i32.const {length})) (return (i32.const 16))"
+            ))
+            .build(),
+    );
+}
+
+const LARGE: &str = "[limits]\noutput = \"16MiB\"";
 
 cases! {
     bad_utf8: Call, "returns text that is not UTF-8",
@@ -117,6 +154,17 @@ cases! {
         => fails("invalid-output", "The tool returned invalid output: structured is not valid JSON: recursion limit exceeded \
             at \
             line 1 column 128.");
+
+    many_values: Call, "returns structured content with five million values", |folder| lists(folder, 5_000_000)
+        => grant(LARGE)
+        => fails("output", "The tool's result needs more than 128.0 MiB of memory when its JSON is parsed (to allow more, \
+            raise limits.memory).");
+
+    as_many_values_as_fit: Call, "returns structured content with a million values", |folder| lists(folder, 1_000_000)
+        => grant(LARGE) => answers("[[],[],…,[]]");
+
+    as_many_objects_as_fit: Call, "returns structured content with 150,000 objects", |folder| objects(folder, 150_000)
+        => grant(LARGE) => answers(r#"[{"a":0},…,{"a":0}]"#);
 
     double_keys: Call, "returns structured content with a duplicate key: the last one counts",
         |folder| structured(folder, r#"{"key": "first", "key": "last"}"#)

@@ -22,7 +22,7 @@ pub(crate) struct Run {
     /// The tool's result.
     pub(crate) result: Value,
     /// By how much the server grew at most meanwhile, in KiB.
-    growth: u64,
+    pub(crate) growth: u64,
 }
 
 pub(super) fn run(case: &Case) {

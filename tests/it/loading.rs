@@ -1,0 +1,96 @@
+//! Loading a stranger's plugin takes nothing from those who talk to the server meanwhile.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::hostile::exports;
+use crate::support::{Folder, Server, Tiny, Tool};
+
+/// Longest time until a ping is answered, on a machine that also compiles and runs other tests.
+const PROMPT: Duration = Duration::from_secs(4);
+
+/// Puts a plugin into the folder of a running server, and sends one ping after the other until the log has this line.
+fn pings_until(plugin: &[u8], line: &str) {
+    let folder = Folder::with("echo.wasm", Tiny::new(&["echo"]).build());
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("echo");
+    folder.put("large.wasm", plugin);
+    server.until(line, |server| {
+        let began = Instant::now();
+        server.result("ping", json!({}));
+        assert!(began.elapsed() < PROMPT, "a ping took {:?}: {}", began.elapsed(), server.log.text());
+        server.log.text().contains(line)
+    });
+    assert_eq!(server.text("echo", json!({})), "fine");
+}
+
+#[test]
+fn pings_are_answered_while_a_component_with_a_hundred_thousand_functions_is_refused() {
+    pings_until(&exports(100_000), "refused: exports 100,000 functions, but at most 4,096 are allowed");
+}
+
+#[test]
+fn pings_are_answered_while_thousands_of_functions_become_tools() {
+    pings_until(&exports(4_096), "loaded plugin=\"large\" tools=4096");
+}
+
+#[test]
+fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
+    // One record of 900 fields with long names, which each of 4,096 functions takes.
+    let mut fields = String::new();
+    for n in 0..900 {
+        let _ = write!(fields, "(field \"field-with-a-rather-long-name-{n}\" u8) ");
+    }
+    let mut text = format!(
+        "(component
+           (core module $m (memory (export \"memory\") 1)
+             (func (export \"realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 0))
+             (func (export \"f\") (param i32)))
+           (core instance $i (instantiate $m))
+           (type $record' (record {fields})) (export $record \"record\" (type $record'))
+           (func $f (param \"x\" $record) (canon lift (core func $i \"f\") (memory $i \"memory\")
+             (realloc (func $i \"realloc\"))))"
+    );
+    for n in 0..4_096 {
+        let _ = write!(text, "(export \"f{n}\" (func $f))");
+    }
+    let plugin = wat::parse_str(text + ")").unwrap();
+    pings_until(&plugin, "refused: its schemas are larger than 1.0 MiB in total");
+}
+
+#[test]
+fn what_a_plugin_says_of_its_tools_is_bounded_by_describe_size() {
+    let description = "x".repeat(5 << 20);
+    let large = || Tiny::of(vec![Tool { description: Some(description.clone()), ..Tool::new("a") }]).build();
+    let refused = Server::start(&Folder::with("large.wasm", large()));
+    let line = refused.log.wait_for("WARN refused: ");
+    assert!(line.contains("larger than 4.0 MiB in total (to allow more, raise describe.size)"), "{line}");
+    let mut server = Server::configured(&Folder::with("large.wasm", large()), "[describe]\nsize = \"6MiB\"");
+    server.wait_for_tool("a");
+    assert_eq!(server.tools()[0]["description"].as_str().map(str::len), Some(5 << 20));
+}
+
+#[test]
+fn a_page_of_the_list_ends_after_four_megabytes() {
+    let folder = Folder::new();
+    for name in ["a", "b", "c"] {
+        let tool = Tool { description: Some("x".repeat(3 << 19)), ..Tool::new(name) };
+        folder.put(&format!("{name}.wasm"), Tiny::of(vec![tool]).build());
+    }
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a", "b", "c"]);
+    let first = server.result("tools/list", json!({}));
+    let names = |page: &serde_json::Value| {
+        page["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&first), ["a", "b"]);
+    let second = server.result("tools/list", json!({"cursor": first["nextCursor"]}));
+    assert_eq!((names(&second), second.get("nextCursor")), (vec!["c".to_owned()], None));
+}
