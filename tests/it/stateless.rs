@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, LIST_CHANGED, MODERN, Server, Tiny, Tool, hostile, modern, sample, text};
+use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool, hostile, modern, sample, text};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
