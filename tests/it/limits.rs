@@ -1,9 +1,11 @@
 //! Every limit of a call: a guest reaches it, the error names the limit and the key that raises it, with the key raised
 //! the call works, and the next call works.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use toolbay_model::Limits;
 
 use crate::support::{Folder, Server, Tiny, hostile};
 
@@ -94,12 +96,21 @@ fn with_grants(value: fn(&Case) -> &'static str) -> (Server, Vec<Case>) {
     (server, cases)
 }
 
+/// A key that no case reaches may have no enforcement, or no words.
+#[test]
+fn every_limit_has_a_case() {
+    let cases = cases();
+    let reached: BTreeSet<&str> = cases.iter().map(|case| case.id).chain(["log", "concurrency"]).collect();
+    assert_eq!(reached, Limits::KEYS.iter().copied().collect());
+}
+
 #[test]
 fn every_limit_ends_the_call_and_says_which_it_was() {
     let (mut server, cases) = with_grants(|case| case.tight);
     let mut said = String::new();
     for case in &cases {
         let (kind, text) = server.failure(&format!("{}.{}", case.id, case.tool), case.arguments.clone());
+        assert!(text.contains(&format!("raise limits.{})", case.id)), "{}: {text}", case.id);
         let _ = writeln!(said, "{} -> {kind}: {text}", case.id);
         if let Some(tool) = case.harmless() {
             assert_eq!(server.text(&format!("{}.{tool}", case.id), json!({})), "1", "after {}", case.id);

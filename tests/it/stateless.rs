@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, LIST_CHANGED, MODERN, Server, Tiny, Tool, hostile, modern, sample, text};
+use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool, hostile, modern, sample, text};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -74,6 +74,7 @@ fn every_error_of_a_stateless_request() {
         Tool { meta: Some(r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#.into()), ..Tool::new("needy") };
     let typed = Tool { input: r#"{"type":"object","required":["n"]}"#.into(), ..Tool::new("typed") };
     let mut server = Server::spawn(&Folder::with("a.wasm", Tiny::of(vec![needy, typed]).build()));
+    let supported = result(&mut server, 0, "server/discover", json!({}))["supportedVersions"].take();
     result(&mut server, 1, "tools/list", json!({}));
     let mut id = 1;
     let mut error = |method: &str, params: Value| {
@@ -87,10 +88,9 @@ fn every_error_of_a_stateless_request() {
     }
     let meta =
         |key: &str, value: Value| json!({"_meta": {format!("io.modelcontextprotocol/{key}"): value}, "name": "typed"});
-    for version in ["2027-01-01", "2025-11-25", ""] {
+    for version in ["2999-01-01", "2025-11-25", ""] {
         let unsupported = error("tools/list", meta("protocolVersion", json!(version)));
         assert_eq!(unsupported["code"], -32022);
-        let supported = json!([MODERN, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
         assert_eq!(unsupported["data"], json!({"supported": supported, "requested": version}));
     }
     for (key, value) in [("protocolVersion", json!(7)), ("clientCapabilities", json!([])), ("logLevel", json!("loud"))]

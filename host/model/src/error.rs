@@ -166,7 +166,7 @@ impl fmt::Display for CallError {
     }
 }
 
-/// A limit that a call reached, with its value.
+/// A limit that a call reached, with its value. As the error of a host call, it ends the call with this reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::fuel`](crate::Limits::fuel).
@@ -284,6 +284,14 @@ impl Limit {
     }
 }
 
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message(None))
+    }
+}
+
+impl std::error::Error for Limit {}
+
 fn count(n: usize) -> String {
     thousands(n as u64)
 }
@@ -295,6 +303,7 @@ fn bytes(size: ByteSize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
 
     #[test]
     fn every_kind_has_its_own_word() {
@@ -325,6 +334,11 @@ mod tests {
             let message = limit.message(None);
             assert!(message.contains(value), "{message}");
             assert!(message.contains(&format!(" (to allow more, raise {key}")), "{message}");
+        }
+        for key in Limits::KEYS {
+            let told = limits.iter().any(|(limit, ..)| limit.key() == format!("limits.{key}"));
+            // Calls wait for `concurrency`, and are told so by a `Rejection`.
+            assert!(told || *key == "concurrency", "{key} has no words");
         }
         let of_a_tool = Limit::Fuel(7).message(Some("sum"));
         assert_eq!(

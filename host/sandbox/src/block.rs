@@ -121,7 +121,39 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    /// Where each SDK has the names of the kinds; that of C++ has those of C, and TypeScript those of JavaScript.
+    const SDKS: [&str; 6] = [
+        "src/block.rs",
+        "javascript/sdk/content.js",
+        "python/sdk/block.py",
+        "go/sdk/content.go",
+        "c/sdk/blocks.c",
+        "zig/sdk/abi.zig",
+    ];
+
+    #[test]
+    fn the_contract_and_every_sdk_have_the_kinds_that_the_host_has() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+        let contract = read("wit/0.2.0/plugin.wit");
+        let table =
+            contract.lines().map(str::trim).skip_while(|line| *line != "/// | `kind` | needs | may have |").skip(2);
+        let rows = table.map_while(|line| line.strip_prefix("/// | `")?.split('`').next());
+        assert_eq!(rows.collect::<Vec<_>>(), Kind::ALL.map(Kind::name));
+        for path in SDKS {
+            let sdk = read(&format!("plugin-sdk/{path}"));
+            for kind in Kind::ALL.map(Kind::name) {
+                // JavaScript's quotes are single, and a key that is a word has none.
+                let ways = [format!("\"{kind}\""), format!("'{kind}':"), format!("\n  {kind}:")];
+                assert!(ways.iter().any(|way| sdk.contains(way)), "plugin-sdk/{path} has no kind `{kind}`");
+            }
+        }
+    }
 
     #[test]
     fn an_audience_is_named_once() {

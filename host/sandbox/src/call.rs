@@ -148,7 +148,6 @@ impl Entered<'_> {
                 let evidence = Evidence {
                     memory_refused: state.account.is_overdrawn(),
                     table_refused: state.limiter.table_refused,
-                    stdio_exceeded: state.stdio.exceeded(),
                     stderr: tail(&stderr),
                 };
                 Err(classify(&error, evidence, self.limits, self.stack))
@@ -157,7 +156,7 @@ impl Entered<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        Finished { result, usage, stdout, stderr, log_dropped: state.log_dropped }
+        Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped() }
     }
 }
 

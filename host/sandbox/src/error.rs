@@ -13,16 +13,15 @@ pub(super) struct Evidence {
     pub(super) memory_refused: bool,
     /// The growth of a table was denied.
     pub(super) table_refused: bool,
-    /// Standard output and error exceeded their limit.
-    pub(super) stdio_exceeded: bool,
     /// The last lines of standard error.
     pub(super) stderr: Option<String>,
 }
 
 /// Determines what an error of wasmtime means for the caller.
 pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Limits, stack: ByteSize) -> CallError {
-    if evidence.stdio_exceeded {
-        return CallError::limit(Limit::Stdio(limits.stdio));
+    // What the host itself counts says so.
+    if let Some(&limit) = error.downcast_ref() {
+        return CallError::limit(limit);
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => return CallError::limit(Limit::Fuel(limits.fuel)),

@@ -1,16 +1,49 @@
 //! The host functions of the contract, independent of its version: log, progress, cancellation, configuration.
 
-use toolbay_model::{Limit, LogLevel, Progress};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::state::State;
+use bytesize::ByteSize;
+use toolbay_model::{Limit, LogLevel, Observer, Progress};
+
+use crate::environment::Environment;
+use crate::secret::Secrets;
 
 /// Bytes of a progress message that reach the client; more would not be shown anywhere.
 const PROGRESS: usize = 4 << 10;
 
-impl State {
+/// What the host functions of one call work with.
+pub(crate) struct Imports {
+    config: Arc<BTreeMap<String, String>>,
+    secrets: Arc<Secrets>,
+    observer: Arc<dyn Observer>,
+    /// Bytes of log messages that may still be forwarded.
+    log_room: usize,
+    /// Bytes of log messages that the call may forward in all.
+    log_limit: ByteSize,
+    /// Number of messages that were dropped.
+    log_dropped: u64,
+    /// The last reported progress. The next one must be greater.
+    progress: f64,
+}
+
+impl Imports {
+    pub(crate) fn new(environment: &Environment, observer: Arc<dyn Observer>) -> Self {
+        let Environment { limits, config, secrets, .. } = environment;
+        Self {
+            config: Arc::clone(config),
+            secrets: Arc::clone(secrets),
+            observer,
+            log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
+            log_limit: limits.log,
+            log_dropped: 0,
+            progress: f64::NEG_INFINITY,
+        }
+    }
+
     /// Logs a message if the call has room for it. A guest that logs in a loop fills its own room and not the
     /// operator's disk.
-    pub(crate) fn guest_log(&mut self, level: LogLevel, message: &str) {
+    pub(crate) fn log(&mut self, level: LogLevel, message: &str) {
         if self.log_room == 0 {
             self.log_dropped += 1;
             return;
@@ -24,8 +57,13 @@ impl State {
         }
     }
 
+    /// Number of messages that were dropped, because the log had no room left.
+    pub(crate) fn log_dropped(&self) -> u64 {
+        self.log_dropped
+    }
+
     /// Reports progress. MCP requires it to increase: values that do not, and NaN, are dropped.
-    pub(crate) fn guest_progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
+    pub(crate) fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
             let total = total.filter(|total| total.is_finite());
@@ -35,17 +73,17 @@ impl State {
     }
 
     /// Whether nobody waits for the result any more.
-    pub(crate) fn guest_cancelled(&self) -> bool {
+    pub(crate) fn cancelled(&self) -> bool {
         self.observer.cancelled()
     }
 
     /// The value of a key of `[config]`.
-    pub(crate) fn guest_config(&self, key: &str) -> Option<String> {
+    pub(crate) fn config(&self, key: &str) -> Option<String> {
         self.config.get(key).cloned()
     }
 
     /// Every key and value of `[config]`, sorted by key.
-    pub(crate) fn guest_config_all(&self) -> Vec<(String, String)> {
+    pub(crate) fn config_all(&self) -> Vec<(String, String)> {
         self.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 }

@@ -1,9 +1,8 @@
-//! The data of a store: the guest's WASI context, its limits, and the receiver of its log and progress.
+//! The data of a store: the guest's WASI context, its limits, and what its host functions work with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytesize::ByteSize;
 use toolbay_model::{Observer, Trace};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::Dir;
@@ -15,6 +14,7 @@ use crate::account::{Account, Held};
 use crate::descriptors::{Files, Opened};
 use crate::environment::Environment;
 use crate::http::{FIELDS, NoNetwork};
+use crate::imports::Imports;
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
@@ -39,17 +39,8 @@ pub(crate) struct State {
     pub(crate) http_memory: BTreeMap<u32, Held>,
     pub(crate) limiter: Limiter,
     pub(crate) stdio: Stdio,
-    pub(crate) config: Arc<BTreeMap<String, String>>,
     pub(crate) secrets: Arc<Secrets>,
-    pub(crate) observer: Arc<dyn Observer>,
-    /// Bytes of log messages that may still be forwarded.
-    pub(crate) log_room: usize,
-    /// Bytes of log messages that the call may forward in all.
-    pub(crate) log_limit: ByteSize,
-    /// Number of messages that were dropped.
-    pub(crate) log_dropped: u64,
-    /// The last reported progress. The next one must be greater.
-    pub(crate) progress: f64,
+    pub(crate) imports: Imports,
 }
 
 impl State {
@@ -63,10 +54,10 @@ impl State {
         observer: Arc<dyn Observer>,
         input: Option<String>,
     ) -> Result<Self, String> {
-        let Environment { limits, permissions, roots, config, secrets } = environment;
+        let Environment { limits, permissions, roots, secrets, .. } = environment;
         let mounts = roots.folders()?;
         let account = Account::new(limits.memory);
-        let mut stdio = Stdio::new(limits.stdio.as_u64(), account.clone());
+        let mut stdio = Stdio::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
         if let Some(text) = input {
             context.stdin(MemoryInputPipe::new(text));
@@ -105,13 +96,8 @@ impl State {
             account,
             http_memory: BTreeMap::new(),
             stdio,
-            config: Arc::clone(config),
             secrets: Arc::clone(secrets),
-            observer,
-            log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
-            log_limit: limits.log,
-            log_dropped: 0,
-            progress: f64::NEG_INFINITY,
+            imports: Imports::new(environment, observer),
         })
     }
 }

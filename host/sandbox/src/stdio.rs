@@ -4,6 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use bytesize::ByteSize;
+use toolbay_model::Limit;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
@@ -29,8 +31,8 @@ struct Shared {
     stderr: Kept,
     /// Bytes written in all, on both streams.
     written: u64,
-    /// The number of bytes above which the guest is stopped.
-    limit: u64,
+    /// Writing more than this stops the guest.
+    limit: ByteSize,
     /// What is kept is drawn from this.
     account: Account,
 }
@@ -83,7 +85,7 @@ impl Kept {
 }
 
 impl Stdio {
-    pub(crate) fn new(limit: u64, account: Account) -> Self {
+    pub(crate) fn new(limit: ByteSize, account: Account) -> Self {
         let shared = Shared { stdout: Kept::up_to(KEPT), stderr: Kept::up_to(KEPT), written: 0, limit, account };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
@@ -100,11 +102,6 @@ impl Stdio {
 
     pub(crate) fn stderr(&self) -> Stream {
         Stream { stdio: self.clone(), kept: |shared| &mut shared.stderr }
-    }
-
-    /// Whether the guest exceeded the limit.
-    pub(crate) fn exceeded(&self) -> bool {
-        self.with(|shared| shared.written > shared.limit)
     }
 
     /// What was kept of standard output and of standard error.
@@ -141,8 +138,8 @@ impl OutputStream for Stream {
             shared.written += bytes.len() as u64;
             let grown = kept(shared).take_in(&bytes);
             shared.account.take(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
-            if shared.written > shared.limit {
-                return Err(StreamError::trap("standard output and standard error exceeded their limit"));
+            if shared.written > shared.limit.as_u64() {
+                return Err(StreamError::Trap(Limit::Stdio(shared.limit).into()));
             }
             Ok(())
         })
@@ -164,13 +161,11 @@ impl Pollable for Stream {
 
 #[cfg(test)]
 mod tests {
-    use bytesize::ByteSize;
-
     use super::*;
 
     #[test]
     fn the_beginning_of_each_stream_is_kept_and_the_rest_is_counted() {
-        let stdio = Stdio::new(1 << 20, Account::new(ByteSize::mib(1)));
+        let stdio = Stdio::new(ByteSize::mib(1), Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from(vec![b'a'; KEPT - 1])).unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
         stdio.stderr().write(Bytes::from_static(b"boom")).unwrap();
@@ -178,7 +173,6 @@ mod tests {
         assert_eq!((stdout.text().len(), stdout.cut, stderr.text().as_str(), stderr.cut), (KEPT, true, "boom", false));
         assert!(stdout.text().ends_with("ab"));
         assert_eq!(stdio.with(|shared| shared.written), KEPT as u64 + 6);
-        assert!(!stdio.exceeded());
     }
 
     #[test]
@@ -197,9 +191,9 @@ mod tests {
 
     #[test]
     fn stops_the_guest_past_the_limit_of_both_together() {
-        let stdio = Stdio::new(3, Account::new(ByteSize::mib(1)));
+        let stdio = Stdio::new(ByteSize::b(3), Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
-        assert!(matches!(stdio.stderr().write(Bytes::from_static(b"d")), Err(StreamError::Trap(_))));
-        assert!(stdio.exceeded());
+        let Err(StreamError::Trap(error)) = stdio.stderr().write(Bytes::from_static(b"d")) else { panic!() };
+        assert_eq!(error.downcast_ref(), Some(&Limit::Stdio(ByteSize::b(3))));
     }
 }

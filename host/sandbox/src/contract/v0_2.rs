@@ -119,25 +119,25 @@ impl types::Host for State {}
 
 impl host::Host for State {
     fn log(&mut self, level: host::Level, message: String) -> wasmtime::Result<()> {
-        self.guest_log(log_level(level), &message);
+        self.imports.log(log_level(level), &message);
         Ok(())
     }
 
     fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
-        self.guest_progress(progress, total, message.as_deref());
+        self.imports.progress(progress, total, message.as_deref());
         Ok(())
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
-        Ok(self.guest_cancelled())
+        Ok(self.imports.cancelled())
     }
 
     fn config(&mut self, key: String) -> wasmtime::Result<Option<String>> {
-        Ok(self.guest_config(&key))
+        Ok(self.imports.config(&key))
     }
 
     fn config_all(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
-        Ok(self.guest_config_all())
+        Ok(self.imports.config_all())
     }
 }
 

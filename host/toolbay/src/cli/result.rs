@@ -42,7 +42,8 @@ fn text(result: &Value) -> String {
         let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         let _ = match member("type") {
             "text" => writeln!(out, "{}", member("text")),
-            kind @ ("image" | "audio") => {
+            // Whatever has bytes: images, audio.
+            kind if block.get("data").is_some() => {
                 // Four characters of base64 are three bytes.
                 writeln!(
                     out,
