@@ -215,6 +215,7 @@ impl Config {
             page_size: self.page_size,
             usage: self.usage,
             request: self.server.request,
+            requests: self.server.requests(),
             grace: self.server.grace,
             instructions: self.server.instructions.clone(),
         }
@@ -265,6 +266,7 @@ impl Config {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
+        self.server.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
