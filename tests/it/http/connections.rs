@@ -37,10 +37,13 @@ fn a_client_that_reads_nothing_loses_its_connection() {
 fn a_call_whose_stream_nobody_reads_is_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The second call starts only when the first one has ended.
-    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
-    let server = HttpServer::configured(&folder, "[http]\nwrite_timeout = \"300ms\"").ready();
+    folder
+        .put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\nlog = \"1GiB\"");
+    let config = "log = \"error\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
+    let server = HttpServer::configured(&folder, config).ready();
     let mut stream = neighbour::connect(&server, true);
-    let call = json!({"name": "progress", "arguments": {"n": 1_000_000_000}, "_meta": {"progressToken": "p"}});
+    let level = json!({"io.modelcontextprotocol/logLevel": "debug"});
+    let call = json!({"name": "log_flood", "arguments": {"n": 1_000_000_000}, "_meta": level});
     stream.write_all(&neighbour::stateless("tools/call", call)).unwrap();
     let mut begun = [0; 12];
     stream.read_exact(&mut begun).unwrap();

@@ -413,6 +413,23 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_limit_follows_the_limit() {
+        let options = |text: &str| toml::from_str::<Http>(text).unwrap().options();
+        let default = http::Options::default();
+        let found = options("");
+        assert_eq!(
+            (found.address_connections, found.caller_requests, found.caller_sessions, found.address_sessions),
+            (default.address_connections, default.caller_requests, default.caller_sessions, default.address_sessions)
+        );
+        let few = options("connections = 3\nsessions = 100");
+        assert_eq!((few.address_connections, few.caller_requests), (64, 64));
+        assert_eq!((few.caller_sessions, few.address_sessions), (64, 64));
+        let set = options("address_connections = 1\ncaller_requests = 2\ncaller_sessions = 3\naddress_sessions = 4");
+        assert_eq!((set.address_connections, set.caller_requests), (1, 2));
+        assert_eq!((set.caller_sessions, set.address_sessions), (3, 4));
+    }
+
+    #[test]
     fn invalid_settings_are_reported_with_what_was_expected() {
         let hash = "0".repeat(64);
         let token = |name: &str, hash: &str| format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n");
@@ -427,6 +444,11 @@ mod tests {
             said("sessions = 0"),
             said("connections = \"many\""),
             said("connections = 10_000_000"),
+            said("address_connections = 0"),
+            said("caller_requests = \"few\""),
+            said("caller_sessions = 0"),
+            said("address_sessions = -1"),
+            said("write_timeout = \"0s\""),
             said("keep_alive = \"1ms\""),
             said("keep_alive = \"0s\""),
             said("session_idle = \"2days\""),

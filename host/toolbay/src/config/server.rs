@@ -15,6 +15,9 @@ const MOST_CALLS: usize = 4096;
 /// The default of `server.requests`, in requests of the largest size.
 const REQUESTS: u64 = 64;
 
+/// The default of `server.requests` if requests are small: many of them may wait.
+const MANY_REQUESTS: ByteSize = ByteSize::mib(64);
+
 /// Lowest `server.requests`, in requests of the largest size. The values of a request take several times its text.
 const FEWEST_REQUESTS: u64 = 16;
 
@@ -46,7 +49,7 @@ pub struct ServerConfig {
     pub request: ByteSize,
     /// Bytes that all requests may take together while they are read, wait and run, with the values of their arguments:
     /// 64 KiB to 4 TiB, and at least 16 times `request`. One request can take a quarter of it, and so can one caller over
-    /// HTTP. `None`: 64 times `request`.
+    /// HTTP. `None`: 64 times `request`, but at least 64 MiB.
     #[serde(deserialize_with = "requests")]
     pub requests: Option<ByteSize>,
     /// Largest component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
@@ -94,7 +97,7 @@ impl ServerConfig {
 
     /// Bytes that all requests may take together.
     pub fn requests(&self) -> ByteSize {
-        self.requests.unwrap_or_else(|| ByteSize::b(self.request.as_u64() * REQUESTS))
+        self.requests.unwrap_or_else(|| ByteSize::b(self.request.as_u64() * REQUESTS).max(MANY_REQUESTS))
     }
 
     /// # Errors
