@@ -1,9 +1,12 @@
 //! MCP over HTTP.
 
 pub(crate) mod auth;
+mod connections;
 mod crowd;
 mod guard;
 mod headers;
+mod hoarders;
+mod neighbour;
 mod rights;
 mod sessions;
 mod slow;

@@ -31,6 +31,7 @@ impl Stub {
             page_size: PAGE,
             usage: true,
             request,
+            requests: ByteSize::mib(256),
             grace: Duration::from_mins(1),
             instructions: "Ask for a.".to_owned(),
         };

@@ -11,8 +11,8 @@ use crate::host::Client;
 /// has a token of its own.
 #[derive(Clone)]
 pub struct Caller {
-    /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada of https://auth.example.com` or `ip:192.0.2.7`. Never
-    /// a secret.
+    /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada of https://auth.example.com`, `ip:192.0.2.7` or
+    /// `ip:2001:db8:0:1::/64`. Never a secret.
     pub name: String,
     /// The tools that the caller may list and call.
     pub rights: Rights,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::caller::Caller;
-use crate::jsonrpc::{self, Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request, shorten};
 use crate::method::Method;
 use crate::methods::call_tool::{Called, Calling};
 use crate::methods::{
@@ -15,9 +15,6 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached};
 use crate::session::Session;
-
-/// Largest number of messages in a batch.
-const BATCH: usize = 100;
 
 /// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
 /// message may be read: calls continue in the background.
@@ -70,11 +67,20 @@ pub(crate) async fn request(
         (Method::ListTools, Some(rules)) if !session.host.is_complete() => {
             // Waits for plugins that are still loading at startup, without delaying other requests.
             let (session, caller, reply, id) = (Arc::clone(session), caller.clone(), reply.clone(), request.id);
+            let bytes = request.params.map_or(0, |params| params.get().len());
+            let held = match session.intake.take(&caller.name, bytes) {
+                Ok(held) => held,
+                Err(exhausted) => {
+                    let error = Error::new(INVALID_REQUEST, call_tool::busy(exhausted).reason.message()).of(&id);
+                    return session.refuse(error, &reply).await;
+                }
+            };
             let params = request.params.map(ToOwned::to_owned);
             let listing = Arc::clone(&session);
             session.spawn(async move {
                 let request = Request { id, method: Method::ListTools.name().into(), params: params.as_deref() };
                 reply.send(answer(&listing, &caller, &request, Method::ListTools, Some(rules)).await).await;
+                drop(held);
             });
         }
         (method, rules) => reply.send(answer(session, caller, &request, method, rules).await).await,
@@ -83,7 +89,7 @@ pub(crate) async fn request(
 
 /// The method of a request, if it is available under `rules`.
 fn method(request: &Request<'_>, rules: Option<&Rules>) -> Result<Method, Error> {
-    let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method));
+    let unknown = || Error::new(METHOD_NOT_FOUND, format!("Method not found: {}", shorten(&request.method)));
     let method = Method::parse(&request.method).ok_or_else(unknown)?;
     match rules {
         Some(rules) if method.is_in(rules.revision) => Ok(method),
@@ -129,10 +135,6 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
         let with_batches = Revision::ALL.into_iter().filter(|revision| revision.features().batches);
         let dates: Vec<&str> = with_batches.map(Revision::as_str).collect();
         let what = format!("batches are supported only in revision {}", dates.join(", "));
-        return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
-    }
-    if messages.len() > BATCH {
-        let what = format!("a batch can have at most {BATCH} messages, not {}", messages.len());
         return session.refuse(Error::new(INVALID_REQUEST, what), reply).await;
     }
     let mut answers = Vec::new();
@@ -192,6 +194,6 @@ fn notification(session: &Arc<Session>, method: &str, params: Option<&serde_json
     match method {
         "notifications/initialized" => initialized::receive(session, reply),
         "notifications/cancelled" => cancelled::receive(session, params),
-        _ => tracing::debug!(method, "ignored an unknown notification"),
+        _ => tracing::debug!(method = shorten(method), "ignored an unknown notification"),
     }
 }

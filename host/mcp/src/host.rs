@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use toolbay_model::{Answer, Observer, Rejection, Tool, Trace};
 
 use crate::access::Rights;
+use crate::capabilities::Capabilities;
 use crate::listings::Listings;
+use crate::quota::{Portion, Quota};
 
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {
@@ -45,6 +47,9 @@ pub trait Host: Send + Sync + 'static {
     fn spawn(&self, work: BoxFuture<'static, ()>);
 }
 
+/// So many callers or requests can take what is there for all.
+const SHARES: usize = 4;
+
 /// Options of the protocol that do not depend on the transport.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -54,10 +59,30 @@ pub struct Options {
     pub usage: bool,
     /// Largest message in bytes: a line over stdio, a body over HTTP.
     pub request: ByteSize,
+    /// Bytes that all requests may take together while they are read, wait and run. The values of arguments count. One
+    /// request can take a quarter of it, and so can one caller if there can be several.
+    pub requests: ByteSize,
     /// How long running calls may continue after the client disconnects or the server is told to stop.
     pub grace: Duration,
     /// Text that every client receives as `instructions`. Empty sends none.
     pub instructions: String,
+}
+
+impl Options {
+    /// The bytes that requests may take, for a transport with one caller or one with many.
+    pub(crate) fn intake(&self, many: bool) -> Arc<Quota> {
+        let all = self.bytes_of_requests();
+        Quota::new(all, if many { all / SHARES } else { all })
+    }
+
+    /// The bytes that one request may take once it is parsed.
+    pub(crate) fn bytes_of_one(&self) -> usize {
+        self.bytes_of_requests() / SHARES
+    }
+
+    fn bytes_of_requests(&self) -> usize {
+        usize::try_from(self.requests.as_u64()).unwrap_or(usize::MAX)
+    }
 }
 
 /// A page of the list of tools.
@@ -99,7 +124,7 @@ pub trait Place: Send {
 }
 
 /// A call as received from a client.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Call {
     /// The tool's name, including its prefix.
     pub tool: String,
@@ -108,7 +133,10 @@ pub struct Call {
     /// The arguments, not yet validated.
     pub arguments: Map<String, Value>,
     /// The capabilities that the client declared.
-    pub capabilities: Map<String, Value>,
+    pub capabilities: Capabilities,
     /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<Trace>,
+    /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer
+    /// needs.
+    pub held: Portion,
 }

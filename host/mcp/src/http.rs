@@ -7,6 +7,7 @@
 mod app;
 mod arguments;
 mod auth;
+mod body;
 mod decimal;
 mod denied;
 mod endpoint;
@@ -16,11 +17,14 @@ mod keys;
 mod listener;
 mod oauth;
 mod options;
+mod peer;
 mod reply;
+mod reserve;
 mod sessions;
 mod sse;
 mod streams;
 mod trust;
+mod wire;
 
 use std::io;
 use std::sync::Arc;
@@ -43,12 +47,14 @@ use tower_http::trace::TraceLayer;
 use self::app::App;
 use self::auth::Gate;
 use self::guard::Guard;
-use self::listener::PeerAddress;
 pub use self::options::{AuthorizationServer, OAuth, Options, Token};
+use self::peer::Peer;
 use self::reply::JSON;
 use self::sessions::Sessions;
 use self::streams::Streams;
 use crate::host::Host;
+use crate::jsonrpc::{Error, INVALID_REQUEST};
+use crate::quota::Quota;
 use crate::session::Life;
 
 /// Path of the endpoint.
@@ -70,7 +76,9 @@ pub async fn serve(
     let app = Arc::new(App {
         gate: Gate::new(&options, &*host).map_err(anyhow::Error::msg)?,
         guard: Guard::new(&options, address),
-        sessions: Sessions::new(options.sessions, options.session_idle),
+        sessions: Sessions::new(&options),
+        intake: host.options().intake(true),
+        requests: Quota::new(usize::MAX, options.caller_requests),
         streams: Streams::default(),
         life: life.clone(),
         host: Arc::clone(&host),
@@ -111,8 +119,8 @@ fn router(app: &Arc<App>) -> Router {
         .layer(from_fn_with_state(Arc::clone(app), guard));
     Router::new()
         // Probes use the address as `Host`; these responses contain nothing that a page must not see.
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
+        .route(listener::PROBES[0], get(|| async { "ok\n" }))
+        .route(listener::PROBES[1], get(ready))
         .merge(guarded)
         .fallback(nothing_here)
         .layer(CatchPanicLayer::new())
@@ -126,7 +134,7 @@ fn router(app: &Arc<App>) -> Router {
 
 /// Rejects requests that a foreign web page could have made.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match app.guard.check(request.headers()) {
+    match app.guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => {
             tracing::warn!("request rejected: {why}");
@@ -135,24 +143,35 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     }
 }
 
-/// Authenticates the caller and attaches it to the request, with what the trust in it rests on.
+/// Authenticates the caller and attaches it to the request, with what the trust in it rests on. A caller has only so many
+/// open requests.
 async fn admit(
     State(app): State<Arc<App>>,
-    Extension(PeerAddress(peer)): Extension<PeerAddress>,
+    Extension(peer): Extension<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    match app.gate.caller(request.headers(), peer, &*app.host) {
+    match app.gate.caller(request.headers(), peer.address, &*app.host) {
         Ok((caller, trust)) => {
+            let Ok(place) = app.requests.take(&caller.name, 1) else {
+                return reply::unavailable(&too_many_requests(app.options.caller_requests));
+            };
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(trust);
-            next.run(request).await
+            body::accompany(next.run(request).await, place, &peer.half_closed)
         }
         Err(denied) => {
-            tracing::info!(%peer, "request rejected: {denied}");
+            tracing::info!(peer = %peer.address, "request rejected: {denied}");
             app.gate.challenge(denied)
         }
     }
+}
+
+fn too_many_requests(most: usize) -> Error {
+    let what = format!(
+        "this caller has {most} requests open already; retry later (to allow more, raise http.caller_requests)"
+    );
+    Error::new(INVALID_REQUEST, what)
 }
 
 /// Ready when the plugins that existed at startup are loaded or refused, until shutdown begins.

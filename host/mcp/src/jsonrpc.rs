@@ -1,11 +1,21 @@
 //! JSON-RPC 2.0: decodes messages and encodes responses. Independent of MCP.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::de::{Error as _, IgnoredAny};
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
+
+/// Largest number of messages in a batch.
+pub const BATCH: usize = 100;
+
+/// Longest id, in bytes of its JSON: it is kept for as long as the request is open.
+const LONGEST_ID: usize = 1 << 10;
+
+/// What an id must be.
+const AN_ID: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
 
 /// The id of a request: a string or a number (MCP allows no `null`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -18,9 +28,13 @@ pub enum Id {
 }
 
 impl Id {
-    /// Parses an id. An integer of more than 64 bits is rejected, because it could not be returned unchanged.
+    /// Parses an id. An integer of more than 64 bits is rejected, because it could not be returned unchanged. So is one
+    /// that is too long.
     fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
+        if text.len() > LONGEST_ID {
+            return None;
+        }
         if text.starts_with('"') {
             return serde_json::from_str(text).ok().map(Self::Text);
         }
@@ -33,7 +47,7 @@ impl Id {
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::read(&raw).ok_or_else(|| D::Error::custom("expected a string or a number of at most 64 bits"))
+        Self::read(&raw).ok_or_else(|| D::Error::custom(format_args!("expected {AN_ID}")))
     }
 }
 
@@ -170,17 +184,42 @@ fn present_ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 /// [`PARSE_ERROR`] or [`INVALID_REQUEST`].
 pub fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::new(PARSE_ERROR, "the message is not valid UTF-8"))?;
-    let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}")))?;
-    if raw.get().starts_with('[') {
-        let items: Vec<&RawValue> =
-            serde_json::from_str(raw.get()).map_err(|error| Error::new(PARSE_ERROR, error.to_string()))?;
+    let invalid = |error| Error::new(PARSE_ERROR, format!("the message is not valid JSON: {error}"));
+    if text.trim_ascii_start().starts_with('[') {
+        let mut items = Vec::new();
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = reader.deserialize_seq(Items(&mut items)).and_then(|()| reader.end());
+        if items.len() > BATCH {
+            return Err(Error::new(INVALID_REQUEST, format!("a batch can have at most {BATCH} messages")));
+        }
+        read.map_err(invalid)?;
         if items.is_empty() {
             return Err(Error::new(INVALID_REQUEST, "the batch is empty"));
         }
         return Ok(Incoming::Batch(items.into_iter().map(message).collect()));
     }
-    message(raw).map(Incoming::Single)
+    message(serde_json::from_str(text).map_err(invalid)?).map(Incoming::Single)
+}
+
+/// Takes the messages of a batch, not yet parsed, and stops at the first beyond [`BATCH`].
+struct Items<'v, 'a>(&'v mut Vec<&'a RawValue>);
+
+impl<'de> Visitor<'de> for Items<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a batch")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(item) = list.next_element()? {
+            self.0.push(item);
+            if self.0.len() > BATCH {
+                return Err(A::Error::custom("too many messages"));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
@@ -188,12 +227,12 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
         return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
     }
     let members: Members<'_> = serde_json::from_str(raw.get())
-        .map_err(|error| Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {error}")))?;
+        .map_err(|error| Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", cut(&error.to_string()))))?;
     let id = match members.id {
         None => None,
         Some(raw) => Some(Id::read(raw).ok_or_else(|| {
             let what = shorten(raw.get());
-            Error::new(INVALID_REQUEST, format!("id must be a string or a number of at most 64 bits, not {what}"))
+            Error::new(INVALID_REQUEST, format!("id must be {AN_ID}, not {what}"))
         })?),
     };
     let invalid = |message: &str| Error { id: id.clone(), ..Error::new(INVALID_REQUEST, message) };
@@ -208,7 +247,13 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     }
 }
 
-fn shorten(text: &str) -> &str {
+/// The beginning of an error, which may quote megabytes of what a client sent.
+pub(crate) fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(500)).unwrap_or(text)
+}
+
+/// The beginning of a text of a client, which may be megabytes long, for a message or the log.
+pub(crate) fn shorten(text: &str) -> &str {
     text.get(..text.floor_char_boundary(40)).unwrap_or(text)
 }
 
@@ -305,6 +350,38 @@ mod tests {
         ];
         insta::assert_snapshot!(cases.map(|case| format!("{case}\n  {}", refusal(case))).join("\n"));
         assert!(decode(b"\xff").is_err());
+    }
+
+    #[test]
+    fn a_batch_is_read_up_to_its_limit() {
+        let batch = |messages: usize| format!(" [{}]", vec![r#"{"jsonrpc":"2.0","method":"a"}"#; messages].join(","));
+        let read = |text: &str| match decode(text.as_bytes()) {
+            Ok(Incoming::Batch(messages)) => messages.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read(&batch(BATCH)), BATCH);
+        for count in [BATCH + 1, 100_000] {
+            let error = decode(batch(count).as_bytes()).unwrap_err();
+            assert_eq!(
+                (error.code, error.message.as_str()),
+                (INVALID_REQUEST, "a batch can have at most 100 messages")
+            );
+        }
+        // What comes after the limit is not read.
+        assert_eq!(decode(format!("{}no JSON", batch(BATCH + 1)).as_bytes()).unwrap_err().code, INVALID_REQUEST);
+        assert_eq!(decode(format!("{}no JSON", batch(BATCH)).as_bytes()).unwrap_err().code, PARSE_ERROR);
+    }
+
+    #[test]
+    fn an_id_is_short() {
+        let request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        let text = |length: usize| format!("\"{}\"", "x".repeat(length));
+        decode(request(&text(LONGEST_ID - 2)).as_bytes()).unwrap();
+        for id in [text(LONGEST_ID - 1), text(1 << 20), format!("1.{}", "0".repeat(LONGEST_ID))] {
+            let error = decode(request(&id).as_bytes()).unwrap_err();
+            assert_eq!((error.code, error.id), (INVALID_REQUEST, None));
+            assert!(error.message.len() < 200, "{}", error.message);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 
 mod access;
 mod caller;
+mod capabilities;
 mod changes;
 mod cursor;
 mod dispatch;
@@ -24,12 +25,14 @@ mod observer;
 mod outbox;
 mod outcome;
 mod params;
+mod quota;
 mod revision;
 mod rules;
 mod session;
 mod shape;
 #[cfg(test)]
 mod stub;
+mod weight;
 mod written;
 
 pub mod http;
@@ -39,7 +42,9 @@ pub mod streams;
 
 pub use self::access::{Pattern, Rights};
 pub use self::caller::Caller;
+pub use self::capabilities::Capabilities;
 pub use self::host::{Call, Client, Host, Options, Page, Place, View};
 pub use self::listings::Listings;
+pub use self::quota::{Exhausted, Portion, Quota};
 pub use self::revision::Revision;
 pub use self::written::{definition_json, result_json};

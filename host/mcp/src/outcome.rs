@@ -21,6 +21,9 @@ const ERROR: &str = "dev.toolbay/error";
 /// Key of the time in milliseconds after which a rejected call can be retried.
 const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
 
+/// How much of the name of an unknown tool is quoted, in bytes: it may be megabytes long.
+const QUOTED: usize = 200;
+
 /// The response to `tools/call`: a result, or a protocol error.
 pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> Result<Map<String, Value>, Error> {
     let usage = answer.usage.filter(|_| with_usage);
@@ -35,7 +38,10 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
     let kind = failure.kind();
     let failed = |text: &str| Ok(self::failure(text, kind, usage));
     match failure {
-        Failure::UnknownTool(name) => Err(Error::new(INVALID_PARAMS, format!("Unknown tool: {name}"))),
+        Failure::UnknownTool(name) => {
+            let name = name.get(..name.floor_char_boundary(QUOTED)).unwrap_or_default();
+            Err(Error::new(INVALID_PARAMS, format!("Unknown tool: {name}")))
+        }
         Failure::MissingCapabilities(missing) => {
             let names: Vec<&str> = missing.keys().map(String::as_str).collect();
             let message = format!("the tool requires client capabilities that were not declared: {}", names.join(", "));

@@ -1,11 +1,12 @@
 //! The rules under which a message is handled: those of the session, or those that the message states itself.
 
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 use toolbay_model::{LogLevel, Trace};
 
-use crate::jsonrpc::{Error, INVALID_PARAMS};
+use crate::capabilities::Capabilities;
+use crate::jsonrpc::{Error, INVALID_PARAMS, cut, shorten};
 use crate::revision::Revision;
 
 /// Part of every key of the protocol in `_meta`, however its slash is escaped.
@@ -23,7 +24,7 @@ pub(crate) struct Rules {
     /// The revision.
     pub revision: Revision,
     /// The capabilities that the client declared.
-    pub capabilities: Map<String, Value>,
+    pub capabilities: Capabilities,
     /// Lowest level of log messages to send; `None` sends none.
     pub log: Option<LogLevel>,
     /// The trace context from the transport, if it has one.
@@ -32,20 +33,20 @@ pub(crate) struct Rules {
 
 /// The part of a request's parameters that states its rules.
 #[derive(Deserialize)]
-struct Envelope {
-    #[serde(rename = "_meta")]
-    meta: Option<Stated>,
+struct Envelope<'a> {
+    #[serde(rename = "_meta", borrow)]
+    meta: Option<Stated<'a>>,
 }
 
-/// The rules that a stateless request states.
+/// The rules that a stateless request states, not yet parsed.
 #[derive(Deserialize)]
-struct Stated {
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
-    version: Option<Value>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
-    capabilities: Option<Value>,
-    #[serde(rename = "io.modelcontextprotocol/logLevel")]
-    log: Option<Value>,
+struct Stated<'a> {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
+    version: Option<&'a RawValue>,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities", borrow)]
+    capabilities: Option<&'a RawValue>,
+    #[serde(rename = "io.modelcontextprotocol/logLevel", borrow)]
+    log: Option<&'a RawValue>,
 }
 
 impl Rules {
@@ -66,25 +67,32 @@ impl Rules {
     }
 }
 
-impl Stated {
+impl Stated<'_> {
     fn rules(self) -> Result<Rules, Error> {
         let invalid = |what: String| Error::new(INVALID_PARAMS, what);
-        let version = match self.version {
-            Some(Value::String(version)) => version,
+        let version: String = match self.version {
+            Some(version) if version.get().starts_with('"') => {
+                let read = serde_json::from_str(version.get());
+                read.map_err(|error| {
+                    invalid(format!("_meta[{PROTOCOL_VERSION:?}] is not valid: {}", cut(&error.to_string())))
+                })?
+            }
             Some(_) => return Err(invalid(format!("_meta[{PROTOCOL_VERSION:?}] must be a string"))),
             None => return Err(invalid(format!("_meta[{PROTOCOL_VERSION:?}] is missing"))),
         };
         let revision = Revision::parse(&version).filter(|revision| !revision.features().sessions);
         let revision = revision.ok_or_else(|| unsupported(&version))?;
         let capabilities = match self.capabilities {
-            Some(Value::Object(capabilities)) => capabilities,
-            Some(_) => return Err(invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] must be an object"))),
+            Some(capabilities) => serde_json::from_str(capabilities.get())
+                .map_err(|_| invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] must be an object")))?,
             None => return Err(invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] is missing"))),
         };
         let log = match self.log {
             None => None,
             Some(level) => {
-                let read = serde_json::from_value(level);
+                // Levels are short words.
+                let level = shorten(level.get());
+                let read = serde_json::from_str(level).and_then(serde_json::from_value::<LogLevel>);
                 Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
             }
         };
@@ -94,6 +102,7 @@ impl Stated {
 
 /// The error for a revision that is not supported.
 pub(crate) fn unsupported(version: &str) -> Error {
+    let version = shorten(version);
     let data = json!({"supported": Revision::dates(), "requested": version});
     let message = format!("Unsupported protocol version: {version}");
     Error { data: Some(Box::new(data)), ..Error::new(UNSUPPORTED_VERSION, message) }
@@ -110,6 +119,8 @@ pub(crate) fn unattached() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn stated(meta: &Value) -> Result<Option<Rules>, Error> {
@@ -126,7 +137,7 @@ mod tests {
         let full = json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {"roots": {}}, LOG_LEVEL: "notice"});
         let rules = stated(&full).unwrap().unwrap();
         assert_eq!((rules.revision, rules.log), (Revision::V2026_07_28, Some(LogLevel::Notice)));
-        assert!(rules.capabilities.contains_key("roots"));
+        assert!(rules.capabilities.contain("roots"));
     }
 
     #[test]

@@ -12,11 +12,13 @@ use tokio_util::task::TaskTracker;
 use toolbay_model::LogLevel;
 
 use crate::caller::Caller;
+use crate::capabilities::Capabilities;
 use crate::host::Host;
 use crate::in_flight::InFlight;
 use crate::jsonrpc::{self, Error, Id};
 use crate::known::Known;
 use crate::outbox::{Outbox, Outgoing};
+use crate::quota::Quota;
 use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::shape;
@@ -42,6 +44,8 @@ pub(crate) struct Session {
     pub(crate) opener: Arc<Caller>,
     pub(crate) channel: Channel,
     pub(crate) negotiated: watch::Sender<Negotiated>,
+    /// The bytes of requests, of this session and of all others of the server.
+    pub(crate) intake: Arc<Quota>,
     /// The requests that are running or waiting.
     pub(crate) in_flight: InFlight,
     /// What the client knows of the tool list, so that it is not notified of it.
@@ -87,7 +91,7 @@ pub(crate) struct Negotiated {
     /// The revision that `initialize` negotiated; `None` before.
     pub(crate) revision: Option<Revision>,
     /// The capabilities that the client declared in `initialize`.
-    pub(crate) capabilities: Map<String, Value>,
+    pub(crate) capabilities: Capabilities,
     /// Whether the client has sent `notifications/initialized`.
     pub(crate) initialized: bool,
     /// Lowest level of log messages to send.
@@ -96,11 +100,18 @@ pub(crate) struct Negotiated {
 
 impl Session {
     /// A session that `opener` begins.
-    pub(crate) fn new(host: Arc<dyn Host>, opener: Arc<Caller>, channel: Channel, life: Life) -> Arc<Self> {
+    pub(crate) fn new(
+        host: Arc<dyn Host>,
+        opener: Arc<Caller>,
+        intake: Arc<Quota>,
+        channel: Channel,
+        life: Life,
+    ) -> Arc<Self> {
         Arc::new(Self {
             host,
             opener,
             channel,
+            intake,
             negotiated: watch::Sender::default(),
             in_flight: InFlight::default(),
             known: Known::default(),

@@ -28,7 +28,8 @@ const GATHER: usize = 256 << 10;
 pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: CancellationToken) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(Arc::clone(&host), Arc::clone(&caller), Channel::Shared, Life::default());
+    let intake = host.options().intake(false);
+    let session = Session::new(Arc::clone(&host), Arc::clone(&caller), intake, Channel::Shared, Life::default());
     let writing = tokio::spawn(write(messages, writer));
     let options = host.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);

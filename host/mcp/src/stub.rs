@@ -24,6 +24,7 @@ impl Stub {
             page_size: 500,
             usage: true,
             request: ByteSize::mib(1),
+            requests: ByteSize::mib(64),
             grace: Duration::from_secs(1),
             instructions: String::new(),
         };

@@ -47,6 +47,8 @@ pub enum Bound {
     Queue,
     /// `server.memory`: bytes that the running calls may hold together.
     Memory,
+    /// `server.requests`: bytes that requests may take together, or those of one client.
+    Requests,
 }
 
 impl Bound {
@@ -58,6 +60,7 @@ impl Bound {
             Self::Client => "server.client_calls",
             Self::Queue => "server.queue",
             Self::Memory => "server.memory",
+            Self::Requests => "server.requests",
         }
     }
 }
@@ -86,6 +89,10 @@ impl Reason {
                     Bound::Memory => {
                         let memory = ByteSize::b(most as u64).display().iec().to_string();
                         format!("Running calls have reserved the {memory} of memory that the server may use")
+                    }
+                    Bound::Requests => {
+                        let memory = ByteSize::b(most as u64).display().iec().to_string();
+                        format!("Other requests take the {memory} of memory that they may take together")
                     }
                 };
                 format!("{what} (to allow more, raise {}).", bound.key())

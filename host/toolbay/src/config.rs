@@ -234,6 +234,7 @@ impl Config {
             page_size: self.page_size,
             usage: self.usage,
             request: self.server.request,
+            requests: self.server.requests(),
             grace: self.server.grace,
             instructions: self.server.instructions.clone(),
         }
@@ -284,6 +285,7 @@ impl Config {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
+        self.server.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
@@ -380,6 +382,8 @@ mod tests {
             file("plugins = \"\""),
             file("server = 7"),
             file("[server]\nqueue = 9_000_000"),
+            file("[server]\nrequests = \"1KiB\""),
+            file("[server]\nrequests = \"63MiB\""),
             file("[breaker]\nrest = \"500000years\""),
             file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
             variable("TOOLBAY_PAGE_SISE", "1"),
@@ -403,6 +407,8 @@ mod tests {
         plugins: expected the path of a folder, not an empty string
         toolbay.toml:1:10: server: expected a table, not 7
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
+        toolbay.toml:2:12: server.requests: expected a size from 64.0 KiB to 4.0 TiB, not 1.0 KiB
+        server.requests: expected at least 64.0 MiB, 16 times server.request, not 63.0 MiB
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, channel};
 use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Client, Host as _, http, stdio};
+use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, http, stdio};
 use toolbay_model::{Answer, CallError, Failure, Observer};
 use toolbay_sandbox::Sandbox;
 
@@ -118,7 +118,14 @@ impl Server {
     /// client.
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
         let client = Arc::clone(&self.client);
-        let call = Call { tool, permitted: true, arguments, capabilities: Map::new(), trace: None };
+        let call = Call {
+            tool,
+            permitted: true,
+            arguments,
+            capabilities: Capabilities::default(),
+            trace: None,
+            held: Portion::default(),
+        };
         let running = self.service.sandbox().spawn(async move {
             match client.queue(&call.tool) {
                 Ok(mut place) => place.call(call, observer).await,

@@ -122,7 +122,7 @@ impl Service {
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
-        call: Call,
+        mut call: Call,
         observer: Arc<dyn Observer>,
     ) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
@@ -132,7 +132,7 @@ impl Service {
         let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
         // From here on, only this tool of the snapshot is needed.
         drop(snapshot);
-        let missing = |needed: &(&String, &Value)| !call.capabilities.contains_key(needed.0);
+        let missing = |needed: &(&String, &Value)| !call.capabilities.contain(needed.0);
         let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
@@ -157,6 +157,8 @@ impl Service {
                 return failed(Failure::Call(error));
             }
         };
+        // Only their text is left.
+        call.held.shrink_to(arguments.len());
         if !violations.is_empty() {
             return failed(Failure::InvalidArguments(violations));
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
 use http::StatusCode;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::auth::Gate;
 use super::guard::Guard;
@@ -11,8 +13,11 @@ use super::options::Options;
 use super::reply;
 use super::sessions::Sessions;
 use super::streams::Streams;
+use crate::caller::Caller;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
+use crate::methods::call_tool::busy;
+use crate::quota::{Portion, Quota};
 use crate::session::Life;
 
 /// State that every request shares.
@@ -23,28 +28,51 @@ pub(super) struct App {
     pub(super) guard: Guard,
     pub(super) sessions: Sessions,
     pub(super) streams: Streams,
+    /// The bytes of requests that are being handled.
+    pub(super) intake: Arc<Quota>,
+    /// Requests that callers have open.
+    pub(super) requests: Arc<Quota>,
     /// The life of the server; no session outlives it.
     pub(super) life: Life,
 }
 
-/// Reads the body of a request, with the same size limit as a line over stdio.
-pub(super) async fn body(app: &App, body: axum::body::Body) -> Result<axum::body::Bytes, Response> {
-    let request = app.host.options().request;
-    let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
-    let read = tokio::time::timeout(app.options.idle, axum::body::to_bytes(body, limit)).await;
-    match read {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_too_long(&error) => {
-            let what =
-                format!("the message is larger than {} (to allow more, raise server.request)", request.display().iec());
-            let error = Error::new(INVALID_REQUEST, what);
-            Err(reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &error))
-        }
-        Ok(Err(_)) => Err(StatusCode::BAD_REQUEST.into_response()),
-        Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
-    }
+/// The body of a request, and the bytes that it holds of those that all requests may take.
+pub(super) struct Payload {
+    pub(super) bytes: Bytes,
+    _held: Portion,
 }
 
-fn is_too_long(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>)
+/// Reads the body of a request of `caller`, with the same size limit as a line over stdio.
+pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
+    tokio::time::timeout(app.options.idle, read(app, caller, body))
+        .await
+        .unwrap_or_else(|_elapsed| Err(StatusCode::REQUEST_TIMEOUT.into_response()))
+}
+
+async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
+    let request = app.host.options().request;
+    let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
+    let mut body = Limited::new(body, limit);
+    let mut bytes = BytesMut::new();
+    let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.message()));
+    let mut held = app.intake.take(&caller.name, 0).map_err(refused)?;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|error| unreadable(&*error, request))?.into_data() else { continue };
+        // What has arrived counts, and not what was announced: nobody can take room by promises.
+        if bytes.capacity() - bytes.len() < data.len() {
+            let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(limit) - bytes.len();
+            held.grow((bytes.len() + more).saturating_sub(bytes.capacity())).map_err(refused)?;
+            bytes.reserve(more);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Payload { bytes: bytes.freeze(), _held: held })
+}
+
+fn unreadable(error: &(dyn std::error::Error + 'static), limit: bytesize::ByteSize) -> Response {
+    if !error.is::<LengthLimitError>() {
+        return StatusCode::BAD_REQUEST.into_response();
+    }
+    let what = format!("the message is larger than {} (to allow more, raise server.request)", limit.display().iec());
+    reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what))
 }

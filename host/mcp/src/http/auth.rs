@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::denied::{Denied, hash};
 use super::oauth::{Verified, Verifier};
 use super::options::Options;
+use super::peer::network;
 use super::trust::Trust;
 use crate::access::Rights;
 use crate::caller::Caller;
@@ -79,7 +80,7 @@ impl Gate {
         host: &dyn Host,
     ) -> Result<(Arc<Caller>, Trust), Denied> {
         if self.open {
-            let name = format!("ip:{peer}");
+            let name = format!("ip:{}", network(peer));
             let client = self.share(&name, host);
             return Ok((Arc::new(Caller { name, rights: Rights::All, client }), Trust::Standing));
         }

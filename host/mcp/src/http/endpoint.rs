@@ -1,17 +1,20 @@
 //! `/mcp`: finds or creates the session that answers a request, and handles stateless requests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Extension, Request as HttpRequest, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{HeaderName, RETRY_AFTER};
+use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use mime::Mime;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::app::{App, body};
 use super::headers;
-use super::reply::{events, refusal, reply, single};
-use super::sessions::HttpSession;
+use super::peer::Peer;
+use super::reply::{events, refusal, reply, single, unavailable};
+use super::sessions::{self, HttpSession};
 use super::trust::Trust;
 use crate::caller::Caller;
 use crate::dispatch;
@@ -28,13 +31,11 @@ pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 /// The media types of responses to a POST; the client must accept both.
 const ANSWERS: [Mime; 2] = [mime::APPLICATION_JSON, mime::TEXT_EVENT_STREAM];
 
-/// Seconds after which a new session may be possible.
-const RETRY: HeaderValue = HeaderValue::from_static("5");
-
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
     Extension(trust): Extension<Trust>,
+    Extension(peer): Extension<Peer>,
     request: HttpRequest,
 ) -> Response {
     let (parts, payload) = request.into_parts();
@@ -47,15 +48,59 @@ pub(super) async fn post(
         let what = "the Content-Type must be application/json";
         return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Error::new(INVALID_REQUEST, what));
     }
-    let payload = match body(&app, payload).await {
+    let payload = match body(&app, &caller, payload).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };
-    match jsonrpc::decode(&payload) {
-        Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &headers, request).await,
-        Ok(Incoming::Single(_)) if is_stateless(&headers) => StatusCode::ACCEPTED.into_response(),
+    let begun = match jsonrpc::decode(&payload.bytes) {
+        Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &peer, &headers, request).await,
+        Ok(Incoming::Single(_)) if is_stateless(&headers) => Begun::Done(StatusCode::ACCEPTED.into_response()),
         Ok(incoming) => in_session(&app, caller, &headers, incoming).await,
-        Err(error) => refusal(StatusCode::BAD_REQUEST, &error),
+        Err(error) => Begun::Done(refusal(StatusCode::BAD_REQUEST, &error)),
+    };
+    // What a call needs of it, it has; nothing is kept while it runs.
+    drop(payload);
+    begun.finish(app.options.keep_alive, &peer.half_closed).await
+}
+
+/// A request that has been taken in.
+enum Begun {
+    /// It has its response.
+    Done(Response),
+    /// It will have messages.
+    Waiting { messages: outbox::Messages, guard: Option<DropGuard>, statuses: Statuses },
+}
+
+/// How the codes of rejected requests become statuses.
+#[derive(Clone, Copy)]
+enum Statuses {
+    /// In sessions.
+    Legacy,
+    /// Without sessions: whether unknown methods are not found.
+    Stateless { not_found: bool },
+}
+
+impl Statuses {
+    fn of(self, code: i32) -> StatusCode {
+        match self {
+            Self::Legacy => legacy_status(code),
+            Self::Stateless { not_found } => match code {
+                METHOD_NOT_FOUND if not_found => StatusCode::NOT_FOUND,
+                METHOD_NOT_FOUND | jsonrpc::INVALID_PARAMS => StatusCode::OK,
+                _ => StatusCode::BAD_REQUEST,
+            },
+        }
+    }
+}
+
+impl Begun {
+    async fn finish(self, keep_alive: Duration, half_closed: &CancellationToken) -> Response {
+        match self {
+            Self::Done(response) => response,
+            Self::Waiting { messages, guard, statuses } => {
+                reply(messages, keep_alive, half_closed, guard, |code| statuses.of(code)).await
+            }
+        }
     }
 }
 
@@ -63,12 +108,15 @@ async fn answer(
     app: &Arc<App>,
     caller: Arc<Caller>,
     trust: Trust,
+    peer: &Peer,
     headers: &HeaderMap,
     request: Request<'_>,
-) -> Response {
+) -> Begun {
     let stated = Rules::stated(request.params);
     match stated {
-        Ok(None) if request.method == Method::Initialize.name() => initialize(app, caller, request).await,
+        Ok(None) if request.method == Method::Initialize.name() => {
+            Begun::Done(initialize(app, caller, peer, request).await)
+        }
         Ok(None) if !is_stateless(headers) => {
             in_session(app, caller, headers, Incoming::Single(Message::Request(request))).await
         }
@@ -95,8 +143,8 @@ async fn stateless(
     headers: &HeaderMap,
     request: Request<'_>,
     stated: Result<Option<Rules>, Error>,
-) -> Response {
-    let refused = |error: Error| refusal(StatusCode::BAD_REQUEST, &error.of(&request.id));
+) -> Begun {
+    let refused = |error: Error| Begun::Done(refusal(StatusCode::BAD_REQUEST, &error.of(&request.id)));
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
     if (repeats || stated.is_err())
@@ -120,27 +168,19 @@ async fn stateless(
             ended.cancel();
         });
     }
-    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), Channel::PerRequest, life);
+    let intake = Arc::clone(&app.intake);
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, Channel::PerRequest, life);
     let (outbox, messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(Some(rules)), &outbox).await;
     drop(outbox);
-    let status = move |code| match code {
-        METHOD_NOT_FOUND if not_found => StatusCode::NOT_FOUND,
-        METHOD_NOT_FOUND | jsonrpc::INVALID_PARAMS => StatusCode::OK,
-        _ => StatusCode::BAD_REQUEST,
-    };
-    reply(messages, app.options.keep_alive, Some(guard), status).await
+    Begun::Waiting { messages, guard: Some(guard), statuses: Statuses::Stateless { not_found } }
 }
 
 /// Creates a session.
-async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -> Response {
-    if !app.sessions.has_room() {
-        let error = Error::new(INVALID_REQUEST, "too many sessions are open; retry later").of(&request.id);
-        let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
-        response.headers_mut().insert(RETRY_AFTER, RETRY);
-        return response;
-    }
-    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), Channel::PerRequest, app.life.child());
+async fn initialize(app: &Arc<App>, caller: Arc<Caller>, peer: &Peer, request: Request<'_>) -> Response {
+    let (id, intake) = (request.id.clone(), Arc::clone(&app.intake));
+    let life = app.life.child();
+    let session = Session::new(Arc::clone(&app.host), Arc::clone(&caller), intake, Channel::PerRequest, life);
     let (outbox, mut messages) = outbox::channel();
     dispatch::request(&session, &caller, request, Ok(None), &outbox).await;
     drop(outbox);
@@ -149,21 +189,21 @@ async fn initialize(app: &Arc<App>, caller: Arc<Caller>, request: Request<'_>) -
     if session.negotiated.borrow().revision.is_none() {
         return response;
     }
-    let id = app.sessions.insert(session).ok().and_then(|id| HeaderValue::try_from(id).ok());
-    match id {
-        Some(id) => {
-            response.headers_mut().insert(SESSION_ID, id);
-            response
-        }
-        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    let Ok(name) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    let Ok(value) = HeaderValue::try_from(&name) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    if !app.sessions.insert(name, session, peer.address) {
+        let what = "too many sessions are open, and this caller has none that is idle; retry later";
+        return unavailable(&Error::new(INVALID_REQUEST, what).of(&id));
     }
+    response.headers_mut().insert(SESSION_ID, value);
+    response
 }
 
 /// Handles messages of a session.
-async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Response {
+async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, incoming: Incoming<'_>) -> Begun {
     let entry = match session(app, &caller, headers, incoming.id()) {
         Ok(entry) => entry,
-        Err(response) => return *response,
+        Err(response) => return Begun::Done(*response),
     };
     let asks = incoming.asks();
     let (outbox, messages) = outbox::channel();
@@ -177,9 +217,9 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
     }
     drop(outbox);
     if asks {
-        return reply(messages, app.options.keep_alive, None, legacy_status).await;
+        return Begun::Waiting { messages, guard: None, statuses: Statuses::Legacy };
     }
-    accepted(messages).await
+    Begun::Done(accepted(messages).await)
 }
 
 /// The response to notifications: 202, unless they are rejected.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 
 use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
 use super::options::Options;
@@ -31,12 +32,12 @@ impl Guard {
         Self { hosts, origins, local_origins: address.ip().is_loopback() }
     }
 
-    /// Checks the headers of a request.
+    /// Checks the target and the headers of a request.
     ///
     /// # Errors
     ///
     /// The body of the response: what is not allowed, and how to allow it.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), String> {
+    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), String> {
         let mut hosts = headers.get_all(HOST).iter();
         let (host, none) = (hosts.next(), hosts.next());
         let Some(host) = host.filter(|_| none.is_none()).and_then(|host| host.to_str().ok()) else {
@@ -44,6 +45,10 @@ impl Guard {
         };
         if !self.host(host) {
             return Err(format!("the Host {host:?} is not allowed; to allow it, add it to http.hosts"));
+        }
+        // A target with a host counts more than `Host` (RFC 9112, 3.2.2).
+        if let Some(host) = target.authority().map(Authority::as_str).filter(|host| !self.host(host)) {
+            return Err(format!("the host {host:?} of the target is not allowed; to allow it, add it to http.hosts"));
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
@@ -132,6 +137,22 @@ mod tests {
             assert!(!open.host(host), "{host}");
         }
         assert!(guard(&[], &[], "192.168.0.7:80").host("192.168.0.7:80"));
+    }
+
+    #[test]
+    fn a_target_with_a_host_is_checked_like_the_header() {
+        let guard = guard(&["tools.example.com"], &[], "127.0.0.1:8931");
+        let check = |target: &str, host: &str| {
+            let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
+            guard.check(&target.parse().unwrap(), &headers)
+        };
+        for target in ["/mcp", "http://localhost/mcp", "http://tools.example.com:80/mcp", "http://127.0.0.1:8931/mcp"] {
+            check(target, "localhost").unwrap();
+            check(target, "evil.example").unwrap_err();
+        }
+        for target in ["http://evil.example/mcp", "http://localhost@evil.example/mcp", "http://x@localhost/mcp"] {
+            assert!(check(target, "localhost").unwrap_err().contains("target"), "{target}");
+        }
     }
 
     #[test]

@@ -1,27 +1,31 @@
-//! Accepts connections, limits their number and idle time, and shuts them down gracefully.
+//! Accepts connections, limits their number, time and memory, and shuts them down gracefully.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::response::Response;
-use http::Request;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::{HeaderValue, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
 use super::options::Options;
+use super::peer::{Peer, network};
+use super::reserve::{HEAD, Reserve, Seat, WAIT};
+use super::wire::{self, Wire};
+use crate::quota::{Portion, Quota};
 use crate::session::Life;
 
 /// Pause after a failed accept, such as too many open files: another connection must close first.
@@ -30,9 +34,24 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long writing the responses to stopped requests may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The address of the peer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PeerAddress(pub IpAddr);
+/// Bytes that a connection may have read or written ahead. Also the longest head of a request.
+const BUFFER: usize = 64 << 10;
+
+/// Paths that are served on connections beyond the limit.
+pub(super) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Seconds after which there may be a place.
+const RETRY: HeaderValue = HeaderValue::from_static("5");
+
+/// What all connections share.
+struct Shared {
+    router: Router,
+    places: Arc<Quota>,
+    reserve: Arc<Reserve>,
+    idle: Duration,
+    write_timeout: Duration,
+    stop: CancellationToken,
+}
 
 /// Serves until `life.closing`; running requests may then continue for `grace`.
 pub(super) async fn serve(
@@ -42,22 +61,31 @@ pub(super) async fn serve(
     life: &Life,
     grace: Duration,
 ) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(options.connections));
     let (connections, ended, stop) = (TaskTracker::new(), CancellationToken::new(), &life.closing);
+    let shared = Arc::new(Shared {
+        router,
+        places: Quota::new(options.connections, options.address_connections),
+        reserve: Arc::default(),
+        idle: options.idle,
+        write_timeout: options.write_timeout,
+        stop: stop.clone(),
+    });
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer, place)) => {
-                let serving = connection(stream, peer, router.clone(), options.idle, stop.clone());
+            Ok((stream, peer)) => {
+                let serving = connection(stream, peer.ip(), Arc::clone(&shared));
                 let ended = ended.clone();
                 connections.spawn(async move {
                     // Dropped at the end of the grace time, whatever its state.
                     ended.run_until_cancelled(serving).await;
-                    drop(place);
                 });
+            }
+            // The peer left before its turn came.
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
@@ -79,38 +107,110 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// Accepts the next connection as soon as there is a place for it; until then it waits in the system's backlog.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, IpAddr, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    // Responses are small, and clients wait for them.
-    stream.set_nodelay(true)?;
-    Ok((stream, peer.ip(), place))
+/// Where a connection stands: at a place, or in the reserve until it has one.
+enum Standing {
+    Place(#[expect(dead_code, reason = "held for its Drop")] Portion),
+    Reserve(Arc<Seat>),
 }
 
-async fn connection(stream: TcpStream, peer: IpAddr, router: Router, idle: Duration, stop: CancellationToken) {
+async fn connection(stream: TcpStream, address: IpAddr, shared: Arc<Shared>) {
+    // Responses are small, and clients wait for them. A connection that has ended says so when it is read.
+    drop(stream.set_nodelay(true));
+    let network: Arc<str> = network(address).into();
+    let (standing, head, taken) = match shared.places.take(&network, 1) {
+        Ok(place) => (Standing::Place(place), shared.idle, CancellationToken::new()),
+        Err(_) => {
+            let seat = Arc::new(shared.reserve.enter(&network));
+            let taken = seat.taken.clone();
+            (Standing::Reserve(seat), shared.idle.min(HEAD), taken)
+        }
+    };
+    let standing = Arc::new(Mutex::new(standing));
+    let peer = Peer { address, half_closed: CancellationToken::new() };
+    let half_closed = peer.half_closed.clone();
+    let stream = Arc::new(stream);
+    let io = TokioIo::new(Wire::new(Arc::clone(&stream), shared.write_timeout));
+    let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(PeerAddress(peer));
-        let mut router = router.clone();
-        async move { Ok::<Response<Body>, Infallible>(router.call(request).await.unwrap_or_else(|never| match never {})) }
+        request.extensions_mut().insert(peer.clone());
+        let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&network));
+        async move { Ok::<Response<Body>, Infallible>(serve_one(&shared, &standing, &network, request).await) }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(idle)
-        .serve_connection(TokioIo::new(stream), answer);
+        .header_read_timeout(head)
+        .max_buf_size(BUFFER)
+        // A peer that has sent its request and closed its side gets its answer.
+        .half_close(true)
+        .serve_connection(io, answer);
     let mut serving = pin!(serving);
+    let leaving = async {
+        wire::half_closed(&stream).await?;
+        half_closed.cancel();
+        wire::gone(&stream).await;
+        Ok::<_, io::Error>(())
+    };
+    let mut leaving = pin!(leaving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
-        () = stop.cancelled() => {
+        // Whatever it waits for is cancelled.
+        _ = leaving.as_mut() => return,
+        () = lost(&standing, &taken) => {
+            serving.as_mut().graceful_shutdown();
+            drop(tokio::time::timeout(LAST_WORDS, serving).await);
+            return;
+        }
+        () = shared.stop.cancelled() => {
             // Finishes the current response, then closes the connection.
             serving.as_mut().graceful_shutdown();
-            serving.await
+            tokio::select! {
+                served = serving => served,
+                _ = leaving => return,
+            }
         }
     };
     if let Err(error) = served {
-        tracing::debug!(%peer, %error, "a connection ended");
+        tracing::debug!(peer = %address, %error, "a connection ended");
     }
+}
+
+/// Waits until a connection in the reserve has lost its seat. One that has got a place meanwhile keeps it.
+async fn lost(standing: &Mutex<Standing>, taken: &CancellationToken) {
+    taken.cancelled().await;
+    if matches!(*locked(standing), Standing::Place(_)) {
+        std::future::pending().await
+    }
+}
+
+/// Answers one request, as soon as the connection has a place. Those that ask whether the server is well need none.
+async fn serve_one(shared: &Shared, standing: &Mutex<Standing>, network: &str, request: Request<Incoming>) -> Response {
+    let seat = match &*locked(standing) {
+        Standing::Place(_) => None,
+        Standing::Reserve(seat) => Some(Arc::clone(seat)),
+    };
+    if let Some(seat) = seat
+        && !PROBES.contains(&request.uri().path())
+    {
+        let place = tokio::select! {
+            biased;
+            place = shared.places.wait(network, 1) => place,
+            () = seat.taken.cancelled() => return full(),
+            () = shared.stop.cancelled() => return full(),
+            () = tokio::time::sleep(WAIT) => return full(),
+        };
+        // The seat is free again.
+        *locked(standing) = Standing::Place(place);
+    }
+    shared.router.clone().call(request).await.unwrap_or_else(|never| match never {})
+}
+
+// Held for a few instructions and never across an await.
+fn locked(standing: &Mutex<Standing>) -> std::sync::MutexGuard<'_, Standing> {
+    standing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The response on a connection that gets no place.
+fn full() -> Response {
+    let headers = [(CONNECTION, HeaderValue::from_static("close")), (RETRY_AFTER, RETRY)];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections are open; retry later\n").into_response()
 }

@@ -16,16 +16,26 @@ pub struct Options {
     pub origins: Vec<String>,
     /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
-    /// Connections open at once; further ones wait.
+    /// Connections open at once. A few more wait for a moment or ask whether the server is well; the rest is rejected.
     pub connections: usize,
-    /// Sessions open at once; a new one replaces the one that was idle longest.
+    /// Connections of one address, or of one network of 64 bits of IPv6.
+    pub address_connections: usize,
+    /// Requests that one caller has open at once, with its streams.
+    pub caller_requests: usize,
+    /// Sessions open at once.
     pub sessions: usize,
+    /// Sessions of one caller; a new one replaces its own that was idle longest.
+    pub caller_sessions: usize,
+    /// Sessions that came from one address, or from one network of 64 bits of IPv6.
+    pub address_sessions: usize,
     /// How long a session without a request or an open stream is kept.
     pub session_idle: Duration,
     /// Interval of comments on a quiet stream, so that proxies do not close it.
     pub keep_alive: Duration,
     /// How long the head or body of a request may take to arrive, and a connection may stay without a request.
     pub idle: Duration,
+    /// How long a client may accept nothing while there is something to send to it.
+    pub write_timeout: Duration,
     /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
     /// The authorization servers whose tokens are accepted; `None` if there are none.
@@ -76,10 +86,15 @@ impl Default for Options {
             origins: Vec::new(),
             sse: false,
             connections: 1024,
+            address_connections: 512,
+            caller_requests: 256,
             sessions: 1000,
+            caller_sessions: 250,
+            address_sessions: 500,
             session_idle: Duration::from_mins(30),
             keep_alive: Duration::from_secs(15),
             idle: Duration::from_mins(1),
+            write_timeout: Duration::from_secs(30),
             tokens: Vec::new(),
             oauth: None,
         }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::jsonrpc::{self, Error};
 use crate::outbox::{Kind, Messages, Outgoing};
@@ -17,22 +17,42 @@ use crate::outbox::{Kind, Messages, Outgoing};
 pub(super) const NO_BUFFERING: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
+/// How long a response may take until a peer that has closed its side gets a stream.
+const SOON: Duration = Duration::from_millis(100);
+
+/// Seconds after which there may be room for a request.
+const RETRY: HeaderValue = HeaderValue::from_static("5");
+
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Responds with the content of `messages`. `guard` is dropped when the peer has received everything or disconnects.
-/// `status` maps the error code of a rejected request to an HTTP status.
+/// `status` maps the error code of a rejected request to an HTTP status. If the peer closes its side meanwhile, a stream is
+/// begun: what is sent finds out whether it still reads.
 pub(super) async fn reply(
     mut messages: Messages,
     keep_alive: Duration,
+    half_closed: &CancellationToken,
     guard: Option<DropGuard>,
     status: impl Fn(i32) -> StatusCode,
 ) -> Response {
-    match tokio::time::timeout(keep_alive, messages.recv()).await {
+    let long = async {
+        let closed = async {
+            half_closed.cancelled().await;
+            tokio::time::sleep(SOON).await;
+        };
+        drop(tokio::time::timeout(keep_alive, closed).await);
+    };
+    let first = tokio::select! {
+        biased;
+        first = messages.recv() => Ok(first),
+        () = long => Err(()),
+    };
+    match first {
         Ok(Some(first)) if first.kind != Kind::Notification => single(first, status),
         // A cancelled call has no response.
         Ok(first) => events(first, messages, keep_alive, guard),
         // It takes longer: a stream can send comments to keep the connection open.
-        Err(_elapsed) => events(None, messages, keep_alive, guard),
+        Err(()) => events(None, messages, keep_alive, guard),
     }
 }
 
@@ -71,6 +91,13 @@ pub(super) fn events(
 /// A message as an event. The JSON contains no line feeds.
 pub(super) fn event(message: &Outgoing) -> Event {
     Event::default().event("message").data(String::from_utf8_lossy(&message.text))
+}
+
+/// Responds with an error that has passed after a while.
+pub(super) fn unavailable(error: &Error) -> Response {
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, error);
+    response.headers_mut().insert(RETRY_AFTER, RETRY);
+    response
 }
 
 /// Responds with an error that does not come from a session.

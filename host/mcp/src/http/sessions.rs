@@ -1,6 +1,8 @@
 //! The sessions that `initialize` created: a bounded table from which idle ones are removed.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,62 +10,86 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::options::Options;
+use super::peer::network;
 use super::trust::Trust;
 use crate::access::Rights;
 use crate::caller::Caller;
 use crate::changes;
 use crate::outbox::Outbox;
+use crate::quota::{Exhausted, Portion, Quota};
 use crate::session::Session;
 
 /// Random bytes in a session's id: 128 bits cannot be guessed.
 const ID_BYTES: usize = 16;
 
+/// Streams of one session for messages that belong to no request. When there are more, the oldest ends.
+const STREAMS: usize = 4;
+
 /// All sessions.
 pub(super) struct Sessions {
     table: Mutex<HashMap<String, Arc<HttpSession>>>,
-    most: usize,
+    /// All sessions, of which a caller has so many.
+    callers: Arc<Quota>,
+    /// All sessions, of which so many came from one address.
+    addresses: Arc<Quota>,
     idle: Duration,
 }
 
 /// One session.
 pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
+    /// What it counts as: an address, or a network.
+    network: String,
     used: Mutex<Instant>,
     /// The open streams for messages that belong to no request, in the order in which they were opened.
     streams: watch::Sender<BTreeSet<u64>>,
+    /// Its part of what its caller and its address may have, given back as soon as it leaves the table.
+    places: Mutex<[Portion; 2]>,
+}
+
+/// The sessions among which one is sought that makes room for another.
+#[derive(Clone, Copy)]
+enum Scope<'a> {
+    Caller(&'a str),
+    Network(&'a str),
+    All,
 }
 
 impl Sessions {
-    /// At most `most` sessions, each kept for `idle` without activity.
-    pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { table: Mutex::default(), most, idle }
-    }
-
-    /// Adds a session and returns its id. If the table is full, removes the session that was idle longest.
-    ///
-    /// # Errors
-    ///
-    /// The system provides no random bytes.
-    pub(super) fn insert(&self, session: Arc<Session>) -> Result<String, getrandom::Error> {
-        let id = new_id()?;
-        let mut table = self.table();
-        if table.len() >= self.most {
-            let idle = table.iter().filter(|(_, entry)| !entry.is_in_use());
-            if let Some(id) = idle.min_by_key(|(_, entry)| entry.used()).map(|(id, _)| id.clone())
-                && let Some(entry) = table.remove(&id)
-            {
-                entry.end();
-            }
+    /// An empty table with these limits.
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            table: Mutex::default(),
+            callers: Quota::new(options.sessions, options.caller_sessions),
+            addresses: Quota::new(options.sessions, options.address_sessions),
+            idle: options.session_idle,
         }
-        let entry = HttpSession { session, used: Mutex::new(Instant::now()), streams: watch::Sender::default() };
-        table.insert(id.clone(), Arc::new(entry));
-        Ok(id)
     }
 
-    /// Whether a session can be added, possibly by removing an idle one.
-    pub(super) fn has_room(&self) -> bool {
-        let table = self.table();
-        table.len() < self.most || table.values().any(|entry| !entry.is_in_use())
+    /// Adds a session that was opened from `address`; false if there is no room for it.
+    ///
+    /// A caller that has its share loses its own session that was idle longest. If there is no room in all, or for its
+    /// address, whoever has the most sessions loses one, but only if that is the caller itself, or has more than it: so
+    /// nobody can take a place from callers that have fewer.
+    pub(super) fn insert(&self, id: String, session: Arc<Session>, address: IpAddr) -> bool {
+        let (network, caller) = (network(address), session.opener.name.clone());
+        let mut table = self.table();
+        let places = loop {
+            let full = match (self.callers.take(&caller, 1), self.addresses.take(&network, 1)) {
+                (Ok(place), Ok(other)) => break [place, other],
+                (Err(Exhausted::Own(_)), _) => Scope::Caller(&caller),
+                (_, Err(Exhausted::Own(_))) => Scope::Network(&network),
+                _ => Scope::All,
+            };
+            let Some(entry) = victim(&table, &caller, full).and_then(|id| table.remove(&id)) else { return false };
+            entry.end();
+        };
+        let used = Mutex::new(Instant::now());
+        let entry =
+            HttpSession { session, network, used, streams: watch::Sender::default(), places: Mutex::new(places) };
+        table.insert(id, Arc::new(entry));
+        true
     }
 
     /// The session with this id, if it belongs to `caller`.
@@ -118,7 +144,7 @@ impl HttpSession {
             mine = streams.last().map_or(0, |newest| newest + 1);
             streams.insert(mine);
         });
-        let mut streams = self.streams.subscribe();
+        let (mut streams, mut crowd) = (self.streams.subscribe(), self.streams.subscribe());
         let mut negotiated = self.session.negotiated.subscribe();
         let telling = async {
             // Nothing is sent before the client has sent `notifications/initialized`.
@@ -135,6 +161,8 @@ impl HttpSession {
         tokio::select! {
             () = telling => {}
             () = outbox.closed() => {}
+            // Others were opened later. A client needs one.
+            _ = crowd.wait_for(|streams| streams.iter().rev().nth(STREAMS - 1) > Some(&mine)) => {}
             () = trust.lapse() => {}
             () = self.session.life.closing.cancelled() => {}
             () = self.session.life.ended.cancelled() => {}
@@ -157,9 +185,35 @@ impl HttpSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Ends the session, which has left the table. Requests may still hold it.
     fn end(&self) {
         self.session.life.ended.cancel();
+        for place in self.places.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            place.shrink_to(0);
+        }
     }
+}
+
+/// The session that makes room for one of `caller`.
+fn victim(table: &HashMap<String, Arc<HttpSession>>, caller: &str, scope: Scope<'_>) -> Option<String> {
+    let within = || {
+        table.iter().filter(move |(_, entry)| match scope {
+            Scope::Caller(name) => entry.session.opener.name == name,
+            Scope::Network(network) => entry.network == network,
+            Scope::All => true,
+        })
+    };
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for (_, entry) in within() {
+        *counts.entry(&entry.session.opener.name).or_default() += 1;
+    }
+    let own = counts.get(caller).copied().unwrap_or(0);
+    let idle = within().filter(|(_, entry)| !entry.is_in_use()).filter_map(|(id, entry)| {
+        let owner = entry.session.opener.name.as_str();
+        let has = counts.get(owner).copied().unwrap_or(0);
+        (owner == caller || has > own).then_some((id, has, entry.used()))
+    });
+    idle.min_by_key(|(_, has, used)| (Reverse(*has), *used)).map(|(id, ..)| id.clone())
 }
 
 /// A random id.

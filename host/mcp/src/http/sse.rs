@@ -53,7 +53,8 @@ pub(super) async fn open(
     Extension(trust): Extension<Trust>,
 ) -> Response {
     let Ok(id) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let session = Session::new(Arc::clone(&app.host), caller, Channel::Shared, app.life.child());
+    let session =
+        Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), Channel::Shared, app.life.child());
     let (outbox, messages) = outbox::channel();
     let endpoint = Event::default().event("endpoint").data(format!("{MESSAGES}?session={id}"));
     let stopped = app.life.closing.clone();
@@ -86,10 +87,10 @@ pub(super) async fn post(
     let Some(open) = open.filter(|open| open.session.is_of(&caller)) else {
         return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
     };
-    let payload = match body(&app, request.into_body()).await {
+    let payload = match body(&app, &caller, request.into_body()).await {
         Ok(payload) => payload,
         Err(response) => return response,
     };
-    dispatch::receive(&open.session, &caller, jsonrpc::decode(&payload), &open.outbox).await;
+    dispatch::receive(&open.session, &caller, jsonrpc::decode(&payload.bytes), &open.outbox).await;
     (StatusCode::ACCEPTED, "Accepted").into_response()
 }

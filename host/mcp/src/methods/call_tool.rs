@@ -2,11 +2,13 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytesize::ByteSize;
 use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolbay_model::{Answer, CallError, Failure, Rejection, Trace};
+use toolbay_model::{Answer, Bound, CallError, Failure, Reason, Rejection, Trace};
 
 use crate::caller::Caller;
 use crate::host::{Call, Place};
@@ -16,8 +18,13 @@ use crate::observer::PeerObserver;
 use crate::outbox::{Outbox, Outgoing};
 use crate::outcome::{self, MISSING_CAPABILITY};
 use crate::params::read;
+use crate::quota::{Exhausted, Portion};
 use crate::rules::Rules;
 use crate::session::Session;
+use crate::weight;
+
+/// When a call that found no room for its arguments may be tried again. Calls are short.
+const RETRY: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]
 struct Params {
@@ -26,6 +33,20 @@ struct Params {
     arguments: Map<String, Value>,
     #[serde(rename = "_meta", default)]
     meta: Meta,
+}
+
+/// The parameters of a call that is rejected whatever its arguments are.
+#[derive(Deserialize)]
+struct Head {
+    name: String,
+    #[serde(rename = "_meta", default)]
+    meta: Meta,
+}
+
+impl Head {
+    fn params(self) -> Params {
+        Params { name: self.name, arguments: Map::new(), meta: self.meta }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -64,7 +85,11 @@ pub(crate) fn begin(session: &Session, caller: &Caller, request: &Request<'_>, r
 }
 
 fn read_call(session: &Session, caller: &Caller, request: &Request<'_>, rules: Rules) -> Result<Calling, Error> {
-    let params: Params = read(request.params)?;
+    let (params, held) = match weigh(session, caller, request)? {
+        Ok(held) => (read::<Params>(request.params)?, Ok(held)),
+        // Its arguments are not parsed.
+        Err(rejection) => (read::<Head>(request.params)?.params(), Err(rejection)),
+    };
     let capabilities = rules.capabilities.clone();
     let Meta { progress_token, traceparent, tracestate, baggage } = params.meta;
     // The transport may have a trace context too; that of the message takes precedence.
@@ -72,10 +97,37 @@ fn read_call(session: &Session, caller: &Caller, request: &Request<'_>, rules: R
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
-    let place = caller.client.queue(&params.name);
+    let (place, held) = match held {
+        Ok(held) => (caller.client.queue(&params.name), held),
+        Err(rejection) => (Err(rejection), Portion::default()),
+    };
     let permitted = caller.may_use(&params.name);
-    let call = Call { tool: params.name, permitted, arguments: params.arguments, capabilities, trace };
+    let call = Call { tool: params.name, permitted, arguments: params.arguments, capabilities, trace, held };
     Ok(Calling { request, rules, call, progress_token, place })
+}
+
+/// Takes the bytes that the parameters will take once they are parsed.
+///
+/// # Errors
+///
+/// They would be more than one request may ever take. The inner error: there is no room for them now.
+fn weigh(session: &Session, caller: &Caller, request: &Request<'_>) -> Result<Result<Portion, Rejection>, Error> {
+    let bytes = request.params.map_or(0, |params| weight::decoded(params.get()));
+    let most = session.host.options().bytes_of_one();
+    if bytes > most {
+        let [bytes, most] = [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
+        let what = format!(
+            "the values in the request would take {bytes}, and those of one request may take {most}, a quarter of \
+             server.requests: send fewer values"
+        );
+        return Err(Error::new(INVALID_REQUEST, what));
+    }
+    Ok(session.intake.take(&caller.name, bytes).map_err(busy))
+}
+
+/// There is no room for a request now.
+pub(crate) fn busy(exhausted: Exhausted) -> Rejection {
+    Rejection { reason: Reason::Busy { bound: Bound::Requests, most: exhausted.most() }, retry_after: RETRY }
 }
 
 impl Calling {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::jsonrpc::Id;
+use crate::jsonrpc::{Id, shorten};
 use crate::params::read;
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
         Ok(cancelled) => {
             // An unknown id belongs to a request that has ended: ignored.
             if session.in_flight.cancel(&cancelled.request_id) {
-                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason, "request cancelled by the client");
+                tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason.as_deref().map(shorten), "request cancelled by the client");
             }
         }
         Err(error) => tracing::debug!(error = error.message, "ignored a malformed notifications/cancelled"),

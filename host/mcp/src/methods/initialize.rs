@@ -1,36 +1,52 @@
 //! `initialize`: starts a session.
 
 use serde::Deserialize;
+use serde_json::Map;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use super::Answered;
 use crate::caller::Caller;
+use crate::capabilities::Capabilities;
+use crate::jsonrpc::shorten;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::{Negotiated, Session};
 use crate::shape;
 
 #[derive(Deserialize)]
-struct Params {
+struct Params<'a> {
     #[serde(rename = "protocolVersion")]
     protocol_version: String,
     #[serde(default)]
-    capabilities: Map<String, Value>,
-    #[serde(rename = "clientInfo")]
-    client_info: Option<Value>,
+    capabilities: Capabilities,
+    /// Only for the log: clients may send anything here.
+    #[serde(rename = "clientInfo", borrow)]
+    client_info: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct ClientInfo {
+    name: Option<String>,
+    version: Option<String>,
 }
 
 pub(crate) fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Answered {
-    let params: Params = read(params)?;
+    let params: Params<'_> = read(params)?;
     let asked = Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
     session.negotiated.send_replace(Negotiated { revision: Some(revision), capabilities, ..Negotiated::default() });
     session.known.begin(&caller.rights, session.host.view(&caller.rights));
-    let client = params.client_info.unwrap_or_default();
-    let name = client.get("name").and_then(Value::as_str).unwrap_or("unnamed");
-    tracing::info!(client = name, caller = caller.name, requested = params.protocol_version, %revision, "client connected");
+    let info = params.client_info.and_then(|info| serde_json::from_str(info.get()).ok());
+    let ClientInfo { name, version } = info.unwrap_or_default();
+    tracing::info!(
+        client = shorten(name.as_deref().unwrap_or("unnamed")),
+        version = version.as_deref().map(shorten),
+        caller = caller.name,
+        requested = shorten(&params.protocol_version),
+        %revision,
+        "client connected"
+    );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
     result.insert("capabilities".into(), shape::capabilities());

@@ -26,7 +26,8 @@ async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
 async fn ask_with(revision: Revision, method: &str, mut params: Value, with_session: bool) -> Vec<Value> {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(host, Arc::clone(&caller), Channel::Shared, Life::default());
+    let session =
+        Session::new(host.clone(), Arc::clone(&caller), host.options().intake(true), Channel::Shared, Life::default());
     let (outbox, mut messages) = outbox::channel();
     let mut send = Vec::new();
     if revision.features().sessions {
@@ -106,7 +107,8 @@ fn lists_any_output_schema(revision: Revision) -> bool {
 async fn takes_batches(revision: Revision) -> bool {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(host.clone(), Arc::clone(&caller), Channel::Shared, Life::default());
+    let session =
+        Session::new(host.clone(), Arc::clone(&caller), host.options().intake(true), Channel::Shared, Life::default());
     session.negotiated.send_modify(|negotiated| negotiated.revision = Some(revision));
     let (outbox, mut messages) = outbox::channel();
     let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
@@ -117,7 +119,7 @@ async fn takes_batches(revision: Revision) -> bool {
 fn error_has_no_id(revision: Revision) -> bool {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(host, caller, Channel::Shared, Life::default());
+    let session = Session::new(host.clone(), caller, host.options().intake(true), Channel::Shared, Life::default());
     // Only a session knows its revision before it can read a message.
     session.negotiated.send_modify(|negotiated| {
         negotiated.revision = Some(revision).filter(|revision| revision.features().sessions);

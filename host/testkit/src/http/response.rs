@@ -22,7 +22,8 @@ pub struct Response {
 }
 
 impl Response {
-    pub(super) fn read(stream: TcpStream) -> Self {
+    /// Reads the head of the response that arrives on a connection.
+    pub fn read(stream: TcpStream) -> Self {
         let mut reader = BufReader::new(stream);
         let mut line = || {
             let mut line = String::new();

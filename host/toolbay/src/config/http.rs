@@ -38,12 +38,28 @@ pub struct Http {
     pub anonymous: bool,
     /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`. Default: false.
     pub sse: bool,
-    /// Connections open at once, 1 to 1,000,000; further ones wait. Default: 1,024.
+    /// Connections open at once, 1 to 1,000,000; a few more wait for a moment. Default: 1,024.
     #[serde(deserialize_with = "many")]
     pub connections: usize,
-    /// Sessions open at once, 1 to 1,000,000; a new one replaces the one that was idle longest. Default: 1,000.
+    /// Connections from one address, or one network of 64 bits of IPv6, 1 to 1,000,000. `None`: half of `connections`, but
+    /// at least 64.
+    #[serde(deserialize_with = "some")]
+    pub address_connections: Option<usize>,
+    /// Requests that one caller has open at once, with its streams, 1 to 1,000,000. `None`: a quarter of `connections`, but
+    /// at least 64.
+    #[serde(deserialize_with = "some")]
+    pub caller_requests: Option<usize>,
+    /// Sessions open at once, 1 to 1,000,000. Default: 1,000.
     #[serde(deserialize_with = "many")]
     pub sessions: usize,
+    /// Sessions of one caller, 1 to 1,000,000; a new one replaces its own that was idle longest. `None`: a quarter of
+    /// `sessions`, but at least 64.
+    #[serde(deserialize_with = "some")]
+    pub caller_sessions: Option<usize>,
+    /// Sessions that came from one address, or one network of 64 bits of IPv6, 1 to 1,000,000. `None`: half of `sessions`,
+    /// but at least 64.
+    #[serde(deserialize_with = "some")]
+    pub address_sessions: Option<usize>,
     /// How long a session without a request or an open stream is kept. Default: 30 min.
     #[serde(deserialize_with = "positive")]
     pub session_idle: Duration,
@@ -54,6 +70,10 @@ pub struct Http {
     /// 1 min.
     #[serde(deserialize_with = "positive")]
     pub idle: Duration,
+    /// How long a client may accept nothing while there is something to send to it; then its connection is closed. Default:
+    /// 30 s.
+    #[serde(deserialize_with = "positive")]
+    pub write_timeout: Duration,
     /// The accepted bearer tokens.
     pub tokens: Vec<Token>,
     /// The authorization servers whose tokens are accepted; `None` if there are none.
@@ -112,7 +132,8 @@ pub enum Jwks {
 
 impl Default for Http {
     fn default() -> Self {
-        let http::Options { connections, sessions, session_idle, keep_alive, idle, .. } = http::Options::default();
+        let http::Options { connections, sessions, session_idle, keep_alive, idle, write_timeout, .. } =
+            http::Options::default();
         Self {
             listen: None,
             hosts: Vec::new(),
@@ -120,10 +141,15 @@ impl Default for Http {
             anonymous: false,
             sse: false,
             connections,
+            address_connections: None,
+            caller_requests: None,
             sessions,
+            caller_sessions: None,
+            address_sessions: None,
             session_idle,
             keep_alive,
             idle,
+            write_timeout,
             tokens: Vec::new(),
             oauth: None,
         }
@@ -186,10 +212,15 @@ impl Http {
             origins: self.origins.clone(),
             sse: self.sse,
             connections: self.connections,
+            address_connections: part(self.address_connections, self.connections, 2),
+            caller_requests: part(self.caller_requests, self.connections, 4),
             sessions: self.sessions,
+            caller_sessions: part(self.caller_sessions, self.sessions, 4),
+            address_sessions: part(self.address_sessions, self.sessions, 2),
             session_idle: self.session_idle,
             keep_alive: self.keep_alive,
             idle: self.idle,
+            write_timeout: self.write_timeout,
             tokens: self.tokens.iter().map(Token::options).collect(),
             oauth: self.oauth.as_ref().map(OAuth::options),
         }
@@ -255,6 +286,18 @@ impl OAuth {
             tools: self.tools.clone(),
         }
     }
+}
+
+/// The smallest part of a limit that one caller or address has by default.
+const LEAST_PART: usize = 64;
+
+/// What is set, or one part in `parts` of `all`.
+fn part(set: Option<usize>, all: usize, parts: usize) -> usize {
+    set.unwrap_or_else(|| (all / parts).max(LEAST_PART))
+}
+
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    many(deserializer).map(Some)
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
@@ -380,6 +423,23 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_limit_follows_the_limit() {
+        let options = |text: &str| toml::from_str::<Http>(text).unwrap().options();
+        let default = http::Options::default();
+        let found = options("");
+        assert_eq!(
+            (found.address_connections, found.caller_requests, found.caller_sessions, found.address_sessions),
+            (default.address_connections, default.caller_requests, default.caller_sessions, default.address_sessions)
+        );
+        let few = options("connections = 3\nsessions = 100");
+        assert_eq!((few.address_connections, few.caller_requests), (64, 64));
+        assert_eq!((few.caller_sessions, few.address_sessions), (64, 64));
+        let set = options("address_connections = 1\ncaller_requests = 2\ncaller_sessions = 3\naddress_sessions = 4");
+        assert_eq!((set.address_connections, set.caller_requests), (1, 2));
+        assert_eq!((set.caller_sessions, set.address_sessions), (3, 4));
+    }
+
+    #[test]
     fn invalid_settings_are_reported_with_what_was_expected() {
         let hash = "0".repeat(64);
         let token = |name: &str, hash: &str| format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n");
@@ -394,6 +454,11 @@ mod tests {
             said("sessions = 0"),
             said("connections = \"many\""),
             said("connections = 10_000_000"),
+            said("address_connections = 0"),
+            said("caller_requests = \"few\""),
+            said("caller_sessions = 0"),
+            said("address_sessions = -1"),
+            said("write_timeout = \"0s\""),
             said("keep_alive = \"1ms\""),
             said("keep_alive = \"0s\""),
             said("session_idle = \"2days\""),

@@ -12,6 +12,15 @@ use crate::machine;
 /// Highest `server.calls`. Each call reserves a slot of the instance pool.
 const MOST_CALLS: usize = 4096;
 
+/// The default of `server.requests`, in requests of the largest size.
+const REQUESTS: u64 = 64;
+
+/// The default of `server.requests` if requests are small: many of them may wait.
+const MANY_REQUESTS: ByteSize = ByteSize::mib(64);
+
+/// Lowest `server.requests`, in requests of the largest size. The values of a request take several times its text.
+const FEWEST_REQUESTS: u64 = 16;
+
 /// Lowest `server.memory`.
 const LEAST_MEMORY: ByteSize = ByteSize::mib(1);
 
@@ -38,6 +47,11 @@ pub struct ServerConfig {
     /// Largest message in bytes: a line over stdio, a body over HTTP. 1 KiB to 64 MiB, default 4 MiB.
     #[serde(deserialize_with = "request")]
     pub request: ByteSize,
+    /// Bytes that all requests may take together while they are read, wait and run, with the values of their arguments:
+    /// 64 KiB to 4 TiB, and at least 16 times `request`. One request can take a quarter of it, and so can one caller over
+    /// HTTP. `None`: 64 times `request`, but at least 64 MiB.
+    #[serde(deserialize_with = "requests")]
+    pub requests: Option<ByteSize>,
     /// Largest component file in bytes. 1 KiB to 256 MiB, default 64 MiB.
     #[serde(deserialize_with = "component")]
     pub component: ByteSize,
@@ -65,6 +79,7 @@ impl Default for ServerConfig {
             queue_wait: Duration::from_secs(5),
             memory: None,
             request: ByteSize::mib(4),
+            requests: None,
             component: ByteSize::mib(64),
             stack: ByteSize::kib(512),
             grace: Duration::from_secs(5),
@@ -78,6 +93,23 @@ impl ServerConfig {
     /// Bytes that the running calls may hold together.
     pub fn memory(&self) -> ByteSize {
         self.memory.unwrap_or_else(|| ByteSize::b((machine::memory() / 2).max(LEAST_MEMORY.as_u64())))
+    }
+
+    /// Bytes that all requests may take together.
+    pub fn requests(&self) -> ByteSize {
+        self.requests.unwrap_or_else(|| ByteSize::b(self.request.as_u64() * REQUESTS).max(MANY_REQUESTS))
+    }
+
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let least = ByteSize::b(self.request.as_u64() * FEWEST_REQUESTS);
+        if self.requests() >= least {
+            return Ok(());
+        }
+        let [least, found] = [least, self.requests()].map(|size| size.display().iec().to_string());
+        Err(format!("server.requests: expected at least {least}, {FEWEST_REQUESTS} times server.request, not {found}"))
     }
 }
 
@@ -96,6 +128,10 @@ fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>
 
 fn request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
     size(deserializer, ByteSize::kib(1), ByteSize::mib(64))
+}
+
+fn requests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
+    size(deserializer, ByteSize::kib(64), ByteSize::tib(4)).map(Some)
 }
 
 fn component<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {

@@ -1,0 +1,58 @@
+//! Bodies of responses that hold a place until they are sent, and bodies that find out whether the peer is still there.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::quota::Portion;
+
+/// A comment of an event stream.
+const COMMENT: &[u8] = b":\n\n";
+
+/// A body with something that belongs to it.
+struct Accompanied {
+    body: Body,
+    /// Given back when the response is sent or dropped.
+    _place: Portion,
+    /// Until the peer has closed its side.
+    closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+impl HttpBody for Accompanied {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        // A frame of an event stream is a whole event, so that a comment fits before it.
+        if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
+            self.closing = None;
+            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(COMMENT)))));
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The response, which holds `place` until it is sent. If it is a stream of events, a comment follows when the peer has
+/// closed its side: one that closed both answers with a reset.
+pub(super) fn accompany(response: Response, place: Portion, half_closed: &CancellationToken) -> Response {
+    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == mime::TEXT_EVENT_STREAM.as_ref());
+    let closing = is_stream.then(|| Box::pin(half_closed.clone().cancelled_owned()));
+    response.map(|body| Body::new(Accompanied { body, _place: place, closing }))
+}

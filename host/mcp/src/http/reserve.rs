@@ -1,0 +1,82 @@
+//! Connections beyond the limit: a few that ask whether the server is well, or wait for a place.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+/// How many there are at most.
+const MOST: usize = 32;
+
+/// How long one may take to send the head of a request, if `http.idle` is not shorter.
+pub(super) const HEAD: Duration = Duration::from_secs(2);
+
+/// How long one waits for a place.
+pub(super) const WAIT: Duration = Duration::from_secs(5);
+
+/// The connections beyond the limit, in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Reserve {
+    seats: Mutex<VecDeque<(Arc<str>, CancellationToken)>>,
+}
+
+/// A seat in the reserve. Dropping it frees it.
+#[derive(Debug)]
+pub(super) struct Seat {
+    reserve: Arc<Reserve>,
+    /// Cancelled when another connection gets the seat.
+    pub(super) taken: CancellationToken,
+}
+
+impl Reserve {
+    /// A seat for a peer of this network. If there is none, the network that has the most loses its oldest.
+    pub(super) fn enter(self: &Arc<Self>, network: &str) -> Seat {
+        let taken = CancellationToken::new();
+        let mut seats = self.seats();
+        seats.push_back((network.into(), taken.clone()));
+        if seats.len() > MOST {
+            let mut counts: HashMap<&str, usize> = HashMap::new();
+            for (network, _) in seats.iter() {
+                *counts.entry(network).or_default() += 1;
+            }
+            let most = counts.values().copied().max();
+            let oldest = seats.iter().position(|(network, _)| counts.get(&**network).copied() == most);
+            if let Some((_, taken)) = oldest.and_then(|oldest| seats.remove(oldest)) {
+                taken.cancel();
+            }
+        }
+        drop(seats);
+        Seat { reserve: Arc::clone(self), taken }
+    }
+
+    // Held for a few instructions and never across an await.
+    fn seats(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, CancellationToken)>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // A token says whether it is the same by being cancelled with it.
+        self.taken.cancel();
+        self.reserve.seats().retain(|(_, taken)| !taken.is_cancelled());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_loses_its_own_seats() {
+        let reserve = Arc::new(Reserve::default());
+        let probe = reserve.enter("192.0.2.7");
+        let crowd: Vec<Seat> = (0..1000).map(|_| reserve.enter("198.51.100.1")).collect();
+        assert_eq!(crowd.iter().filter(|seat| !seat.taken.is_cancelled()).count(), MOST - 1);
+        assert!(crowd.last().is_some_and(|seat| !seat.taken.is_cancelled()), "the newest has one");
+        assert!(!probe.taken.is_cancelled());
+        drop((crowd, probe));
+        assert!(reserve.seats().is_empty());
+    }
+}

@@ -1,0 +1,181 @@
+//! The socket of a connection, which ends if its peer stops reading.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, interval, sleep};
+
+/// Interval of looking for what the system does not signal.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The socket of a connection.
+pub(super) struct Wire {
+    stream: Arc<TcpStream>,
+    /// How long the peer may accept nothing while there is something to write.
+    patience: Duration,
+    /// Runs while the peer accepts nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Wire {
+    /// A socket whose peer may accept nothing for `patience`.
+    pub(super) fn new(stream: Arc<TcpStream>, patience: Duration) -> Self {
+        Self { stream, patience, stalled: None }
+    }
+
+    /// Writes as soon as the peer accepts something.
+    fn poll_write_with(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        while self.stream.poll_write_ready(context)?.is_ready() {
+            match write(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => {
+                    self.stalled = None;
+                    return Poll::Ready(written);
+                }
+            }
+        }
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client accepts nothing (http.write_timeout)")))
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.stream.poll_read_ready(context))?;
+            match self.stream.try_read(buffer.initialize_unfilled()) {
+                Ok(count) => {
+                    buffer.advance(count);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_with(context, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(context, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Nothing is left to do: the socket is closed right after this.
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Waits until the peer has closed its side: it sends nothing more. It may still read.
+pub(super) async fn half_closed(stream: &TcpStream) -> io::Result<()> {
+    while !stream.ready(Interest::READABLE).await?.is_read_closed() {
+        // Something is being read, or waits until the request before it is answered.
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// Waits until the peer has closed both sides. It says so only when something was sent to it.
+pub(super) async fn gone(stream: &TcpStream) {
+    let mut looks = interval(LOOK);
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    loop {
+        looks.tick().await;
+        // `poll` always reports hang-ups and errors.
+        let mut streams = [PollFd::new(stream, PollFlags::empty())];
+        let looked = poll(&mut streams, Some(&now));
+        if looked.is_err() || streams.iter().any(|one| one.revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn pair() -> (Arc<TcpStream>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (Arc::new(listener.accept().await.unwrap().0), peer)
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_accepts_nothing_is_given_up() {
+        let (stream, peer) = pair().await;
+        let mut wire = Wire::new(stream, Duration::from_millis(100));
+        let piece = vec![0; 1 << 20];
+        let error = loop {
+            if let Err(error) = wire.write_all(&piece).await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(peer);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_reads_slowly_is_served() {
+        let (stream, mut peer) = pair().await;
+        let mut wire = Wire::new(stream, Duration::from_mins(1));
+        let writing = tokio::spawn(async move {
+            for _ in 0..64 {
+                wire.write_all(&vec![7; 1 << 20]).await.unwrap();
+            }
+        });
+        let mut read = 0;
+        let mut buffer = vec![0; 1 << 16];
+        while read < 64 << 20 {
+            read += peer.read(&mut buffer).await.unwrap();
+        }
+        writing.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_that_closed_a_side_and_one_that_is_gone_are_told_apart() {
+        let (stream, mut peer) = pair().await;
+        peer.write_all(b"a request").await.unwrap();
+        peer.shutdown().await.unwrap();
+        half_closed(&stream).await.unwrap();
+        stream.try_write(b"an answer").unwrap();
+        let still = tokio::time::timeout(Duration::from_millis(200), gone(&stream)).await;
+        assert!(still.is_err(), "it still reads");
+        let mut answer = [0; 9];
+        peer.read_exact(&mut answer).await.unwrap();
+        drop(peer);
+        // That it is gone is seen when something is sent.
+        stream.try_write(b"more").unwrap();
+        gone(&stream).await;
+    }
+}

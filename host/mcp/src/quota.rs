@@ -1,0 +1,189 @@
+//! A quantity that many share, such as bytes or connections: so much in all, and so much of it for each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// A quantity that many share. Each of them has a name.
+#[derive(Debug)]
+pub struct Quota {
+    all: usize,
+    each: usize,
+    taken: Mutex<Taken>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    by_all: usize,
+    /// Those that have something.
+    by: HashMap<Arc<str>, usize>,
+}
+
+/// What one of them has. Dropping it gives it back.
+#[derive(Debug, Default)]
+pub struct Portion {
+    of: Option<(Arc<Quota>, Arc<str>)>,
+    amount: usize,
+}
+
+/// Why there is nothing left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhausted {
+    /// The one that asked has its share, which is this large.
+    Own(usize),
+    /// All together have this much, which is all.
+    All(usize),
+}
+
+impl Exhausted {
+    /// The bound that was reached.
+    pub fn most(self) -> usize {
+        match self {
+            Self::Own(most) | Self::All(most) => most,
+        }
+    }
+}
+
+impl Quota {
+    /// At most `all` together, of which one has at most `each`.
+    pub fn new(all: usize, each: usize) -> Arc<Self> {
+        Arc::new(Self { all, each: each.min(all), taken: Mutex::default(), freed: Notify::new() })
+    }
+
+    /// Takes `amount` for the one with this name.
+    ///
+    /// # Errors
+    ///
+    /// Its share, or the whole, is too small for that now.
+    pub fn take(self: &Arc<Self>, name: &str, amount: usize) -> Result<Portion, Exhausted> {
+        let name: Arc<str> = name.into();
+        self.add(&name, amount)?;
+        Ok(Portion { of: Some((Arc::clone(self), name)), amount })
+    }
+
+    /// Takes `amount` as soon as it is there.
+    pub async fn wait(self: &Arc<Self>, name: &str, amount: usize) -> Portion {
+        loop {
+            // Created first: it also notices what is given back meanwhile.
+            let freed = self.freed.notified();
+            if let Ok(portion) = self.take(name, amount) {
+                return portion;
+            }
+            freed.await;
+        }
+    }
+
+    /// How much the one with this name has.
+    #[cfg(test)]
+    pub(crate) fn of(&self, name: &str) -> usize {
+        self.taken().by.get(name).copied().unwrap_or(0)
+    }
+
+    fn add(&self, name: &Arc<str>, amount: usize) -> Result<(), Exhausted> {
+        let mut taken = self.taken();
+        let own = taken.by.get(name).copied().unwrap_or(0);
+        if amount > self.each.saturating_sub(own) {
+            return Err(Exhausted::Own(self.each));
+        }
+        if amount > self.all.saturating_sub(taken.by_all) {
+            return Err(Exhausted::All(self.all));
+        }
+        if amount > 0 {
+            taken.by_all += amount;
+            *taken.by.entry(Arc::clone(name)).or_default() += amount;
+        }
+        Ok(())
+    }
+
+    fn give_back(&self, name: &Arc<str>, amount: usize) {
+        if amount == 0 {
+            return;
+        }
+        let mut taken = self.taken();
+        taken.by_all = taken.by_all.saturating_sub(amount);
+        if let Some(own) = taken.by.get_mut(name) {
+            *own = own.saturating_sub(amount);
+            if *own == 0 {
+                taken.by.remove(name);
+            }
+        }
+        drop(taken);
+        self.freed.notify_waiters();
+    }
+
+    // Held for a few instructions and never across an await.
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Portion {
+    /// Takes `amount` more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Quota::take`]; the portion stays as it was.
+    pub fn grow(&mut self, amount: usize) -> Result<(), Exhausted> {
+        if let Some((quota, name)) = &self.of {
+            quota.add(name, amount)?;
+            self.amount += amount;
+        }
+        Ok(())
+    }
+
+    /// Gives back what is more than `amount`.
+    pub fn shrink_to(&mut self, amount: usize) {
+        if let Some((quota, name)) = &self.of
+            && let Some(surplus) = self.amount.checked_sub(amount)
+        {
+            quota.give_back(name, surplus);
+            self.amount = amount;
+        }
+    }
+}
+
+impl Drop for Portion {
+    fn drop(&mut self) {
+        self.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_has_its_share_and_leaves_the_rest_to_the_others() {
+        let quota = Quota::new(10, 4);
+        let mut ada = quota.take("ada", 3).unwrap();
+        assert_eq!(quota.take("ada", 2).unwrap_err(), Exhausted::Own(4));
+        ada.grow(1).unwrap();
+        assert_eq!(ada.grow(1), Err(Exhausted::Own(4)));
+        let others = ["bob", "cy"].map(|name| quota.take(name, 3).unwrap());
+        assert_eq!(quota.take("dan", 1).unwrap_err(), Exhausted::All(10));
+        ada.shrink_to(1);
+        ada.shrink_to(2);
+        assert_eq!(quota.of("ada"), 1);
+        drop(quota.take("dan", 3).unwrap());
+        drop((ada, others));
+        assert!(quota.taken().by.is_empty() && quota.taken().by_all == 0);
+        // One that belongs to nothing has all it wants.
+        Portion::default().grow(usize::MAX).unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_waits_until_something_is_given_back() {
+        let quota = Quota::new(2, 1);
+        let (first, _other) = (quota.take("ada", 1).unwrap(), quota.take("bob", 1).unwrap());
+        let waiting = tokio::spawn({
+            let quota = Arc::clone(&quota);
+            async move { drop(quota.wait("ada", 1).await) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(first);
+        waiting.await.unwrap();
+    }
+}

@@ -1,0 +1,90 @@
+//! How much memory JSON takes once it is decoded, estimated from its text in one pass.
+
+/// What an array that is not empty takes: room for four values, of 72 bytes each.
+const ARRAY: usize = 4 * 72;
+
+/// What an object that is not empty takes: room for four members, of 104 bytes each, and a table of their names.
+const OBJECT: usize = 4 * 104 + 96;
+
+/// What a further value or member takes: 104 bytes, and a place in the table of names. Room is doubled when it is used up,
+/// so up to a half of it may be empty; values of arrays, which are smaller, make up for that.
+const FURTHER: usize = 128;
+
+/// The bytes that the values of this JSON take once they are decoded, about. Strings take what their text takes.
+pub(crate) fn decoded(json: &str) -> usize {
+    let mut weight = json.len();
+    let (mut in_string, mut escaped, mut opened) = (false, false, 0);
+    for byte in json.bytes() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        // An array or object that is empty takes nothing of its own.
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => continue,
+            b']' | b'}' => opened = 0,
+            _ => weight += std::mem::take(&mut opened),
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' => opened = ARRAY,
+            b'{' => opened = OBJECT,
+            b',' => weight += FURTHER,
+            _ => {}
+        }
+    }
+    weight
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    /// What a value takes, counted on the value itself.
+    fn real(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => items.capacity() * size_of::<Value>() + items.iter().map(real).sum::<usize>(),
+            // `Map` does not say its capacity: what it holds, and half as much again.
+            Value::Object(members) if !members.is_empty() => {
+                let room = members.len().max(4);
+                room * (size_of::<String>() + size_of::<Value>() + 8 + 9)
+                    + members.iter().map(|(name, value)| name.capacity() + real(value)).sum::<usize>()
+            }
+            Value::String(text) => text.capacity(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_value_are_as_large_as_is_assumed() {
+        assert!(size_of::<Value>() <= 72, "{}", size_of::<Value>());
+        assert!(size_of::<Map<String, Value>>() <= 72);
+    }
+
+    #[test]
+    fn what_is_small_as_text_and_large_as_values_is_found_out() {
+        let many = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
+        for (item, factor) in [("0", 30), ("[]", 20), ("{}", 20), ("[0]", 50), ("{\"\":0}", 70), ("[[[[[0]]]]]", 100)] {
+            let text = many(item, 10_000);
+            let (estimate, real) = (decoded(&text), real(&serde_json::from_str(&text).unwrap()));
+            assert!(estimate >= real * 3 / 4, "{item}: {estimate} and {real}");
+            assert!(estimate <= real * 3 + text.len(), "{item}: {estimate} and {real}");
+            assert!(estimate > text.len() * factor, "{item}: {estimate} of {}", text.len());
+        }
+    }
+
+    #[test]
+    fn text_weighs_what_it_is_long() {
+        for text in [r#""a,b,[{""#, r#""\",[[[{{{,\\\"""#, "7", " \n", "[ ]", "{\n}"] {
+            assert_eq!(decoded(text), text.len(), "{text}");
+        }
+        assert_eq!(decoded(r#"["\\",0]"#), 8 + ARRAY + FURTHER);
+    }
+}

@@ -1,0 +1,207 @@
+//! Connections that take and do not give: they end, and the others have their places meanwhile.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+
+use serde_json::{Value, json};
+
+use super::neighbour;
+use crate::support::{DEADLINE, Folder, HttpServer, Response, Tiny, Tool, hostile, text};
+
+/// Opens a stream that stays open.
+fn subscribe(server: &HttpServer) -> Response {
+    let mut stream = server.modern("subscriptions/listen", json!({"notifications": {}}), &[]);
+    assert_eq!(stream.next().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    stream
+}
+
+#[test]
+fn a_client_that_reads_nothing_loses_its_connection() {
+    let tool = Tool { description: Some("x".repeat(100_000)), ..Tool::new("a") };
+    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).build());
+    let config = "[http]\nconnections = 1\nwrite_timeout = \"300ms\"";
+    let server = HttpServer::configured(&folder, config).ready();
+    let mut stream = neighbour::connect(&server, true);
+    let list = neighbour::stateless("tools/list", json!({}));
+    // The server stops reading when nobody takes its responses, and then ends the connection.
+    let error = loop {
+        if let Err(error) = stream.write_all(&list) {
+            break error;
+        }
+    };
+    assert!(matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error}");
+    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 200, "its place is free");
+}
+
+#[test]
+fn a_call_whose_stream_nobody_reads_is_cancelled() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    // The second call starts only when the first one has ended.
+    folder
+        .put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\nlog = \"1GiB\"");
+    let config = "log = \"error\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
+    let server = HttpServer::configured(&folder, config).ready();
+    let mut stream = neighbour::connect(&server, true);
+    let level = json!({"io.modelcontextprotocol/logLevel": "debug"});
+    let call = json!({"name": "log_flood", "arguments": {"n": 1_000_000_000}, "_meta": level});
+    stream.write_all(&neighbour::stateless("tools/call", call)).unwrap();
+    let mut begun = [0; 12];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 200");
+    assert_eq!(text(&server.result("tools/call", json!({"name": "count"}))), "1");
+}
+
+#[test]
+fn probes_are_answered_when_every_place_is_taken() {
+    let server = HttpServer::configured(&Folder::new(), "[http]\nconnections = 2").ready();
+    let streams = [(); 2].map(|()| subscribe(&server));
+    // Many that never send a request, and one that waits for a place.
+    let half_open: Vec<TcpStream> = (0..200).map(|_| neighbour::connect(&server, true)).collect();
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.get(path, &[]).status, 200, "{path}");
+        assert_eq!(neighbour::ask(&server, format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).status, 200);
+    }
+    let refused = server.modern("tools/list", json!({}), &[]);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
+    drop((half_open, streams));
+    while server.modern("tools/list", json!({}), &[]).status != 200 {}
+}
+
+#[test]
+fn one_address_leaves_places_to_the_others() {
+    let server = HttpServer::configured(&Folder::new(), "[http]\nconnections = 10\naddress_connections = 2");
+    let streams = [(); 2].map(|()| subscribe(&server));
+    let list = neighbour::stateless("tools/list", json!({}));
+    assert_eq!(neighbour::ask(&server, &list).status, 200);
+    assert_eq!(server.modern("tools/list", json!({}), &[]).status, 503);
+    assert_eq!(neighbour::ask(&server, &list).status, 200);
+    drop(streams);
+}
+
+#[test]
+fn one_caller_leaves_requests_to_the_others() {
+    let ((ada, first), (bob, second)) = (super::auth::token("ada", ""), super::auth::token("bob", ""));
+    let config = format!("[http]\ncaller_requests = 2\n{first}{second}");
+    let server = HttpServer::configured(&Folder::new(), &config);
+    let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
+    let listen = || {
+        let of_ada = [("Authorization", ada.as_str())];
+        server.modern("subscriptions/listen", json!({"notifications": {}}), &of_ada)
+    };
+    let mut streams = [(); 2].map(|()| listen());
+    for stream in &mut streams {
+        stream.next().unwrap();
+    }
+    let refused = listen();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
+    let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(said.contains("raise http.caller_requests"), "{said}");
+    assert_eq!(server.modern("tools/list", json!({}), &[("Authorization", &bob)]).status, 200);
+    // A stream that has ended leaves room.
+    let [first, _second] = streams;
+    first.hang_up();
+    while listen().status != 200 {}
+}
+
+#[test]
+fn a_client_that_closed_its_side_gets_its_answer() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", folder.gate());
+    let server = HttpServer::start(&folder).ready();
+    let send = |method: &str, params: Value| {
+        let mut stream = neighbour::connect(&server, true);
+        stream.write_all(&neighbour::stateless(method, params)).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        Response::read(stream)
+    };
+    let listed = send("tools/list", json!({}));
+    assert_eq!(listed.status, 200);
+    assert!(listed.answer()["result"]["tools"].is_array());
+    let waiting = send("tools/call", json!({"name": "wait_for_gate"}));
+    assert_eq!(waiting.status, 200);
+    folder.open_gate();
+    assert!(text(&waiting.answer()["result"]).starts_with("build-marker"));
+}
+
+#[test]
+fn a_target_with_a_host_is_checked_like_the_header() {
+    let server = HttpServer::start(&Folder::new());
+    let request = String::from_utf8(neighbour::stateless("tools/list", json!({}))).unwrap();
+    for (target, status) in [
+        ("http://localhost/mcp", 200),
+        ("http://127.0.0.1:1/mcp", 200),
+        ("http://evil.example/mcp", 403),
+        ("https://evil.example/mcp", 403),
+        ("http://localhost@evil.example/mcp", 403),
+        ("http://localhost.evil.example/mcp", 403),
+    ] {
+        let response = server.raw(request.replace("POST /mcp ", &format!("POST {target} ")));
+        assert_eq!(response.status, status, "{target}");
+    }
+}
+
+#[test]
+fn a_head_is_short() {
+    let server = HttpServer::start(&Folder::new());
+    let mut stream = neighbour::connect(&server, true);
+    let begun = format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {}", "x".repeat(100_000));
+    drop(stream.write_all(begun.as_bytes()));
+    assert_eq!(Response::read(stream).status, 431);
+    assert_eq!(server.get("/healthz", &[]).status, 200);
+}
+
+#[test]
+fn bodies_that_never_end_take_no_room_of_others() {
+    // 16 MiB for one address, and four times that in all.
+    let config = "[server]\nrequests = \"64MiB\"\n[http]\nidle = \"2s\"";
+    let server = HttpServer::configured(&Folder::with("a.wasm", Tiny::new(&["a"]).build()), config).ready();
+    let before = resident(&server);
+    let long = json!({"x": "x".repeat(3 << 20)});
+    let body = neighbour::stateless("tools/list", long);
+    let unfinished = &body[..body.len() - 1];
+    let mut streams: Vec<TcpStream> = (0..40).map(|_| neighbour::connect(&server, true)).collect();
+    for stream in &mut streams {
+        // One that is refused is closed.
+        drop(stream.write_all(unfinished));
+    }
+    assert_eq!(neighbour::ask(&server, &body).status, 200, "another address has its own room");
+    let statuses: Vec<u16> = streams.into_iter().map(status).collect();
+    let (refused, late) = (count(&statuses, 503), count(&statuses, 408));
+    assert!(refused >= 30 && late >= 2, "{statuses:?}");
+    let peak = peak(&server);
+    assert!(peak < before + (64 << 10), "from {before} to {peak} KiB");
+    assert_eq!(server.raw(&body).status, 200);
+}
+
+fn count(statuses: &[u16], status: u16) -> usize {
+    statuses.iter().filter(|found| **found == status).count()
+}
+
+/// The status of the response, or 0 if the connection was reset before it could be read.
+fn status(mut stream: TcpStream) -> u16 {
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut head = [0; 12];
+    match stream.read_exact(&mut head) {
+        Ok(()) => String::from_utf8_lossy(&head[9..]).parse().unwrap(),
+        Err(error) => {
+            assert!(!matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
+            0
+        }
+    }
+}
+
+/// What the server holds, in KiB.
+pub(super) fn resident(server: &HttpServer) -> u64 {
+    value(server, "VmRSS:")
+}
+
+/// The most that it has held.
+pub(super) fn peak(server: &HttpServer) -> u64 {
+    value(server, "VmHWM:")
+}
+
+fn value(server: &HttpServer, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}

@@ -1,0 +1,63 @@
+//! A client with another address of this machine than the usual one.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+use serde_json::Value;
+use tokio::net::TcpSocket;
+
+use crate::support::{DEADLINE, HttpServer, Response, initialize, modern};
+
+/// The address. Every address that begins with 127 belongs to this machine.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// A connection from there, or, if `near`, from the usual address.
+pub(super) fn connect(server: &HttpServer, near: bool) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = TcpSocket::new_v4().unwrap();
+        let from = if near { Ipv4Addr::LOCALHOST } else { ADDRESS };
+        socket.bind(SocketAddr::from((from, 0))).unwrap();
+        socket.connect(server.address).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream
+}
+
+/// A POST to `/mcp` with these headers.
+pub(super) fn post(headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n{headers}\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// A stateless request.
+pub(super) fn stateless(method: &str, params: Value) -> Vec<u8> {
+    let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+    let headers = format!("MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{name}", crate::support::MODERN);
+    post(&headers, modern(serde_json::json!(1), method, params).to_string().as_bytes())
+}
+
+/// Sends a request from there and reads the head of the response.
+pub(super) fn ask(server: &HttpServer, request: &[u8]) -> Response {
+    let mut stream = connect(server, false);
+    stream.write_all(request).unwrap();
+    Response::read(stream)
+}
+
+/// Begins a session from there; its id, if there is one.
+pub(super) fn session(server: &HttpServer) -> Option<String> {
+    let response = ask(server, &post("", initialize("2025-11-25").to_string().as_bytes()));
+    response.header("mcp-session-id").map(str::to_owned)
+}
+
+/// The status of a `ping` in this session from there.
+pub(super) fn ping(server: &HttpServer, session: &str) -> u16 {
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    ask(server, &post(&format!("Mcp-Session-Id: {session}\r\n"), ping)).status
+}
