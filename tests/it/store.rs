@@ -124,7 +124,10 @@ fn exchanged_files_are_compiled_again() {
         let warnings = warnings(&server);
         let expected = "an entry was dropped and will be compiled again: its code is corrupt, or was not compiled for this \
             plugin by this user (wrong authentication code)";
-        assert!(warnings.len() == 2 && warnings.iter().all(|line| line.contains(expected)), "{extensions:?}: {warnings:?}");
+        assert!(
+            warnings.len() == 2 && warnings.iter().all(|line| line.contains(expected)),
+            "{extensions:?}: {warnings:?}"
+        );
         drop(server);
         let server = serves_two(&folder);
         assert!(self::warnings(&server).is_empty(), "it is whole again: {:?}", self::warnings(&server));

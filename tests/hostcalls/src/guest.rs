@@ -27,8 +27,7 @@ const BYTES: u32 = 65_536;
 const LENGTHS: [u32; 9] = [0, 1, 17, 255, 4096, 65_536, 1 << 20, 4 << 20, (PAGES - 1) << 16];
 
 /// Lengths, offsets and times.
-const NUMBERS: [i64; 12] =
-    [0, 1, 255, 4096, 65_535, 65_536, 1 << 20, 16 << 20, 1 << 32, 1 << 40, i64::MAX, -1];
+const NUMBERS: [i64; 12] = [0, 1, 255, 4096, 65_535, 65_536, 1 << 20, 16 << 20, 1 << 32, 1 << 40, i64::MAX, -1];
 
 /// How often a statement is repeated, and how often each of these is chosen.
 const REPEATS: [(u32, usize); 4] = [(1, 14), (20, 3), (1500, 2), (1_000_000_000, 1)];
@@ -86,8 +85,9 @@ impl Writer {
             }
         }
         for _ in 0..self.random.usize(STATEMENTS) {
-            let function = FUNCTIONS[self.random.usize(..FUNCTIONS.len())];
-            self.statement(&function);
+            if let Some(function) = self.random.choice(FUNCTIONS) {
+                self.statement(function);
+            }
         }
     }
 
@@ -114,7 +114,7 @@ impl Writer {
                 Arg::Any => write!(call, " (i32.const 1) {}", self.bytes()),
                 Arg::Named => write!(call, " {}", self.text()),
                 Arg::Nothing => write!(call, " (i32.const 0) (i32.const 0) (i32.const 0)"),
-                Arg::Number => write!(call, " (i64.const {})", NUMBERS[self.random.usize(..NUMBERS.len())]),
+                Arg::Number => write!(call, " (i64.const {})", self.random.choice(NUMBERS).unwrap_or_default()),
                 Arg::Flags(count) => write!(call, " (i32.const {})", self.random.u32(..count)),
                 Arg::Folder => write!(call, " (i32.const 33)"),
                 Arg::Real => {
@@ -161,7 +161,8 @@ impl Writer {
     }
 
     fn repeats(&mut self) -> u32 {
-        let mut chosen = self.random.usize(..REPEATS.iter().map(|(_, weight)| weight).sum());
+        let all: usize = REPEATS.iter().map(|(_, weight)| weight).sum();
+        let mut chosen = self.random.usize(..all);
         for (times, weight) in REPEATS {
             if chosen < weight {
                 return times;
@@ -177,14 +178,14 @@ impl Writer {
     }
 
     fn bytes(&mut self) -> String {
-        format!("{} (i32.const {})", at(BYTES), LENGTHS[self.random.usize(..LENGTHS.len())])
+        format!("{} (i32.const {})", at(BYTES), self.random.choice(LENGTHS).unwrap_or_default())
     }
 
     fn text(&mut self) -> String {
         let chosen = self.random.usize(..NAMES.len());
-        let start: usize = NAMES[..chosen].iter().map(|name| name.len()).sum();
+        let start: usize = NAMES.iter().take(chosen).map(|name| name.len()).sum();
         let start = u32::try_from(start).unwrap_or_default();
-        format!("{} (i32.const {})", at(4096 + start), NAMES[chosen].len())
+        format!("{} (i32.const {})", at(4096 + start), NAMES.get(chosen).map_or(0, |name| name.len()))
     }
 }
 
@@ -212,8 +213,7 @@ fn component(code: &str) -> Vec<u8> {
             Gives::Handle(_) => "(result i32)".to_owned(),
             Gives::None | Gives::Maybe(_) | Gives::First(_) => String::new(),
         };
-        let _ =
-            writeln!(imported, "(import \"host\" \"{name}\" (func ${name} (param {}) {result}))", params.join(" "));
+        let _ = writeln!(imported, "(import \"host\" \"{name}\" (func ${name} (param {}) {result}))", params.join(" "));
         let _ = write!(given, "(export \"{name}\" (func ${name}))");
     }
     let names = NAMES.concat();
@@ -225,7 +225,11 @@ fn component(code: &str) -> Vec<u8> {
           (with "libc" (instance $libc)) (with "host" (instance {given}))))
         (alias core export $with-host "run" (core func $import))"#
     );
-    Tiny::new(&["a"]).imports(&imports).core(r#"(import "host" "import" (func $run))"#).before_call("(call $run)").build()
+    Tiny::new(&["a"])
+        .imports(&imports)
+        .core(r#"(import "host" "import" (func $run))"#)
+        .before_call("(call $run)")
+        .build()
 }
 
 #[cfg(test)]
@@ -246,7 +250,10 @@ mod tests {
     fn every_function_is_called_by_some_guest() {
         let codes: String = (0..300).map(|seed| Guest::new(seed).code).collect();
         for function in FUNCTIONS {
-            assert!(codes.contains(&format!("(call ${} ", function.name)) || codes.contains(&format!("(call ${})", function.name)));
+            assert!(
+                codes.contains(&format!("(call ${} ", function.name))
+                    || codes.contains(&format!("(call ${})", function.name))
+            );
         }
     }
 }

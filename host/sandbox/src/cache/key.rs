@@ -179,7 +179,7 @@ mod tests {
         let (file, long) = (code(b"code"), vec![7; 3 * PIECE + 5]);
         let large = code(&long);
         let mac = key.sign(claim(b"notes"), &file).unwrap();
-        let signed = |claim, file| key.has_signed(&mac, claim, file).unwrap();
+        let signed = |claim: Claim<'_>, file: &File| key.has_signed(&mac, claim, file).unwrap();
         assert!(signed(claim(b"notes"), &file));
         assert!(!signed(Claim { maker: 8, ..claim(b"notes") }, &file));
         assert!(!signed(Claim { digest: Digest::new([2; 32]), ..claim(b"notes") }, &file));
