@@ -85,8 +85,9 @@ impl Writer {
             }
         }
         for _ in 0..self.random.usize(STATEMENTS) {
-            let function = FUNCTIONS[self.random.usize(..FUNCTIONS.len())];
-            self.statement(&function);
+            if let Some(function) = self.random.choice(FUNCTIONS) {
+                self.statement(function);
+            }
         }
     }
 
@@ -113,7 +114,7 @@ impl Writer {
                 Arg::Any => write!(call, " (i32.const 1) {}", self.bytes()),
                 Arg::Named => write!(call, " {}", self.text()),
                 Arg::Nothing => write!(call, " (i32.const 0) (i32.const 0) (i32.const 0)"),
-                Arg::Number => write!(call, " (i64.const {})", NUMBERS[self.random.usize(..NUMBERS.len())]),
+                Arg::Number => write!(call, " (i64.const {})", self.random.choice(NUMBERS).unwrap_or_default()),
                 Arg::Flags(count) => write!(call, " (i32.const {})", self.random.u32(..count)),
                 Arg::Folder => write!(call, " (i32.const 33)"),
                 Arg::Real => {
@@ -160,7 +161,8 @@ impl Writer {
     }
 
     fn repeats(&mut self) -> u32 {
-        let mut chosen = self.random.usize(..REPEATS.iter().map(|(_, weight)| weight).sum());
+        let all: usize = REPEATS.iter().map(|(_, weight)| weight).sum();
+        let mut chosen = self.random.usize(..all);
         for (times, weight) in REPEATS {
             if chosen < weight {
                 return times;
@@ -176,14 +178,14 @@ impl Writer {
     }
 
     fn bytes(&mut self) -> String {
-        format!("{} (i32.const {})", at(BYTES), LENGTHS[self.random.usize(..LENGTHS.len())])
+        format!("{} (i32.const {})", at(BYTES), self.random.choice(LENGTHS).unwrap_or_default())
     }
 
     fn text(&mut self) -> String {
         let chosen = self.random.usize(..NAMES.len());
-        let start: usize = NAMES[..chosen].iter().map(|name| name.len()).sum();
+        let start: usize = NAMES.iter().take(chosen).map(|name| name.len()).sum();
         let start = u32::try_from(start).unwrap_or_default();
-        format!("{} (i32.const {})", at(4096 + start), NAMES[chosen].len())
+        format!("{} (i32.const {})", at(4096 + start), NAMES.get(chosen).map_or(0, |name| name.len()))
     }
 }
 

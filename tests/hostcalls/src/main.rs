@@ -72,7 +72,7 @@ fn run(options: &Options) -> Result<()> {
         loop {
             let seed = first.wrapping_add(number);
             let guest = Guest::new(seed);
-            let end = stage.run(&guest, seed % 2 == 0).with_context(|| {
+            let end = stage.run(&guest, seed.is_multiple_of(2)).with_context(|| {
                 format!("the guest of seed {seed} (repeat it with --seed {seed} --guests 1) does this:\n{}", guest.code)
             })?;
             *ends.entry(end).or_default() += 1;
