@@ -31,7 +31,12 @@ pub struct Candidate {
 /// write to what others depend on has no tools.
 pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
-    let mut overlaps = overlaps(entries.values().filter_map(|entry| entry.plugin.as_ref()));
+    let mut overlaps = overlaps(
+        entries
+            .values()
+            .filter_map(|entry| entry.plugin.as_ref())
+            .map(|plugin| (plugin.id.as_str(), &plugin.terms.places)),
+    );
     for (id, entry) in entries {
         let mut report = PluginReport {
             status: match (&entry.plugin, &entry.problem) {

@@ -5,13 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use toolbay_model::{Access, Mount, Permissions};
 
 use crate::folder::{component_path, grant_path, wit_path};
 use crate::place::{Identity, Place};
-use crate::plugin::Plugin;
 
 /// A file or folder of the server that decides what plugins may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,17 +84,20 @@ pub(crate) struct Overlaps {
 /// A mount through which its plugin can write, and that plugin's id.
 type Writable<'a> = (&'a str, &'a Mount);
 
-/// Finds the plugins that could write to what other mounts or plugin files depend on, by id.
-pub(crate) fn overlaps<'a>(plugins: impl Iterator<Item = &'a Arc<Plugin>> + Clone) -> BTreeMap<&'a str, Overlaps> {
+/// Finds the plugins that could write to what other mounts or plugin files depend on, by id. `plugins` are their ids and
+/// places.
+pub(crate) fn overlaps<'a>(
+    plugins: impl Iterator<Item = (&'a str, &'a Places)> + Clone,
+) -> BTreeMap<&'a str, Overlaps> {
     let mut by_path: HashMap<&Path, Vec<Writable<'_>>> = HashMap::new();
     let mut by_identity: HashMap<Identity, Vec<Writable<'_>>> = HashMap::new();
-    for plugin in plugins.clone() {
-        let writable = plugin.terms.places.mounts.iter().filter(|(mount, _)| mount.access == Access::ReadWrite);
+    for (plugin, places) in plugins.clone() {
+        let writable = places.mounts.iter().filter(|(mount, _)| mount.access == Access::ReadWrite);
         for (mount, place) in writable {
             let (path, identity) = place.end();
-            by_path.entry(path).or_default().push((&plugin.id, mount));
+            by_path.entry(path).or_default().push((plugin, mount));
             if let Some(identity) = identity {
-                by_identity.entry(identity).or_default().push((&plugin.id, mount));
+                by_identity.entry(identity).or_default().push((plugin, mount));
             }
         }
     }
@@ -104,10 +105,9 @@ pub(crate) fn overlaps<'a>(plugins: impl Iterator<Item = &'a Arc<Plugin>> + Clon
     if by_path.is_empty() {
         return found;
     }
-    for plugin in plugins {
-        let places = &plugin.terms.places;
+    for (plugin, places) in plugins {
         let mounts = places.mounts.iter().map(|(mount, place)| {
-            (format!("the mounted folder {} of plugin {:?}", mount.written.display(), plugin.id), place)
+            (format!("the mounted folder {} of plugin {plugin:?}", mount.written.display()), place)
         });
         let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place));
         for (what, place) in mounts.chain(links) {

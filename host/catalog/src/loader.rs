@@ -164,7 +164,7 @@ impl Loader {
         };
         let (compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
-            let description = listed.description(&compiled);
+            let description = compiled.description(listed);
             let tools =
                 loader.rules.bounds.check(&description.tools).and_then(|()| check(description.tools.clone()))?;
             let (prepared, scratch, about) = compiled.into_parts();

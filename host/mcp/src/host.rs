@@ -12,6 +12,7 @@ use crate::access::Rights;
 use crate::capabilities::Capabilities;
 use crate::listings::Listings;
 use crate::quota::{Portion, Quota};
+use crate::view::View;
 
 /// The host behind the protocol.
 pub trait Host: Send + Sync + 'static {
@@ -94,15 +95,6 @@ pub struct Page {
     pub more: bool,
     /// The list that the page is part of.
     pub view: View,
-}
-
-/// The tool list as a caller sees it at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct View {
-    /// Number of the list; increases when the result of `tools/list` changes for anybody.
-    pub listing: u64,
-    /// A digest of the tools that the caller can see: if two are equal, so are the results of `tools/list`.
-    pub digest: u64,
 }
 
 /// One client's share of the host.

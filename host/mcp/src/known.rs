@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::access::Rights;
-use crate::host::View;
+use crate::view::View;
 
 /// Different rights of one session that are remembered: those that were used last. More than a few are not to be
 /// expected, because every token of a session has the same owner.

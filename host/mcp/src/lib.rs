@@ -32,6 +32,7 @@ mod session;
 mod shape;
 #[cfg(test)]
 mod stub;
+mod view;
 mod weight;
 mod written;
 
@@ -43,8 +44,9 @@ pub mod streams;
 pub use self::access::{Pattern, Rights};
 pub use self::caller::Caller;
 pub use self::capabilities::Capabilities;
-pub use self::host::{Call, Client, Host, Options, Page, Place, View};
+pub use self::host::{Call, Client, Host, Options, Page, Place};
 pub use self::listings::Listings;
 pub use self::quota::{Exhausted, Portion, Quota};
 pub use self::revision::Revision;
+pub use self::view::View;
 pub use self::written::{definition_json, result_json};

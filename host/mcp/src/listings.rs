@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use toolbay_model::Json;
 
-use crate::host::View;
 use crate::revision::Revision;
+use crate::view::View;
 
 /// Bytes of all pages that are kept. A server has them once, however many clients it has.
 const BYTES: usize = 32 << 20;

@@ -9,8 +9,9 @@ use serde_json::json;
 use toolbay_model::{Annotations, Answer, Icon, Observer, Output, Progress, Rejection, Tool};
 
 use crate::access::Rights;
-use crate::host::{Call, Client, Host, Options, Page, Place, View};
+use crate::host::{Call, Client, Host, Options, Page, Place};
 use crate::listings::Listings;
+use crate::view::View;
 
 /// The host.
 pub(crate) struct Stub {

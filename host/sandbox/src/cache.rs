@@ -30,13 +30,10 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use self::key::{Claim, Key};
-use self::private::Private;
+use self::private::{Private, TEMPORARY};
 use crate::about::About;
 use crate::error::too_large;
 use crate::versions::SERVED;
-
-/// Prefix of the name of a file that is being written.
-const TEMPORARY: &str = ".tmp-";
 
 /// An older temporary file was left behind by a server that was killed.
 const ABANDONED: Duration = Duration::from_hours(1);

@@ -44,7 +44,7 @@ pub struct Finished<T> {
 
 impl Sandbox {
     /// Asks a plugin for its tools, without permissions and within `limits`. Waits while many others are asked. What it
-    /// said becomes definitions elsewhere: [`Listed::description`] may take long.
+    /// said becomes definitions elsewhere: [`Compiled::description`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
     pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Listed> {

@@ -1,9 +1,11 @@
 //! A plugin file after compilation, and what was learned about it.
 
 use tempfile::NamedTempFile;
+use toolbay_model::Description;
 
 use crate::about::About;
 use crate::docs::Docs;
+use crate::listed::Listed;
 use crate::prepared::Prepared;
 
 /// Compiled code that can be added to the compile cache after its tools have been listed.
@@ -24,6 +26,16 @@ impl Compiled {
     /// What the file is.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// Its tools, of which it said this, with the texts cleaned of control characters.
+    ///
+    /// Takes about 10 ms for each megabyte of text and for each thousand of plain functions, so it must run on a thread
+    /// that may block.
+    pub fn description(&self, listed: Listed) -> Description {
+        let mut description = self.prepared.description(listed, &self.docs);
+        description.remarks.extend(self.remarks.iter().cloned());
+        description
     }
 
     /// The component to call, the code to cache, and what is known about the file.

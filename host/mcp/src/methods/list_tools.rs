@@ -16,6 +16,7 @@ use crate::outcome::internal;
 use crate::params::read;
 use crate::revision::Revision;
 use crate::session::Session;
+use crate::view::View;
 use crate::{cursor, shape};
 
 /// How long clients may cache the list, in ms: the folder can change at any time.
@@ -70,7 +71,7 @@ async fn page(
     caller: &Caller,
     after: Option<&str>,
     revision: Revision,
-) -> Result<(Arc<Page>, host::View), Error> {
+) -> Result<(Arc<Page>, View), Error> {
     let (host, listings) = (&session.host, session.host.listings());
     let find = || {
         let view = host.view(&caller.rights);

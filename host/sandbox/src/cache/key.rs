@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_
 use rustix::io::Errno;
 use toolbay_model::Digest;
 
-use super::private::Private;
+use super::private::{Private, TEMPORARY};
 
 /// Name of the file with the key.
 pub(super) const NAME: &str = "key";
@@ -119,7 +119,7 @@ fn make(folder: &Private, replaces: bool) -> io::Result<()> {
     let mut random = [0; LENGTH + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
     let (key, name) = random.split_at(LENGTH);
-    let temporary = format!("{}key-{}", super::TEMPORARY, hex::encode(name));
+    let temporary = format!("{}key-{}", TEMPORARY, hex::encode(name));
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(&folder.handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
     let written = file.write_all(key).and_then(|()| file.sync_all()).and_then(|()| {

@@ -8,6 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 
+/// Prefix of the name of a file that is being written.
+pub(super) const TEMPORARY: &str = ".tmp-";
+
 /// How each folder on the way is opened: only to pass through it, and not by a link.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

@@ -299,7 +299,7 @@ impl Loaded {
         runtime.block_on(async {
             let compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
             let listed = sandbox.describe(&compiled, &Limits::DEFAULT).await.result.unwrap();
-            let description = listed.description(&compiled);
+            let description = compiled.description(listed);
             let (prepared, ..) = compiled.into_parts();
             Ok(Self { sandbox: sandbox.clone(), prepared: Arc::new(prepared), description })
         })

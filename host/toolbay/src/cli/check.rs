@@ -111,7 +111,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         });
         let (compiled, listed) = described.await.context("listing its tools failed unexpectedly")?;
         let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
-        let description = listed.description(&compiled);
+        let description = compiled.description(listed);
         bounds.check(&description.tools).map_err(|why| unusable(&why))?;
         let (prepared, scratch, about) = compiled.into_parts();
         sandbox.keep(digest, scratch, description.clone(), about.clone());
