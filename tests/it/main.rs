@@ -36,6 +36,8 @@ mod seams;
 mod secrets;
 mod server_limits;
 mod stateless;
+mod stderr;
 mod store;
+mod strangers;
 mod support;
 mod wire;

@@ -159,3 +159,27 @@ fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
         assert!(config(&text).unwrap_err().contains(&format!("limits.{key}: expected")), "{key}");
     }
 }
+
+/// Pages whose promises name tests of this directory.
+const WITH_TESTS: [&str; 2] = ["SECURITY.md", "docs/src/hostile-clients.md"];
+
+/// Whether a module below `tests/it` has this test: a function, or a row of the hostile corpus.
+fn has_test(path: &str) -> bool {
+    let Some((module, test)) = path.rsplit_once("::") else { return false };
+    let file = root().join("tests/it").join(module.replace("::", "/")).with_extension("rs");
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.contains(&format!("fn {test}()")) || text.contains(&format!("    {test}: "))
+}
+
+#[test]
+fn every_promise_names_a_test_that_exists() {
+    for page in WITH_TESTS {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::")).collect();
+        assert!(named.len() > 10, "{page} names few tests: {named:?}");
+        for path in named {
+            assert!(has_test(path), "{page} names the test {path}, which does not exist");
+        }
+    }
+    assert!(!has_test("limits::nothing_of_this_name"));
+}

@@ -116,7 +116,7 @@ fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
         assert_eq!(failure(&call_as(&server, &ada, "panic")).0, "trap");
     }
     assert_eq!(failure(&call_as(&server, &ada, "count")).0, "disabled");
-    let line = server.log.wait_for("disabled for this caller");
+    let line = server.log.wait_for("in the calls of this caller");
     assert!(line.contains("token:ada") && line.contains("after 3 crashes in a row"), "{line}");
     // What one client sends is no reason for another to go without.
     assert!(call_as(&server, &bob, "count").get("isError").is_none());

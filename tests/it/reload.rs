@@ -64,7 +64,7 @@ fn a_change_to_any_part_of_a_definition_is_notified() {
         Tool { input: r#"{"type":"object","properties":{}}"#.into(), ..plain.clone() },
         Tool { output: Some("{}".into()), ..plain.clone() },
         Tool { read_only: Some(false), ..plain.clone() },
-        Tool { icon: Some("data:,".into()), ..plain.clone() },
+        Tool { icon: Some("data:image/png,".into()), ..plain.clone() },
         Tool { meta: Some(r#"{"a":1}"#.into()), ..plain.clone() },
         plain,
     ];

@@ -42,13 +42,15 @@ fn a_secret_is_redacted_everywhere() {
     let (kind, said) = failure(&tell("panic"));
     assert_eq!(kind, "trap");
     assert!(said.contains("it is [secret:token]"), "{said}");
+    let (kind, said) = failure(&tell("hidden"));
+    assert_eq!((kind.as_str(), said.contains("it is [secret:token]")), ("trap", true), "{said}");
     for how in ["output", "error", "log", "progress"] {
         assert_eq!(text(&tell(how)), "told", "{how}");
     }
     let (answers, _) = server.end();
     server.log.wait_for_end();
     let all = format!("{answers:?} {}", server.log.text());
-    assert!(!all.contains(VALUE), "{all}");
+    assert!(!all.contains(VALUE) && !all.contains("h\\0u") && !all.contains("h\\u{0}"), "{all}");
     let told = server.log.text().matches("it is [secret:token]").count();
     assert!(told >= 3, "standard output, standard error and the log: {}", server.log.text());
     assert!(server.log.text().contains("redacted secrets in the plugin's output"), "{}", server.log.text());

@@ -72,8 +72,11 @@ impl Components {
         let cache = settings.cache.as_ref().map_or(cache, |(folder, _)| folder.clone());
         let sandbox = Sandbox::new(settings)?;
         let (publisher, catalog) = channel();
-        let server = Server::with_catalog(config.clone(), sandbox.clone(), catalog);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let server = {
+            let _runtime = runtime.enter();
+            Server::with_catalog(config.clone(), sandbox.clone(), catalog)
+        };
         Ok(Self { sandbox, server, publisher, config, cache, runtime })
     }
 

@@ -29,9 +29,12 @@ const TASKS: usize = 4096;
 /// Longest wait for the responses to stopped calls.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// Shortest wait for them: a client that reads gets them even without a grace time.
+const LEAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How long writing the responses to stopped calls may take after a grace time of `grace`.
 pub(crate) fn last_words(grace: Duration) -> Duration {
-    grace.min(LAST_WORDS)
+    grace.clamp(LEAST_WORDS, LAST_WORDS)
 }
 
 /// A session with one client.

@@ -53,7 +53,7 @@ pub struct Annotations {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
-    /// An `https:` or `data:` URI.
+    /// A URI that begins with `https://` or `data:image/`.
     pub src: String,
     /// Its MIME type, if known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
-//! Cleans text from guests, so that people and models see what it really says.
+//! Text from guests and clients: what people and models see must be what it says, and no more.
 //!
-//! Terminals obey control characters, and bidirectional overrides make text look like other text. Neither belongs in a
-//! tool's result.
+//! Terminals obey control characters, and bidirectional overrides make text read as what it is not. Neither has a place
+//! in a tool's answer ([`clean`]), in a line of the log or in a message on a terminal ([`line()`], [`shown`]), or in JSON
+//! that people read ([`escaped`]).
 
 use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 /// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
@@ -54,14 +56,76 @@ pub fn joined(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns `text` as one line of at most `most` bytes: cleaned, with line feeds and tabs written as `\n` and `\t`.
+/// Returns `text` as one line of at most `most` bytes: cleaned, with line ends and tabs written as `\n` and `\t`. A text
+/// that is cut ends with `…`.
 pub fn line(text: &str, most: usize) -> String {
-    let mut line = clean(text).replace('\n', "\\n").replace('\t', "\\t");
-    if line.len() > most {
-        line.truncate(line.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
-        line.push('…');
+    let mut line = String::new();
+    for c in clean(text).chars() {
+        match c {
+            // The separators of lines and paragraphs end a line as well.
+            '\n' | '\u{2028}' | '\u{2029}' => line.push_str("\\n"),
+            '\t' => line.push_str("\\t"),
+            c => line.push(c),
+        }
+        if line.len() > most {
+            line.truncate(line.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
+            line.push('…');
+            break;
+        }
     }
     line
+}
+
+/// [`line()`] of what `value` displays. It is formatted no further than it is shown, however long it is.
+pub fn shown(value: impl fmt::Display, most: usize) -> String {
+    // Cleaning takes characters away: a little more is read than is shown.
+    let mut start = Start { text: String::new(), room: most.saturating_mul(2) };
+    if write!(start, "{value}").is_ok() {
+        return line(&start.text, most);
+    }
+    let shown = line(&start.text, most);
+    if shown.ends_with('…') { shown } else { line(&(shown + "…"), most) }
+}
+
+/// The start of what is written to it.
+struct Start {
+    text: String,
+    room: usize,
+}
+
+impl fmt::Write for Start {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.room - self.text.len();
+        if text.len() <= room {
+            self.text.push_str(text);
+            return Ok(());
+        }
+        self.text.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+        Err(fmt::Error)
+    }
+}
+
+/// JSON text with each character that [`clean`] would remove, and each that ends a line, written as a JSON escape such as
+/// `\u202e`. It stands for the same value and does nothing to a terminal.
+pub fn escaped(json: &str) -> Cow<'_, str> {
+    let acts = |c| acts(c) || matches!(c, '\u{2028}' | '\u{2029}');
+    if !json.chars().any(acts) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            // It stands between tokens at most, where it means nothing.
+            '\r' => out.push('\n'),
+            c if acts(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
 }
 
 fn acts(c: char) -> bool {
@@ -131,6 +195,34 @@ mod tests {
         assert_eq!(line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
         assert_eq!(line("öööö", 8), "öööö");
         assert_eq!(line("ööööö", 8), "öö…");
+        assert_eq!(line("one\u{2028}two\u{2029}three\u{85}\u{b}\u{c}", 99), "one\\ntwo\\nthree");
+    }
+
+    #[test]
+    fn what_is_much_too_long_is_not_formatted_to_its_end() {
+        struct Endless;
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("x\u{202e}é")?;
+                }
+            }
+        }
+        assert_eq!(shown(Endless, 10), "xéxéx…");
+        assert_eq!(shown("short\n", 10), "short\\n");
+        assert_eq!(shown("0123456789", 10), "0123456789");
+        assert_eq!(shown("0123456789a", 10), "0123456…");
+    }
+
+    #[test]
+    fn escaped_json_stands_for_the_same_value_and_acts_no_more() {
+        let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
+        let text = format!("{value:#}");
+        let shown = escaped(&text);
+        assert!(!shown.chars().any(|c| acts(c) || c == '\u{2028}'), "{shown}");
+        assert!(shown.contains("\\u009b2J\\u007f") && shown.contains("\\udb40\\udc41"), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        assert!(matches!(escaped("{\"é\": 1}"), Cow::Borrowed(_)));
     }
 
     #[test]

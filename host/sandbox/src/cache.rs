@@ -33,9 +33,9 @@ const ABANDONED: Duration = Duration::from_hours(1);
 /// write a thousand times.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
-/// what is derived, so that a newer Toolbay does not show what an older one derived.
-const DERIVATION: u32 = 3;
+/// The version of what derives descriptions and schemas from a component. It goes up with every change of what is
+/// derived, so that a newer Toolbay does not show what an older one derived.
+const DERIVATION: u32 = 4;
 
 /// Identifies the engine's version, settings and target, the versions of the contract, and the version of the code that
 /// derives descriptions.
@@ -159,13 +159,20 @@ impl CompileCache {
         // mixed.
         let name = format!("{digest}-{:016x}-{crc32:08x}.cwasm", self.maker);
         code.as_file().sync_all()?;
-        code.persist(self.folder.join(&name))?;
+        let path = self.folder.join(&name);
+        code.persist(&path)?;
         let record = Record { code: name, length: bytes.len() as u64, crc32, description, about };
+        // Code that no record names would take room on a full disk for good.
+        self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
+        self.evict();
+        Ok(())
+    }
+
+    fn try_record(&self, digest: Digest, record: &Record) -> io::Result<()> {
         let mut file = self.scratch()?;
-        file.write_all(&serde_json::to_vec(&record)?)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
         file.as_file().sync_all()?;
         file.persist(self.record(digest))?;
-        self.evict();
         Ok(())
     }
 

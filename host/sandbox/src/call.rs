@@ -6,7 +6,6 @@ use std::time::Instant;
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
-use toolbay_model::text::clean;
 use toolbay_model::{CallError, Description, Limit, Limits, Quiet, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
@@ -34,9 +33,9 @@ pub struct Finished<T> {
     pub result: Result<T, CallError>,
     /// What the call used.
     pub usage: Usage,
-    /// The first 64 KiB that the guest wrote to standard output, as lossy UTF-8.
+    /// The first 64 KiB that the guest wrote to standard output, without control characters and secrets.
     pub stdout: String,
-    /// The first 64 KiB that the guest wrote to standard error, as lossy UTF-8.
+    /// The first 64 KiB that the guest wrote to standard error, without control characters and secrets.
     pub stderr: String,
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
@@ -137,8 +136,8 @@ impl Entered<'_> {
     ) -> Finished<T> {
         let wall = self.started.elapsed();
         let state = self.store.data();
-        let (stdout, stderr, _) = state.stdio.captured();
-        let [stdout, stderr] = [stdout, stderr].map(|text| state.secrets.redact(&text).into_owned());
+        let (stdout, stderr) = state.stdio.captured();
+        let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
         let mut usage = Usage { fuel: burnt, wall, memory: state.account.peak() as u64 };
         let result = match answer {
@@ -177,7 +176,6 @@ impl<T> Finished<T> {
 ///
 /// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
 fn tail(text: &str) -> Option<String> {
-    let text = clean(text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
     let text = lines.join("\n");
     let text = text.trim();

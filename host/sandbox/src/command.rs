@@ -40,12 +40,14 @@ pub(crate) async fn call(
             None => return Err(error),
         },
     };
-    let (stdout, stderr, _) = store.data().stdio.captured();
+    let (stdout, stderr) = store.data().stdio.captured();
     if let Err(code) = done {
+        let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&store.data().secrets));
         let said = [stderr.trim(), stdout.trim()].into_iter().find(|text| !text.is_empty());
         let said = said.map_or_else(|| format!("The command exited with code {code}."), str::to_owned);
         return Ok(Err(Refusal::Failed(said)));
     }
+    let stdout = stdout.text();
     // A JSON object is structured content as well.
     let structured = serde_json::from_str::<Map<String, Value>>(&stdout).is_ok().then(|| stdout.clone());
     Ok(Ok(Returned { content: vec![Block::text(stdout)], structured, meta: None }))

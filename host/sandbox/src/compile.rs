@@ -116,6 +116,8 @@ impl Compiler {
                     "compiling it took more than {cpu} of CPU time (to allow more, raise compile.cpu)"
                 )))
             }
+            // SIGXFSZ: the system lets no file become as large.
+            Some(25) => Err(PrepareError::Unwritten),
             // SIGABRT: Rust aborts like this if it is out of memory.
             Some(6) => Err(self.out_of_memory()),
             // The signal came from outside: most likely the machine was out of memory.

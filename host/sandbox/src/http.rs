@@ -6,7 +6,12 @@ use toolbay_model::text::line;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::secret::Secrets;
-use crate::wasi::BODY;
+
+/// Bytes of names and values in one set of fields; servers commonly accept no more.
+pub(crate) const FIELDS: usize = 16 << 10;
+
+/// Bytes of a body that the host holds until they are sent, in one piece.
+pub(crate) const BODY: usize = 16 << 10;
 
 /// Longest part of a host's name that the log shows, in bytes.
 const ORIGIN: usize = 300;
@@ -36,7 +41,7 @@ impl WasiHttpHooks for NoNetwork {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
         let origin = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let origin = line(&self.secrets.redact(&origin), ORIGIN);
+        let origin = line(&self.secrets.scrub(&origin), ORIGIN);
         tracing::info!(target: "toolbay_sandbox::denied", origin, "HTTP request denied: plugins have no network access");
         Box::new(async { Err(Error::HttpRequestDenied) })
     }

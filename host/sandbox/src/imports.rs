@@ -1,6 +1,5 @@
 //! The host functions of the contract, independent of its version: log, progress, cancellation, configuration.
 
-use toolbay_model::text::clean;
 use toolbay_model::{Limit, LogLevel, Progress};
 
 use crate::state::State;
@@ -9,11 +8,6 @@ use crate::state::State;
 const PROGRESS: usize = 4 << 10;
 
 impl State {
-    /// Text of a guest, without control characters and secrets.
-    fn cleaned(&self, text: &str) -> String {
-        self.secrets.redact(&clean(text)).into_owned()
-    }
-
     /// Logs a message if the call has room for it. A guest that logs in a loop fills its own room and not the
     /// operator's disk.
     pub(crate) fn guest_log(&mut self, level: LogLevel, message: &str) {
@@ -21,7 +15,7 @@ impl State {
             self.log_dropped += 1;
             return;
         }
-        let message = self.cleaned(message);
+        let message = self.secrets.scrub(message).into_owned();
         let part = cut(&message, self.log_room);
         self.log_room = self.log_room.saturating_sub(message.len().max(1));
         self.observer.log(level, part);
@@ -35,7 +29,7 @@ impl State {
         if progress.is_finite() && progress > self.progress {
             self.progress = progress;
             let total = total.filter(|total| total.is_finite());
-            let message = message.map(|message| cut(&self.cleaned(message), PROGRESS).to_owned());
+            let message = message.map(|message| cut(&self.secrets.scrub(message), PROGRESS).to_owned());
             self.observer.progress(Progress { progress, total, message });
         }
     }

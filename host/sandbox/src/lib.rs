@@ -22,6 +22,7 @@ mod compile;
 mod compiled;
 mod contract;
 mod coop;
+mod definition;
 mod docs;
 mod engine;
 mod environment;

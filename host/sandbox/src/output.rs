@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use bytesize::ByteSize;
 use serde_json::{Map, Value};
-use toolbay_model::text::clean;
+use toolbay_model::text::{clean, line};
 use toolbay_model::{
     Body, CallError, Content, Interrupt, Limit, Limits, Media, Output, Resource, ResourceContent, ResourceLink,
-    ToolDefinition,
 };
 
 use crate::block::{Block, Kind, Refusal, Returned};
@@ -53,15 +52,8 @@ fn size(output: &Returned) -> usize {
         + output.meta.as_ref().map_or(0, String::len)
 }
 
-/// The texts of a definition without what only acts.
-pub(crate) fn cleaned_definition(tool: ToolDefinition) -> ToolDefinition {
-    let mut cleaner = Cleaner::new(Secrets::none());
-    ToolDefinition {
-        title: tool.title.map(|text| cleaner.text(text)),
-        description: tool.description.map(|text| cleaner.text(text)),
-        ..tool
-    }
-}
+/// Longest text of a guest that a message about it quotes, in bytes.
+const QUOTED: usize = 200;
 
 /// Checks a result against its bounds and the contract.
 fn check(output: Returned, limits: &Limits, secrets: &Secrets, interrupt: &Interrupt) -> Result<Output, CallError> {
@@ -134,7 +126,7 @@ impl<'a> Cleaner<'a> {
             }
         };
         // After that, because removing characters can join the parts of a secret.
-        match self.secrets.redact(&text) {
+        match self.secrets.scrub(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => {
                 self.redacted += 1;
@@ -216,12 +208,16 @@ fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
 
 /// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
 fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
-    match &block.text {
-        Some(text) => annotated(Body::Text(cleaner.text(text.clone())), block, cleaner),
-        None => {
-            Err(format!("is of the kind {:?}, which this host does not know, and has no `text` instead", block.kind))
-        }
+    if let Some(text) = &block.text {
+        return annotated(Body::Text(cleaner.text(text.clone())), block, cleaner);
     }
+    let kind = quoted(&cleaner.text(block.kind));
+    Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
+}
+
+/// A text of the guest's, which is clean, as a message shows it.
+fn quoted(text: &str) -> String {
+    format!("{:?}", line(text, QUOTED))
 }
 
 /// The block with the members that all kinds can have.
@@ -233,7 +229,8 @@ fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Cont
     }
     let last_modified = block.last_modified.map(|text| cleaner.text(text));
     if let Some(when) = last_modified.as_deref().filter(|when| !is_time(when)) {
-        return Err(format!("was last modified at {when:?}, which is not a time such as \"2026-01-12T15:00:58Z\""));
+        let when = quoted(when);
+        return Err(format!("was last modified at {when}, which is not a time such as \"2026-01-12T15:00:58Z\""));
     }
     Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
 }
@@ -254,21 +251,31 @@ impl Members {
         let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
         let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
         if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
-            return Err(format!("is {}, but its MIME type is {mime_type:?}, not {family}/…", self.kind.article()));
+            return Err(format!(
+                "is {}, but its MIME type is {}, not {family}/…",
+                self.kind.article(),
+                quoted(&mime_type)
+            ));
         }
         Ok(Media { data, mime_type })
     }
 
     fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
         match self.block.mime_type.take().map(|text| cleaner.text(text)) {
-            Some(mime_type) if !is_mime_type(&mime_type) => Err(format!("has an invalid MIME type: {mime_type:?}")),
+            Some(mime_type) if !is_mime_type(&mime_type) => {
+                Err(format!("has an invalid MIME type: {}", quoted(&mime_type)))
+            }
             mime_type => Ok(mime_type),
         }
     }
 
     fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
         let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
-        if is_uri(&uri) { Ok(uri) } else { Err(format!("has an invalid URI (no scheme, or a space in it): {uri:?}")) }
+        if is_uri(&uri) {
+            Ok(uri)
+        } else {
+            Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)))
+        }
     }
 
     fn nothing_left(&self) -> Result<(), String> {
@@ -291,8 +298,8 @@ impl Members {
     }
 }
 
-/// Type and subtype according to RFC 6838, with or without parameters, in visible ASCII.
-fn is_mime_type(text: &str) -> bool {
+/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
+pub(crate) fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
     let token = |part: &str| {
         (1..=127).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
@@ -315,8 +322,8 @@ fn is_time(text: &str) -> bool {
         || (time.first() == Some(&b'T') && (2..=30).contains(&time.len()) && time.iter().skip(1).all(plain)))
 }
 
-/// A scheme (RFC 3986), a colon, and only characters that a URI can contain.
-fn is_uri(text: &str) -> bool {
+/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
+pub(crate) fn is_uri(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
@@ -393,6 +400,9 @@ mod tests {
         );
         assert!(refused(media(Image, "image/png\r\nx: y")).contains("MIME type"));
         assert!(refused(link("no scheme")).contains("has an invalid URI"));
+        let kind = Block { kind: "\u{1b}[2Jvideo".repeat(1000), ..Block::default() };
+        let said = refused(kind);
+        assert!(said.starts_with("content[1] is of the kind \"videovideo") && said.len() < 400, "{said}");
         assert!(refused(link("javascript:a b")).contains("has an invalid URI"));
     }
 

@@ -26,7 +26,7 @@ pub enum PrepareError {
     #[error("{0}")]
     Hindered(String),
     /// The compiled code could not be written.
-    #[error("cannot write the compiled code")]
+    #[error("cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f)")]
     Unwritten,
     /// It imports interfaces that the host does not provide; these are their names.
     #[error("imports interfaces that the host does not provide: {}", .0.join(", "))]

@@ -15,7 +15,7 @@ use crate::functions::{self, Functions};
 use crate::linker::WORLD;
 use crate::prepare_error::PrepareError;
 use crate::state::State;
-use crate::{command, output};
+use crate::{command, definition};
 
 /// The export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
@@ -89,12 +89,13 @@ impl Prepared {
     pub(crate) async fn describe(&self, store: &mut Store<State>, docs: &Docs) -> wasmtime::Result<Description> {
         match &self.form {
             Form::Contract(contract) => {
-                let tools = contract.list_tools(store).await?.into_iter().map(output::cleaned_definition).collect();
-                Ok(Description { tools, remarks: Vec::new() })
+                let (tools, remarks) = definition::cleaned(contract.list_tools(store).await?);
+                Ok(Description { tools, remarks })
             }
             Form::Functions(functions) => {
-                let tools = functions.definitions(docs).into_iter().map(output::cleaned_definition).collect();
-                Ok(Description { tools, remarks: functions.refused().to_vec() })
+                let (tools, mut remarks) = definition::cleaned(functions.definitions(docs));
+                remarks.extend_from_slice(functions.refused());
+                Ok(Description { tools, remarks })
             }
             Form::Command(_) => Ok(Description { tools: vec![command::definition()], remarks: Vec::new() }),
         }

@@ -138,8 +138,10 @@ impl Sandbox {
                     let component = self.blocking(move |engine| cache::open(engine, &path)).await?;
                     return linked(&component, notes, Some(scratch));
                 }
-                // For example, a full disk. Code that is not in the cache can still serve.
-                Err(PrepareError::Unwritten) => tracing::warn!("cannot write to the compile cache: the disk is full"),
+                // What is not kept still serves.
+                Err(PrepareError::Unwritten) => tracing::warn!(
+                    "cannot write to the compile cache: the disk is full, or files are limited in size (ulimit -f)"
+                ),
                 Err(error) => return Err(error),
             }
         }

@@ -1,13 +1,25 @@
 //! Secrets: finds the operator's secret values in everything that a plugin says, and redacts them.
 
+mod reading;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use toolbay_model::text::clean;
+
+use self::reading::Reading;
+
+/// How often escapes with a backslash are undone: JSON in JSON in JSON.
+const ESCAPED: u32 = 3;
+
+/// How often percent-encoding is undone: a URL in the query of another.
+const ENCODED: u32 = 2;
 
 /// Shortest secret, in bytes. A shorter one would also be found in unrelated text.
 const SHORTEST: usize = 8;
@@ -37,8 +49,16 @@ pub struct Secrets {
 
 struct Finder {
     search: AhoCorasick,
-    /// The replacement for each pattern.
+    patterns: Vec<Vec<u8>>,
+    /// What stands for each pattern.
     marks: Vec<String>,
+}
+
+/// A part of a text that is secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    range: Range<usize>,
+    pattern: usize,
 }
 
 impl Secrets {
@@ -71,34 +91,128 @@ impl Secrets {
         if patterns.is_empty() {
             return Ok(Self::default());
         }
-        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
-        let search = search.map_err(|_| "the secrets are too long to redact".to_owned())?;
-        Ok(Self { values, finder: Some(Finder { search, marks }) })
+        let search = AhoCorasick::new(&patterns).map_err(|_| "the secrets are too long to redact".to_owned())?;
+        Ok(Self { values, finder: Some(Finder { search, patterns, marks }) })
     }
 
-    /// `text` with each secret replaced by `[secret:NAME]`.
-    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// A guest's text as others may see it: without control characters, and then without secrets, because what stood
+    /// between two parts of a secret is gone by then. Whoever shortens it does so afterwards.
+    pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match clean(text) {
+            Cow::Borrowed(text) => self.redact(text),
+            Cow::Owned(cleaned) => Cow::Owned(self.redact(&cleaned).into_owned()),
+        }
+    }
+
+    /// [`scrub`](Self::scrub) of a text that was cut off at its end: what may be the beginning of a secret there goes too.
+    pub(crate) fn scrub_beginning(&self, text: &str) -> String {
+        let text = clean(text);
+        let Some(finder) = &self.finder else { return text.into_owned() };
+        let end = finder.unfinished(text.as_bytes());
+        finder.redacted(&text, &finder.find(text.as_bytes()), end)
+    }
+
+    /// `text`, which is clean, with `[secret:NAME]` in the place of each.
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
-        let (mut out, mut end) = (String::new(), 0);
-        for found in finder.search.find_iter(text) {
-            out.push_str(text.get(end..found.start()).unwrap_or_default());
-            out.push_str(finder.marks.get(found.pattern().as_usize()).map_or("[secret]", String::as_str));
-            end = found.end();
+        match finder.find(text.as_bytes()).as_slice() {
+            [] => Cow::Borrowed(text),
+            found => Cow::Owned(finder.redacted(text, found, text.len())),
         }
-        if end == 0 {
-            return Cow::Borrowed(text);
-        }
-        out.push_str(text.get(end..).unwrap_or_default());
-        Cow::Owned(out)
     }
 
     /// Whether `bytes` contains any of the secrets.
     pub fn are_in(&self, bytes: &[u8]) -> bool {
-        self.finder.as_ref().is_some_and(|finder| finder.search.is_match(bytes))
+        self.finder.as_ref().is_some_and(|finder| !finder.find(bytes).is_empty())
     }
 }
 
-/// Shows only the names.
+impl Finder {
+    /// What is secret in `text`, in order and without overlaps.
+    fn find(&self, text: &[u8]) -> Vec<Found> {
+        let search = |text: &[u8]| {
+            let mut found = Vec::new();
+            for one in self.search.find_overlapping_iter(text) {
+                join(&mut found, Found { range: one.range(), pattern: one.pattern().as_usize() });
+            }
+            found
+        };
+        in_all_readings(text, ESCAPED, ENCODED, &search)
+    }
+
+    /// Where the end of `text` begins that may be the beginning of a secret; its length if there is none.
+    fn unfinished(&self, text: &[u8]) -> usize {
+        let whole = [Reading::Unescaped, Reading::Percent].map(|reading| reading.whole(text)).into_iter().min();
+        let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
+        let search = |text: &[u8]| {
+            let starts = self.patterns.iter().enumerate().filter_map(|(pattern, bytes)| {
+                let longest = (1..=bytes.len().min(text.len())).rev();
+                let length =
+                    longest.into_iter().find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
+                Some(Found { range: text.len() - length..text.len(), pattern })
+            });
+            starts.min_by_key(|found| found.range.start).into_iter().collect()
+        };
+        // All ranges end where the text does, so that they are one.
+        in_all_readings(text, ESCAPED, ENCODED, &search).first().map_or(text.len(), |found| found.range.start)
+    }
+
+    /// `text` up to `end`, with marks for what was found in it.
+    fn redacted(&self, text: &str, found: &[Found], end: usize) -> String {
+        let (mut out, mut shown) = (String::new(), 0);
+        for Found { range, pattern } in found.iter().filter(|found| found.range.start < end) {
+            // An escape is whole characters, and a secret is too.
+            let start = text.floor_char_boundary(range.start);
+            out.push_str(text.get(shown..start).unwrap_or_default());
+            out.push_str(self.marks.get(*pattern).map_or("[secret]", String::as_str));
+            shown = text.ceil_char_boundary(range.end);
+        }
+        out.push_str(text.get(shown..text.floor_char_boundary(end)).unwrap_or_default());
+        out
+    }
+}
+
+/// What `search` finds in `text` as it is and as it can be read otherwise, escapes and percent-encoding undone up to so
+/// many times: in order and without overlaps.
+fn in_all_readings(text: &[u8], escaped: u32, encoded: u32, search: &dyn Fn(&[u8]) -> Vec<Found>) -> Vec<Found> {
+    let mut all = search(text);
+    let mut read = |reading: Reading, escaped: u32, encoded: u32| {
+        if reading.applies(text) {
+            let mut found = in_all_readings(&reading.read(text), escaped, encoded, search);
+            reading.locate(text, found.iter_mut().map(|found| &mut found.range));
+            all.append(&mut found);
+        }
+    };
+    // Lines are wrapped last, and what is in a URL was JSON once at most.
+    if escaped == ESCAPED && encoded == ENCODED {
+        read(Reading::Unwrapped, 0, 0);
+    }
+    if escaped > 0 {
+        read(Reading::Unescaped, escaped - 1, encoded.min(1));
+    }
+    if encoded > 0 {
+        read(Reading::Percent, escaped.min(1), encoded - 1);
+    }
+    all.sort_by_key(|found| found.range.start);
+    let mut found = Vec::with_capacity(all.len());
+    for one in all {
+        join(&mut found, one);
+    }
+    found
+}
+
+/// Adds a part to those before it. Parts that overlap become one, named by the longest, or by the first.
+fn join(found: &mut Vec<Found>, mut new: Found) {
+    while let Some(last) = found.pop_if(|last| new.range.start < last.range.end) {
+        if last.range.len() >= new.range.len() {
+            new.pattern = last.pattern;
+        }
+        new.range = new.range.start.min(last.range.start)..new.range.end.max(last.range.end);
+    }
+    found.push(new);
+}
+
+/// The names alone.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.values.keys()).finish()
@@ -117,12 +231,15 @@ fn forms(value: &str) -> BTreeSet<Vec<u8>> {
     let mut forms = BTreeSet::new();
     for text in lines.chain([value]) {
         let bytes = text.as_bytes();
+        // Also where a backslash or a percent sign in front of it makes its escapes read as others.
         let percent = [UNRESERVED, COMPONENT].map(|kept| utf8_percent_encode(text, kept).to_string());
         let json = serde_json::to_string(text).unwrap_or_default();
         let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(text).to_owned();
         forms.extend(
             [text.to_owned(), json, hex::encode(bytes), hex::encode(bytes).to_uppercase()].map(String::into_bytes),
         );
+        // How HTML forms write a space, whatever else of the text is percent-encoded.
+        forms.insert(text.replace(' ', "+").into_bytes());
         forms.extend(percent.map(String::into_bytes));
         for before in 0..3 {
             let padded = [vec![0; before], bytes.to_vec()].concat();
@@ -181,7 +298,81 @@ mod tests {
     }
 
     #[test]
-    fn the_text_around_a_secret_is_unchanged() {
+    fn what_is_escaped_and_how_makes_no_difference() {
+        let secrets = secrets(&[("token", "a&b<c>/d'e\"f+ g=ü\u{1f600}")]).unwrap();
+        let forms = [
+            // As PHP, Go, Python, .NET, Rust, and a URL with digits in either case, a form and a shell write it.
+            r#"a&b<c>\/d'e\"f+ g=\u00fc\ud83d\ude00"#,
+            r#"a\u0026b\u003cc\u003e/d'e\"f+ g=ü😀"#,
+            r#"a&b<c>/d'e\"f+ g=\u00fc\ud83d\ude00"#,
+            r"a\u0026b\u003Cc\u003E/d\u0027e\u0022f\u002B g=\u00FC\uD83D\uDE00",
+            r#"a&b<c>/d\'e\"f+ g=\u{fc}\u{1f600}"#,
+            "a%26b%3cc%3e%2fd%27e%22f%2b%20g%3d%c3%bc%f0%9f%98%80",
+            "a%26b%3Cc%3e/d'e%22f%2B+g%3d%C3%bc%f0%9F%98%80",
+            r"a\x26b<c>/d'e\x22f+ g=\xc3\xbc😀",
+        ];
+        for form in forms {
+            let json = |text: &str| serde_json::to_string(text).unwrap();
+            let percent = |text: &str| utf8_percent_encode(text, UNRESERVED).to_string();
+            let written = [
+                form.to_owned(),
+                json(form),
+                json(&json(form)),
+                percent(form),
+                percent(form).to_lowercase(),
+                json(&percent(form)),
+            ];
+            for text in written {
+                let redacted = secrets.redact(&text).into_owned();
+                let left = redacted.replace("[secret:token]", "");
+                assert!(left.chars().all(|c| matches!(c, '"' | '\\')), "{text} became {redacted}");
+                assert!(secrets.are_in(text.as_bytes()), "{text}");
+            }
+        }
+        let base64 = STANDARD_NO_PAD.encode("a&b<c>/d'e\"f+ g=ü\u{1f600}");
+        let wrapped = base64.as_bytes().chunks(10).map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>();
+        for text in [wrapped.join("\r\n"), base64.replace('/', "\\/"), base64.replace('/', "%2f")] {
+            assert!(secrets.redact(&text).starts_with("[secret:token]"), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_that_overlap_go_both() {
+        let secrets = secrets(&[("a", "12345678"), ("b", "56789abcd"), ("c", "34567890")]).unwrap();
+        assert_eq!(secrets.redact("x123456789abcdx"), "x[secret:b]x");
+        assert_eq!(secrets.redact("123456781234567"), "[secret:a]1234567");
+        assert_eq!(secrets.redact(r"1234567\u0038 9\n12345678"), r"[secret:a] 9\n[secret:a]");
+        assert_eq!(secrets.redact("1234567890"), "[secret:a]");
+    }
+
+    #[test]
+    fn control_characters_between_do_not_hide_it() {
+        let secrets = secrets(&[("token", VALUE)]).unwrap();
+        for between in ["\0", "\u{1b}[0m", "\u{202e}", "\u{9b}2J", "\r\n", "\u{e0041}"] {
+            let text: String = VALUE.chars().flat_map(|c| [c.to_string(), between.to_owned()]).collect();
+            let scrubbed = secrets.scrub(&text).into_owned();
+            assert_eq!(scrubbed.trim_end(), "[secret:token]", "{between:?}");
+        }
+        assert!(matches!(secrets.scrub("plain"), Cow::Borrowed("plain")));
+        assert_eq!(secrets.scrub("a\0b"), "ab");
+    }
+
+    #[test]
+    fn a_text_that_was_cut_ends_before_what_may_be_a_secret() {
+        let secrets = secrets(&[("token", VALUE), ("number", "12345678")]).unwrap();
+        let whole = format!("before {VALUE}");
+        for cut in whole.char_indices().map(|(at, _)| at).skip("before ".len()) {
+            assert_eq!(secrets.scrub_beginning(&whole[..cut]), "before ", "{cut}");
+        }
+        assert_eq!(secrets.scrub_beginning("123456780 123456781234"), "[secret:number]0 [secret:number]");
+        assert_eq!(secrets.scrub_beginning(r"before s3cr\u0022t\/value\u002"), "before ");
+        assert_eq!(secrets.scrub_beginning("before s3cr%22t%2"), "before ");
+        assert_eq!(secrets.scrub_beginning(&format!("before {}", &hex::encode(VALUE)[..9])), "before ");
+        assert_eq!(Secrets::none().scrub_beginning("before s3cr\0"), "before s3cr");
+    }
+
+    #[test]
+    fn the_text_around_it_stays() {
         let secrets = secrets(&[("a", "12345678"), ("b", "abcdefgh\n")]).unwrap();
         assert_eq!(secrets.redact("ü12345678-abcdefgh12345678ü"), "ü[secret:a]-[secret:b][secret:a]ü");
         assert_eq!(secrets.redact("1234567 8"), "1234567 8");

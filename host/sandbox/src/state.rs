@@ -14,11 +14,10 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
 use crate::environment::Environment;
-use crate::http::NoNetwork;
+use crate::http::{FIELDS, NoNetwork};
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
-use crate::wasi;
 
 /// The data of one store. It lives as long as one call.
 pub(crate) struct State {
@@ -100,7 +99,7 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
-        http.set_field_size_limit(wasi::FIELDS);
+        http.set_field_size_limit(FIELDS);
         Ok(Self {
             wasi: context.build(),
             table,

@@ -8,6 +8,7 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
 use crate::account::Account;
+use crate::secret::Secrets;
 
 /// How much of a guest's output is kept for the log and the error, in bytes. More would not be read, and every running
 /// call may hold this much.
@@ -24,43 +25,81 @@ pub(crate) struct Stdio {
 
 #[derive(Debug)]
 struct Shared {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    /// Bytes written in all to both streams.
+    stdout: Kept,
+    stderr: Kept,
+    /// Bytes written in all, on both streams.
     written: u64,
     /// The number of bytes above which the guest is stopped.
     limit: u64,
-    /// How much of standard output is kept.
-    keep: usize,
     /// What is kept is drawn from this.
     account: Account,
 }
 
-/// One of the two streams, as the guest sees it.
+/// The beginning of what was written to a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    bytes: Vec<u8>,
+    /// How many bytes are kept.
+    most: usize,
+    /// More was written.
+    cut: bool,
+}
+
+/// One of the two streams, as the guest holds it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     stdio: Stdio,
-    kept: fn(&mut Shared) -> (&mut Vec<u8>, usize),
+    kept: fn(&mut Shared) -> &mut Kept,
+}
+
+impl Kept {
+    fn up_to(most: usize) -> Self {
+        Self { bytes: Vec::new(), most, cut: false }
+    }
+
+    /// Adds bytes. Returns how much memory that took.
+    fn take_in(&mut self, bytes: &[u8]) -> usize {
+        let (room, before) = (self.most.saturating_sub(self.bytes.len()), self.bytes.capacity());
+        self.cut |= bytes.len() > room;
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        self.bytes.capacity() - before
+    }
+
+    /// It as the guest wrote it, as lossy UTF-8.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// It as others may see it.
+    pub(crate) fn scrubbed(&self, secrets: &Secrets) -> String {
+        let text = self.text();
+        if self.cut {
+            // The character that was cut into may have been one of a secret.
+            secrets.scrub_beginning(text.trim_end_matches(char::REPLACEMENT_CHARACTER))
+        } else {
+            secrets.scrub(&text).into_owned()
+        }
+    }
 }
 
 impl Stdio {
     pub(crate) fn new(limit: u64, account: Account) -> Self {
-        let shared = Shared { stdout: Vec::new(), stderr: Vec::new(), written: 0, limit, keep: KEPT, account };
+        let shared = Shared { stdout: Kept::up_to(KEPT), stderr: Kept::up_to(KEPT), written: 0, limit, account };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// The same, but keeps more of standard output: a command's result is there.
     pub(crate) fn keeping(self, stdout: usize) -> Self {
-        self.with(|shared| shared.keep = stdout);
+        self.with(|shared| shared.stdout.most = stdout);
         self
     }
 
     pub(crate) fn stdout(&self) -> Stream {
-        Stream { stdio: self.clone(), kept: |shared| (&mut shared.stdout, shared.keep) }
+        Stream { stdio: self.clone(), kept: |shared| &mut shared.stdout }
     }
 
     pub(crate) fn stderr(&self) -> Stream {
-        Stream { stdio: self.clone(), kept: |shared| (&mut shared.stderr, KEPT) }
+        Stream { stdio: self.clone(), kept: |shared| &mut shared.stderr }
     }
 
     /// Whether the guest exceeded the limit.
@@ -68,10 +107,9 @@ impl Stdio {
         self.with(|shared| shared.written > shared.limit)
     }
 
-    /// The kept parts of standard output and standard error, and the number of bytes written in all.
-    pub(crate) fn captured(&self) -> (String, String, u64) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        self.with(|shared| (text(&shared.stdout), text(&shared.stderr), shared.written))
+    /// What was kept of standard output and of standard error.
+    pub(crate) fn captured(&self) -> (Kept, Kept) {
+        self.with(|shared| (shared.stdout.clone(), shared.stderr.clone()))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Shared) -> T) -> T {
@@ -101,12 +139,7 @@ impl OutputStream for Stream {
         let kept = self.kept;
         self.stdio.with(|shared| {
             shared.written += bytes.len() as u64;
-            let (kept, keep) = kept(shared);
-            let room = keep.saturating_sub(kept.len());
-            let part = bytes.get(..room.min(bytes.len())).unwrap_or_default();
-            let grown = kept.capacity();
-            kept.extend_from_slice(part);
-            let grown = kept.capacity() - grown;
+            let grown = kept(shared).take_in(&bytes);
             shared.account.take(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
             if shared.written > shared.limit {
                 return Err(StreamError::trap("standard output and standard error exceeded their limit"));
@@ -141,14 +174,29 @@ mod tests {
         stdio.stdout().write(Bytes::from(vec![b'a'; KEPT - 1])).unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
         stdio.stderr().write(Bytes::from_static(b"boom")).unwrap();
-        let (stdout, stderr, written) = stdio.captured();
-        assert_eq!((stdout.len(), stderr.as_str(), written), (KEPT, "boom", KEPT as u64 + 6));
-        assert!(stdout.ends_with("ab"));
+        let (stdout, stderr) = stdio.captured();
+        assert_eq!((stdout.text().len(), stdout.cut, stderr.text().as_str(), stderr.cut), (KEPT, true, "boom", false));
+        assert!(stdout.text().ends_with("ab"));
+        assert_eq!(stdio.with(|shared| shared.written), KEPT as u64 + 6);
         assert!(!stdio.exceeded());
     }
 
     #[test]
-    fn the_guest_is_stopped_when_both_streams_together_exceed_the_limit() {
+    fn what_is_cut_off_in_a_secret_ends_before_it() {
+        let secrets = Secrets::new([("token".to_owned(), "hünter2-hünter2".to_owned())].into()).unwrap();
+        for most in "it is h".len().."it is hünter2-hünter2".len() {
+            let mut kept = Kept::up_to(most);
+            kept.take_in(b"it is h\xc3");
+            kept.take_in(b"\xbcnter2-h\xc3\xbcnter2");
+            assert_eq!(kept.scrubbed(&secrets), "it is ", "{most}");
+        }
+        let mut kept = Kept::up_to(100);
+        kept.take_in("h\0ünter2-\u{1b}[0mhünter2 h".as_bytes());
+        assert_eq!(kept.scrubbed(&secrets), "[secret:token] h");
+    }
+
+    #[test]
+    fn stops_the_guest_past_the_limit_of_both_together() {
         let stdio = Stdio::new(3, Account::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
         assert!(matches!(stdio.stderr().write(Bytes::from_static(b"d")), Err(StreamError::Trap(_))));

@@ -8,21 +8,11 @@ mod http;
 mod listing;
 mod sockets;
 mod stream;
+mod version;
 
 use wasmtime::component::Linker;
 
 use crate::state::State;
-
-pub(crate) use self::http::{BODY, FIELDS};
-
-/// The version of the interfaces that `wasmtime-wasi` links. A replacement must have the same name; a test with a guest
-/// for each fails otherwise.
-macro_rules! versioned {
-    ($interface:literal) => {
-        concat!($interface, "@0.2.12")
-    };
-}
-use versioned;
 
 /// Replaces functions in a linker that has all of WASI.
 pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {

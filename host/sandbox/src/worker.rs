@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
-use rustix::process::{Resource, Rlimit, nice, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, nice, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 use toolbay_model::text::joined;
 use wasmtime::Engine;
@@ -119,7 +119,9 @@ fn limit(memory: u64, cpu: u64) -> io::Result<()> {
         (Resource::Core, 0, 0),
     ];
     for (resource, current, maximum) in limits {
-        setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?;
+        // Nobody may raise what the operator has limited further.
+        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        setrlimit(resource, Rlimit { current: Some(current.min(most)), maximum: Some(maximum.min(most)) })?;
     }
     // Calls take precedence. If the kernel refuses, they only become slower.
     let _ = nice(NICE);

@@ -2,7 +2,7 @@
 //!
 //! The automaton is made deterministic while it reads, as far as the text needs it. A state that it has already costs a
 //! few nanoseconds for each byte; a new one may cost as much as the whole automaton, and a pattern such as
-//! `[ab]*a[ab]{20000}$` needs a new one for every byte. So new states are paid for.
+//! `[ab]*a[ab]{20000}[^ab]` needs a new one for every byte. So new states are paid for.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ const CACHE: usize = 1 << 20;
 const PAYMENT: usize = 1 << 16;
 
 /// So many bytes of a text are read in one step, with states that are there.
-const TEXT: usize = 8;
+const TEXT: usize = 32;
 
 /// So many states of the automaton, or bytes of what is kept of them, are looked at for a new state in one step.
 const NEW: usize = 16;
@@ -36,6 +36,8 @@ const WHOLE: usize = 64 << 10;
 /// A pattern that an automaton matches.
 pub(super) struct Automaton {
     dfa: DFA,
+    /// Whether it begins at the end of the text: the end of what it finds is there, the beginning anywhere.
+    backwards: bool,
     /// The pattern says what a word is in a way that only the library knows.
     words: bool,
     /// States of a search that has ended, for the next one.
@@ -46,15 +48,18 @@ pub(super) struct Automaton {
 impl Automaton {
     /// Compiles a pattern; `None` if it is too large.
     pub(super) fn compile(pattern: &Hir, patterns: &Patterns) -> Option<Self> {
+        let (first, last) = (pattern.properties().look_set_prefix(), pattern.properties().look_set_suffix());
+        let backwards = last.contains(Look::End) && !first.contains(Look::Start);
         let config = thompson::Config::new()
             .utf8(true)
+            .reverse(backwards)
             .nfa_size_limit(Some(patterns.size()))
             .which_captures(WhichCaptures::None);
         let words = pattern.properties().look_set().contains_word_unicode();
         let nfa = thompson::Compiler::new().configure(config).build_from_hir(&with_ascii_words(pattern)).ok()?;
         let config = DFA::config().cache_capacity(CACHE).skip_cache_capacity_check(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
-        Some(Self { dfa, words, spare: Mutex::default(), patterns: patterns.clone() })
+        Some(Self { dfa, backwards, words, spare: Mutex::default(), patterns: patterns.clone() })
     }
 
     /// How many states it has.
@@ -68,7 +73,7 @@ impl Automaton {
             return None;
         }
         let config = dense::Config::new()
-            .start_kind(StartKind::Unanchored)
+            .start_kind(if self.backwards { StartKind::Anchored } else { StartKind::Unanchored })
             .dfa_size_limit(Some(WHOLE))
             .determinize_size_limit(Some(WHOLE));
         let whole = dense::Builder::new().configure(config).build_from_nfa(self.nfa()).ok()?;
@@ -88,12 +93,20 @@ impl Automaton {
     }
 
     fn search(&self, cache: &mut Cache, text: &str) -> bool {
-        let input = Input::new(text).anchored(Anchored::No);
+        let input = Input::new(text).anchored(if self.backwards { Anchored::Yes } else { Anchored::No });
         let at_once = (PAYMENT / self.states().max(1)).max(1);
         let mut paid = (cache.clear_count(), cache.memory_usage());
-        let Ok(mut state) = self.dfa.start_state_forward(cache, &input) else { budget::spent() };
-        for bytes in text.as_bytes().chunks(at_once) {
-            for byte in bytes {
+        let start = if self.backwards {
+            self.dfa.start_state_reverse(cache, &input)
+        } else {
+            self.dfa.start_state_forward(cache, &input)
+        };
+        let Ok(mut state) = start else { budget::spent() };
+        for at in (0..text.len()).step_by(at_once) {
+            let end = (at + at_once).min(text.len());
+            for at in at..end {
+                let at = if self.backwards { text.len() - 1 - at } else { at };
+                let Some(byte) = text.as_bytes().get(at) else { break };
                 state = self.next(cache, state, *byte);
                 if state.is_tagged() {
                     if state.is_match() {
@@ -104,7 +117,7 @@ impl Automaton {
                     }
                 }
             }
-            paid = self.pay(cache, paid, bytes.len());
+            paid = self.pay(cache, paid, end - at);
         }
         let Ok(state) = self.dfa.next_eoi_state(cache, state) else { budget::spent() };
         state.is_match()

@@ -59,11 +59,9 @@ impl Backtracking {
         self.wear(before.saturating_sub(budget::left()));
         match matched {
             Ok(Ok(matched)) => matched,
-            // It would have gone back more often than it may.
-            Ok(Err(_)) => budget::spent(),
             Err(panic) if budget::is_spent(&*panic) => resume_unwind(panic),
-            // The engine has patterns at which it panics.
-            Err(_) => budget::spent(),
+            // It would have gone back more often than it may, or it panicked: there are patterns at which it does.
+            Ok(Err(_)) | Err(_) => budget::spent(),
         }
     }
 
@@ -140,7 +138,7 @@ impl Input for Counting<'_> {
         Input::prev_codepoint_ix(self.0, i)
     }
 
-    fn make_match<'t>(&'t self, _start: usize, _end: usize) {}
+    fn make_match(&self, _start: usize, _end: usize) {}
 
     fn advance_position(&self, i: usize) -> usize {
         self.look();

@@ -21,7 +21,8 @@ pub(super) const STEP: &str = "dev.toolbay/step";
 /// The cost that one check may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Steps: one for each access to a value, 16 for each reference.
+    /// Steps, of 5 to 100 ns each: one for each look at a value, 16 for each reference, and what patterns,
+    /// comparisons and long texts take.
     pub steps: u64,
     /// Wall-clock time, for steps that can take long, such as patterns.
     pub time: Duration,

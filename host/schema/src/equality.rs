@@ -67,7 +67,9 @@ fn hash(value: &Value, hashes: &RandomState) -> u64 {
         }
         Value::Array(items) => {
             (4_u8, items.len()).hash(&mut state);
-            items.iter().for_each(|item| state.write_u64(hash(item, hashes)));
+            for item in items {
+                state.write_u64(hash(item, hashes));
+            }
         }
         Value::Object(members) => {
             // A sum does not depend on the order. Its parts are keyed, so that they cannot be chosen.

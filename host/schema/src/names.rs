@@ -66,7 +66,7 @@ impl Names {
                 self.backtracking.push(*backtracking);
                 patterns.take_names(Patterns::LARGE_NAME)
             }
-            Err(_) => Ok(()),
+            Err(()) => Ok(()),
         }
     }
 

@@ -531,20 +531,27 @@ mod tests {
 
     #[test]
     fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
-        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
-        let text: String =
-            (0..1_u32 << 20).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}[^ab]"}"#).unwrap();
+        let letter = |n: u32| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' };
+        let text: String = (0..1_u32 << 20).map(letter).collect();
         let begun = std::time::Instant::now();
         assert_eq!(schema.violations(&json!(text))[0].to_string(), TOO_LONG);
         assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+        // From the end, it needs few.
+        let schema = Schema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
+        assert_eq!(schema.violations(&json!("a".repeat(1 << 20))), []);
         assert_eq!(
-            Schema::compile(r#"{"pattern":"[ab]*a[ab]{2000}$"}"#).unwrap().violations(&json!("a".repeat(2_001))),
-            []
+            schema.violations(&json!("b".repeat(1 << 20)))[0].to_string(),
+            "(root): does not match the schema (finding the exact location takes too long)"
         );
         // What needs few states may be long.
         let lines = Schema::compile(r#"{"pattern":"^([a-z]{1,64} ){1,}$"}"#).unwrap();
         assert_eq!(lines.violations(&json!("word ".repeat(1 << 18))), []);
-        let letters = Schema::compile(r#"{"items":{"pattern":"^[\p{L} .'-]{1,80}$"}}"#).unwrap();
+        let plain = Schema::compile(r#"{"pattern":"^[a-z]*$"}"#).unwrap();
+        let said = plain.violations(&json!("a".repeat(1_000_000) + "!"))[0].to_string();
+        assert_eq!(said, "(root): value does not match \"^[a-z]*$\"");
+        let letters = json!({"items": {"pattern": r"^[\p{L} .'-]{1,80}$"}});
+        let letters = Schema::compile(&letters.to_string()).unwrap();
         let names: Vec<String> =
             (0..2000).map(|n| format!("Zoë Ångström-Ødegård der {}. Große", ["Erste", "Zweite"][n % 2])).collect();
         let violations = letters.violations(&json!(names));
@@ -555,6 +562,13 @@ mod tests {
     fn patterns_mean_what_they_did() {
         let cases = [
             ("^a|b$", "xb", true),
+            ("a|b$", "ax", true),
+            ("(a|é)$", "xé", true),
+            ("(a|é)$", "éx", false),
+            ("(^a|b)c$", "xac", false),
+            ("(^a|b)c$", "xbc", true),
+            (r"\bé?a$", "é a", true),
+            (r"x\b.{2}$", "x é", true),
             ("^(get|put)$", "put", true),
             ("^(get|put)$", "puts", false),
             ("^/", "/api", true),
@@ -624,7 +638,7 @@ mod tests {
     #[test]
     fn names_pay_for_patterns_too() {
         let text = "ab".repeat(1 << 19);
-        for pattern in ["[ab]*a[ab]{20000}$", "^(?=a)(a+|b)+c"] {
+        for pattern in ["[ab]*a[ab]{20000}[^ab]", "^(?=a)(a+|b)+c"] {
             let schema = Schema::compile(&json!({"patternProperties": {pattern: false}}).to_string()).unwrap();
             assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
             let schema = json!({"patternProperties": {pattern: false}, "additionalProperties": false});
@@ -641,7 +655,7 @@ mod tests {
 
     #[test]
     fn automata_for_names_share_what_they_may_keep() {
-        let large = |n: usize| (format!("[ab]*a[ab]{{{}}}$", 100 + n), json!(true));
+        let large = |n: usize| (format!("[ab]*a[ab]{{{}}}[^ab]", 100 + n), json!(true));
         let schema = |count| json!({"patternProperties": (0..count).map(large).collect::<serde_json::Map<_, _>>()});
         assert!(Schema::compile(&schema(16).to_string()).is_ok());
         let error = Schema::compile(&schema(17).to_string()).unwrap_err();

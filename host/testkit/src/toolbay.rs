@@ -100,14 +100,24 @@ impl Toolbay {
         status.is_ok_and(|status| status.success())
     }
 
-    /// Runs it in a shell script, in a separate namespace in which it may mount. The script ends with `exec "$@"`.
+    /// Runs by a shell script, which ends with `exec "$@"`.
+    #[must_use]
+    pub fn through(self, script: &str) -> Self {
+        self.started_by(&["sh", "-c", script, "sh"])
+    }
+
+    /// Runs by a shell script, in a name space of its own where it may mount; the script ends with `exec "$@"`.
     #[must_use]
     pub fn unshared(self, script: &str) -> Self {
-        let mut command = Command::new("unshare");
+        self.started_by(&["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
+    }
+
+    /// Runs by another program, whose last arguments it becomes.
+    fn started_by(self, words: &[&str]) -> Self {
+        let mut command = Command::new("env");
         command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
-        command.arg(self.command.get_program()).args(self.command.get_args());
+        command.args(words).arg(self.command.get_program()).args(self.command.get_args());
         command.current_dir(self.folder.root());
         Self { command, folder: self.folder }
     }

@@ -24,6 +24,7 @@ use clap::{Parser, Subcommand};
 use self::common::{Common, Listen, Settings};
 use self::output::complain;
 use crate::config::ConfigError;
+use crate::stderr::Flushed;
 
 /// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
 const BAD_CONFIGURATION: u8 = 64;
@@ -68,29 +69,29 @@ enum Command {
     },
     /// Create a plugin project that is ready to build
     New {
-        /// The folder to create; its last component is the plugin's name, such as my-weather
+        /// The folder to create; the last part of its path is the plugin's name, such as my-weather
         name: PathBuf,
         /// The programming language
         #[arg(long, value_name = "LANGUAGE")]
         language: new::Language,
-        /// Export plain WIT functions instead of using an SDK
+        /// Export plain WIT functions instead of using an SDK (rust, javascript, typescript and python)
         #[arg(long)]
         plain: bool,
     },
-    /// Rebuild a plugin after each change, copy it into the plugin folder, and make the example call in plugin.toml
+    /// Rebuild a plugin after each change, copy it into the plugin folder, and make the example call that plugin.toml defines
     Dev {
         /// The project folder, which contains plugin.toml
         #[arg(default_value = ".")]
         project: PathBuf,
         #[command(flatten)]
         common: Common,
-        /// Build once and exit
+        /// Build, copy and call once, then exit
         #[arg(long)]
         once: bool,
     },
     /// Compile every plugin into the compile cache, so that servers start faster
     ///
-    /// The exit code is 1 if a plugin is refused or if compiled code cannot be written to the cache.
+    /// The exit code is 1 if a file is refused or if compiled code cannot be written to the cache.
     Compile(Common),
     /// Compile standard input to standard output (internal: toolbay starts this itself)
     #[command(hide = true)]
@@ -103,6 +104,8 @@ enum Command {
         cpu: u64,
     },
     /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
+    ///
+    /// The token is printed once, on standard error; the lines go to standard output: toolbay token NAME >> toolbay.toml
     Token {
         /// The name of the token's owner, as shown in the log
         name: String,
@@ -119,7 +122,7 @@ enum Command {
         /// Print the complete result as JSON
         #[arg(long)]
         json: bool,
-        /// Print the call's resource usage next to its limits
+        /// Print the call's usage next to its limits
         #[arg(long)]
         usage: bool,
     },
@@ -128,6 +131,7 @@ enum Command {
 impl Cli {
     /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid configuration.
     pub fn run(self) -> ExitCode {
+        let _flushed = Flushed;
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Token { name } => token::run(&name),
@@ -143,6 +147,8 @@ impl Cli {
                 call::run(&common, tool, &arguments, call::Show { json, usage })
             }
         };
+        // A disk that is full may have half of what was printed.
+        let result = result.map(|code| if output::all_printed() { code } else { ExitCode::FAILURE });
         result.unwrap_or_else(|error| {
             complain(&format!("{error:#}"));
             if error.is::<ConfigError>() { ExitCode::from(BAD_CONFIGURATION) } else { ExitCode::FAILURE }

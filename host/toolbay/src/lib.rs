@@ -35,6 +35,7 @@ mod record;
 mod server;
 mod service;
 mod share;
+mod stderr;
 mod tally;
 mod telemetry;
 mod views;

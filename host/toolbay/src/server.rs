@@ -84,6 +84,10 @@ impl Server {
 
     /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing. `sandbox` must
     /// be the one that prepared the plugins in the catalog.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime, which runs checks of arguments and results that take long.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
         Self::new(config, sandbox, catalog, CancellationToken::new())
     }

@@ -181,7 +181,7 @@ impl Service {
             tracing::warn!(
                 plugin = plugin.id,
                 caller,
-                "disabled for this caller for {rest} after {crashes} crashes in a row (breaker)"
+                "disabled for {rest} after {crashes} crashes in a row in the calls of this caller (breaker)"
             );
         }
         let result = result.map_err(|error| own_limit(error, plugin, name));

@@ -1,15 +1,32 @@
 //! Logs: to standard error, never to standard output, which belongs to the protocol.
+//!
+//! What guests, clients and files say is in many lines of the log, in messages and in fields. No place that logs has to
+//! think of it: whatever a value is, here it becomes one line of text without control characters and of bounded length.
 
-use std::io::{IsTerminal as _, stderr};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::fmt::{self, Debug, Display};
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::panic::{PanicHookInfo, set_hook};
+use std::thread;
 
+use anstyle::Style;
+use toolbay_model::text::shown;
 use toolbay_settings::toml_file::nearest;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+
+use crate::stderr::{Stderr, say};
 
 /// The log levels, from nothing to everything.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The watcher's internal messages are hidden unless the filter names it.
 const QUIET: [&str; 1] = ["notify=error"];
+
+/// Longest message or field in the log, in bytes.
+const LONGEST: usize = 8_000;
 
 /// Checks a log filter.
 ///
@@ -68,12 +85,44 @@ pub(crate) fn init(filter: &str) -> Result<(), String> {
     drop(
         tracing_subscriber::fmt()
             .with_env_filter(directives(filter)?)
-            .with_writer(stderr)
+            .fmt_fields(debug_fn(field).delimited(" "))
+            .with_writer(|| Stderr)
             .with_ansi(stderr().is_terminal())
             .with_target(false)
+            // It would print its errors on standard error, and end the process if that fails.
+            .log_internal_errors(false)
             .try_init(),
     );
+    set_hook(Box::new(panicked));
     Ok(())
+}
+
+/// Writes a field as `name=value`, and the message without its name.
+fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    let value = shown(format_args!("{value:?}"), LONGEST);
+    if field.name() == "message" {
+        return writer.write_str(&value);
+    }
+    let [name, sign] =
+        if writer.has_ansi_escapes() { [Style::new().italic(), Style::new().dimmed()] } else { [Style::new(); 2] };
+    write!(writer, "{name}{}{name:#}{sign}={sign:#}{value}", field.name())
+}
+
+/// Says that a thread panicked: a fault of the server, whatever the log's filter. The hook of the standard library waits
+/// for whoever reads standard error.
+fn panicked(panic: &PanicHookInfo<'_>) {
+    let thread = thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    say(&format!("internal error in the thread {name}{place}: {}", shown(words(panic), LONGEST)));
+    let trace = Backtrace::capture();
+    if trace.status() == BacktraceStatus::Captured {
+        drop(Stderr.write_all(trace.to_string().as_bytes()));
+    }
+}
+
+fn words<'a>(panic: &'a PanicHookInfo<'_>) -> impl Display + 'a {
+    panic.payload_as_str().unwrap_or("the panic has no message")
 }
 
 #[cfg(test)]

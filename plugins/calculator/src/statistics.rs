@@ -3,7 +3,7 @@
 use serde::Serialize;
 use toolbay_plugin::{JsonSchema, schemars};
 
-/// What there is to say about some numbers.
+/// Statistics of the numbers.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Statistics {
     /// How many there are.

@@ -26,9 +26,9 @@ pub(crate) struct Point {
 pub(crate) struct Summary {
     /// How many values there are.
     count: usize,
-    /// The first of the smallest.
+    /// The smallest value; the first one if several are equal.
     min: Option<Point>,
-    /// The first of the largest.
+    /// The largest value; the first one if several are equal.
     max: Option<Point>,
     /// The arithmetic mean.
     mean: f64,

@@ -7,10 +7,10 @@ use toolbay_plugin::{JsonSchema, schemars};
 #[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Separator {
-    /// `-`, the custom in addresses.
+    /// `-`, usual in URLs.
     #[default]
     Hyphen,
-    /// `_`, the custom in file names and identifiers.
+    /// `_`, usual in file names and identifiers.
     Underscore,
 }
 

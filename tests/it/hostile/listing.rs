@@ -73,6 +73,31 @@ cases! {
             assert_eq!(tool["description"], "Safe tool.");
         });
 
+    words_that_act: ListTools, "has terminal escapes and bidirectional overrides in its title, its schema and its `_meta`",
+        |folder| put(folder, Tiny::of(vec![Tool {
+            title: Some("\u{1b}[2JSafe\u{202e}".into()),
+            input: r#"{"type":"object","properties":{"a":{"description":"\u001b[2JSafe\u202e","const":"\u202e"}}}"#.into(),
+            meta: Some(r#"{"na\u202eme":"\u001b[2JSafe"}"#.into()),
+            ..Tool::new("a")
+        }]).build())
+        => answers("fine")
+        => also(|run| {
+            let tools = run.server.tools();
+            let tool = tools.iter().find(|tool| tool["name"] == "a").unwrap();
+            assert_eq!((&tool["title"], &tool["_meta"]["name"]), (&"Safe".into(), &"Safe".into()), "{tool}");
+            let property = &tool["inputSchema"]["properties"]["a"];
+            assert_eq!((&property["description"], &property["const"]), (&"Safe".into(), &"\u{202e}".into()), "{tool}");
+        });
+
+    an_icon_that_runs: ListTools, "has an icon with a `javascript:` address: the icon is dropped",
+        |folder| put(folder, Tiny::of(vec![Tool { icon: Some("javascript:alert(1)".into()), ..Tool::new("a") }]).build())
+        => answers("fine")
+        => also(|run| {
+            let tools = run.server.tools();
+            assert!(tools.iter().find(|tool| tool["name"] == "a").unwrap().get("icons").is_none(), "{tools:?}");
+            run.server.log.wait_for("an icon is not shown: its address must begin with https:// or data:image/, not");
+        });
+
     a_long_description: ListTools, "has a description of 20 MB",
         |folder| put(folder, Tiny::new(&["a"]).before_list(
             // The length of the description, whose address is in the first definition, after the name.

@@ -122,7 +122,7 @@ cases! {
             output(folder, r#"{"type":"object","properties":{"x":{"items":{"pattern":"^(?=a)(a+)+\\1$"}}}}"#,
                 &format!(r#"{{"x": [{}"a"]}}"#, text.repeat(10_000)));
         }
-        => fails("invalid-output", "The tool returned invalid output: /x/0: …!\" does not match …");
+        => fails("invalid-output", "The tool returned invalid output: (root): does not match the schema (finding the exact location takes too long).");
 
     a_pattern_that_must_not_fit: Call, "has a pattern under `not` that backtracks without end, and returns 20,000 strings for it",
         |folder| {
@@ -132,14 +132,14 @@ cases! {
         }
         => answers("fine");
 
-    trees_that_must_differ: Call, "returns 25,000 different trees of empty arrays, which must be unique",
+    trees_that_must_differ: Call, "returns 500 kB of different trees of empty arrays, which must be unique",
         |folder| output(folder, r#"{"type":"object","properties":{"x":{"uniqueItems":true}}}"#,
             &format!(r#"{{"x": {}}}"#, trees(500_000)))
         => may_leave(40) => answers("fine");
 
     a_pattern_with_a_state_for_every_byte: Call,
         "has a pattern whose automaton needs a new state for every byte, and returns 1 MB for it",
-        |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"[ab]*a[ab]{20000}$"}}}"#,
+        |folder| output(folder, r#"{"type":"object","properties":{"x":{"pattern":"[ab]*a[ab]{20000}[^ab]"}}}"#,
             &format!(r#"{{"x": "{}"}}"#, letters(1_000_000)))
         => may_leave(16)
         => fails("invalid-output", "The tool returned invalid output: (root): validation against the schema takes too long.");
@@ -153,7 +153,7 @@ cases! {
 
     many_large_patterns_for_names: Load, "has 17 patterns for names whose automata may become large",
         |folder| {
-            let patterns: Vec<String> = (0..17).map(|n| format!("\"[ab]*a[ab]{{{}}}$\":true", 100 + n)).collect();
+            let patterns: Vec<String> = (0..17).map(|n| format!("\"[ab]*a[ab]{{{}}}[^ab]\":true", 100 + n)).collect();
             input(folder, &format!(r#"{{"type":"object","patternProperties":{{{}}}}}"#, patterns.join(",")));
         }
         => refused("tool \"a\": its input schema is invalid: its patternProperties need too much memory: use fewer or \

@@ -8,7 +8,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
 use super::stream::{BUFFER, Metered};
-use super::versioned;
+use super::version::versioned;
 use crate::state::State;
 
 type File = Resource<Descriptor>;

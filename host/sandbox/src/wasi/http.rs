@@ -10,12 +10,10 @@ use wasmtime_wasi_http::p2::body::HostOutgoingBody;
 use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
 use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpView as _};
 
-use super::versioned;
+use super::version::versioned;
 use crate::account::Overdrawn;
+use crate::http::{BODY, FIELDS};
 use crate::state::State;
-
-/// Bytes of names and values in one set of fields; servers commonly accept no more.
-pub(crate) const FIELDS: usize = 16 << 10;
 
 /// Bytes that a set of fields holds at most: a header map has up to four times the size of what is in it.
 const FIELDS_HELD: usize = 4 * FIELDS;
@@ -28,9 +26,6 @@ const AUTHORITY: usize = 1 << 10;
 
 /// Bytes of a method or a scheme with a name of its own.
 const NAME: usize = 64;
-
-/// Bytes of a body that the host holds until they are sent, in one piece.
-pub(crate) const BODY: usize = 16 << 10;
 
 /// Bytes that a body holds: the piece that waits, and the one that is being sent.
 const BODY_HELD: usize = 2 * BODY;

@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
 use super::files::answered;
-use super::versioned;
+use super::version::versioned;
 use crate::account::Held;
 use crate::state::State;
 

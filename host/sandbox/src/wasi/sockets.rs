@@ -4,7 +4,7 @@ use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddressFamily};
 use wasmtime_wasi::p2::{TcpSocket, UdpSocket};
 
-use super::versioned;
+use super::version::versioned;
 use crate::state::State;
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {

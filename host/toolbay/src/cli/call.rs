@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
 use toolbay_catalog::{Snapshot, Status};
-use toolbay_model::text::{duration, thousands};
+use toolbay_model::text::{duration, line, thousands};
 use toolbay_model::{Limits, Usage};
 use toolbay_settings::toml_file::nearest;
 
@@ -20,6 +20,9 @@ use crate::server::Server;
 
 /// How many problems of plugins are printed when a tool is unknown.
 const PROBLEMS: usize = 10;
+
+/// Longest problem that is printed, in bytes: parts of it come from plugins.
+const WHY: usize = 2_000;
 
 /// How the outcome is printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +42,7 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
         let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
         // The result does not show these: why the use of an import was denied, and warnings about the plugin.
         for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
-            complain(&format!("plugin {:?}: {problem}", offer.plugin.id));
+            complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
         }
         let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
         let answer = server.call(tool, arguments, Arc::new(Terminal)).await;
@@ -64,7 +67,7 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
     for (id, report, problem) in problems.by_ref().take(PROBLEMS) {
         let refused = if report.status == Status::Refused { " was refused" } else { "" };
-        let _ = write!(said, "\n  plugin {id:?}{refused}: {problem}");
+        let _ = write!(said, "\n  plugin {id:?}{refused}: {}", line(problem, WHY));
     }
     let more = problems.count();
     if more > 0 {

@@ -10,12 +10,12 @@ use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_catalog::{Definition, LoadError, check, describe_failed, read_source};
 use toolbay_model::Digest;
-use toolbay_model::text::{clean, line};
+use toolbay_model::text::{clean, escaped, line};
 use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
 use toolbay_settings::project::{self, Project};
 
 use super::common::{Common, Listen, Settings, block_on};
-use super::output::{complain, print};
+use super::output::{complain, print, print_json};
 use super::requirements::ready;
 use crate::config::Config;
 
@@ -59,7 +59,11 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
     let config = common.configure(true, &Listen::default())?;
     let findings = block_on(look(config, file))?;
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    print(&if as_json { json_text(&findings)? } else { text(name, &findings) });
+    if as_json {
+        print_json(&json(&findings))?;
+    } else {
+        print(&text(name, &findings));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,7 +83,7 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
-    let name = file.display();
+    let name = line(&file.display().to_string(), WHY);
     let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, WHY));
     if file.is_dir() {
         bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
@@ -165,9 +169,9 @@ fn text(name: &str, findings: &Findings) -> String {
         for words in tool.tool.description.as_deref().unwrap_or_default().lines() {
             let _ = writeln!(out, "        {}", clean(words));
         }
-        let _ = writeln!(out, "        input   {}", tool.input.value());
+        let _ = writeln!(out, "        input   {}", escaped(&tool.input.value().to_string()));
         if let Some(output) = &tool.output {
-            let _ = writeln!(out, "        output  {}", output.value());
+            let _ = writeln!(out, "        output  {}", escaped(&output.value().to_string()));
         }
     }
     if let Some(wit) = &about.wit {
@@ -179,7 +183,7 @@ fn text(name: &str, findings: &Findings) -> String {
     out
 }
 
-fn json_text(findings: &Findings) -> serde_json::Result<String> {
+fn json(findings: &Findings) -> Value {
     let about = &findings.about;
     let tool = |tool: &Definition| {
         json!({
@@ -190,7 +194,7 @@ fn json_text(findings: &Findings) -> serde_json::Result<String> {
             "outputSchema": tool.output.as_ref().map(|schema| schema.value().clone()),
         })
     };
-    let json: Value = json!({
+    json!({
         "sha256": findings.digest.to_string(),
         "size": findings.size,
         "kind": about.kind,
@@ -204,6 +208,5 @@ fn json_text(findings: &Findings) -> serde_json::Result<String> {
         "remarks": findings.remarks,
         "tools": findings.tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "wit": about.wit,
-    });
-    Ok(serde_json::to_string_pretty(&json)? + "\n")
+    })
 }

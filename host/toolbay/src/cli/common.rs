@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 
+use super::signals::survive_large_files;
 use crate::config::{Config, ConfigError, Flags};
 use crate::telemetry;
 
@@ -24,20 +26,22 @@ pub(super) struct Common {
 /// The options of every command that reads the configuration.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Settings {
-    /// The configuration file [default: ./toolbay.toml, if it exists]
+    /// The configuration file [default: TOOLBAY_CONFIG, or ./toolbay.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
+    /// [default: `log` in the configuration, or info]
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
 }
 
 #[derive(Args, Debug, Default)]
 pub(super) struct Listen {
-    /// Serve over HTTP at this address, such as 127.0.0.1:8931; port 0 picks a free port
+    /// Serve over HTTP at this address, such as 127.0.0.1:8931; the URL for clients is then
+    /// http://127.0.0.1:8931/mcp. Port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
-    /// Also serve the HTTP+SSE transport of 2024-11-05, at /sse
+    /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
 }
@@ -82,7 +86,10 @@ impl Common {
 /// Runs one command on a runtime. Does not wait for a thread that is blocked in a read of standard input.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(work);
+    let result = runtime.block_on(async {
+        survive_large_files().context("failed to listen for signals")?;
+        work.await
+    });
     runtime.shutdown_background();
     result
 }

@@ -14,6 +14,9 @@ use crate::server::Server;
 /// Longest file name that is printed, in bytes.
 const NAME: usize = 300;
 
+/// Longest reason that is printed, in bytes.
+const WHY: usize = 2_000;
+
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let config = common.configure(true, &Listen::default())?;
     block_on(async {
@@ -26,7 +29,7 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         let mut code = ExitCode::SUCCESS;
         for (id, report) in &snapshot.plugins {
             if report.status != Status::Ready {
-                complain(&format!("{}: {}", line(id, NAME), report.problems.join("; ")));
+                complain(&format!("{}: {}", line(id, NAME), line(&report.problems.join("; "), WHY)));
             } else if report.digest.as_deref().is_some_and(|digest| sandbox.keeps(digest)) {
                 print(&format!("{}  compiled\n", line(id, NAME)));
                 continue;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use tokio::process::Command;
 use toolbay_catalog::Watcher;
+use toolbay_model::text::line;
 use toolbay_settings::project::{self, Example, Project};
 
 use super::common::{Common, Listen, block_on};
@@ -23,6 +24,9 @@ use crate::server::Server;
 
 /// How long files must stay unchanged before a build starts: editors write several files when they save.
 const QUIET: Duration = Duration::from_millis(100);
+
+/// Longest problem that is printed, in bytes: parts of it come from the plugin.
+const WHY: usize = 2_000;
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
     // The project first: a wrong folder is the more likely mistake.
@@ -115,7 +119,7 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
     let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
     let mut said = String::new();
     for problem in &report.problems {
-        let _ = writeln!(said, "! {problem}");
+        let _ = writeln!(said, "! {}", line(problem, WHY));
     }
     let _ = writeln!(said, "tools: {}", report.tools.join(", "));
     print(&said);

@@ -11,7 +11,7 @@ use toolbay_model::text::line;
 use toolbay_model::{Access, Amount, Limits};
 
 use super::common::{Common, Listen, block_on};
-use super::output::print;
+use super::output::{print, print_json};
 use super::waiting::loaded;
 use crate::config::Config;
 use crate::server::Server;
@@ -21,13 +21,17 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     block_on(async {
         let server = Server::builder(config.clone()).watch(false).start()?;
         let snapshot = loaded(&server).await;
-        print(&if json { as_json(&snapshot, &config)? } else { as_text(&snapshot, &config) });
+        if json {
+            print_json(&as_json(&snapshot, &config)?)?;
+        } else {
+            print(&as_text(&snapshot, &config));
+        }
         // Refused files are part of the output, not an error.
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<String> {
+fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<Value> {
     let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
     let (limits, ceilings) = config.in_force();
     let mut plugins = serde_json::to_value(&snapshot.plugins)?;
@@ -40,21 +44,18 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<String> {
             }
         }
     }
-    let all = json!({
+    Ok(json!({
         "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
         "plugins": plugins,
         "notes": snapshot.notes,
         "tools": tools,
-    });
-    let mut text = serde_json::to_string_pretty(&all)?;
-    text.push('\n');
-    Ok(text)
+    }))
 }
 
 fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     let mut out = String::new();
     for clamp in config.clamps() {
-        let _ = writeln!(out, "! {clamp}");
+        let _ = writeln!(out, "! {}", line(&clamp, SHOWN));
     }
     if !out.is_empty() {
         out.push('\n');
@@ -63,7 +64,7 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
         plugin(&mut out, id, report, snapshot);
     }
     for (name, why) in &snapshot.notes {
-        let _ = writeln!(out, "not a plugin: {name}: {why}");
+        let _ = writeln!(out, "not a plugin: {}: {}", line(name, SHOWN), line(why, SHOWN));
     }
     if !snapshot.notes.is_empty() {
         out.push('\n');
@@ -99,7 +100,11 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
     }
     for name in &report.tools {
         let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
-        let _ = writeln!(out, "{}", format!("    {name}  {}", summary(description.unwrap_or_default())).trim_end());
+        let _ = writeln!(
+            out,
+            "{}",
+            format!("    {name}  {}", line(&summary(description.unwrap_or_default()), SHOWN)).trim_end()
+        );
     }
     if let Some(granted) = &report.grant {
         for grant in grants(granted) {

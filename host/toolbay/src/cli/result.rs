@@ -8,7 +8,7 @@ use toolbay_mcp::{Revision, result_json};
 use toolbay_model::text::thousands;
 use toolbay_model::{Answer, Failure, LogLevel, Observer, Progress, Usage};
 
-use super::output::{complain, note, print};
+use super::output::{complain, note, print, print_json};
 
 pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
     let usage = answer.usage;
@@ -18,7 +18,12 @@ pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
         return ExitCode::FAILURE;
     }
     match result_json(answer, Revision::NEWEST) {
-        Ok(result) if json => print(&format!("{result:#}\n")),
+        Ok(result) if json => {
+            if let Err(error) = print_json(&result) {
+                complain(&error.to_string());
+                return ExitCode::FAILURE;
+            }
+        }
         Ok(result) => {
             print(&text(&result));
             if let Some(usage) = usage {

@@ -1,5 +1,6 @@
 //! The signals that a server handles: stop, stop now, report.
 
+use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,13 @@ impl Signals {
         });
         Ok(signals)
     }
+}
+
+/// Makes a write beyond the size that files may have (`ulimit -f`) fail as one to a full disk does. Unless it is handled,
+/// the signal ends the process, even if the file is only its log.
+pub(super) fn survive_large_files() -> std::io::Result<()> {
+    // The handler stays when nobody listens any more.
+    signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }
 
 /// Runs `report` each time that `SIGUSR1` arrives.

@@ -1,5 +1,6 @@
 //! `toolbay token`: generates a bearer token and the lines of configuration that accept it.
 
+use std::io::{Write as _, stderr};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
@@ -7,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use sha2::{Digest as _, Sha256};
 
-use super::output::{complain, print};
+use super::output::print;
 
 /// Random bytes in a token: as many as in its hash.
 const BYTES: usize = 32;
@@ -22,7 +23,8 @@ pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let token = format!("toolbay_{}", BASE64.encode(bytes));
     let digest = hex::encode(Sha256::digest(&token));
     // On standard error, so that redirected output contains only the configuration.
-    complain(&format!("token for {name} (it will not be shown again): {token}"));
+    writeln!(stderr(), "toolbay: token for {name} (it will not be shown again): {token}")
+        .context("failed to write the token to standard error")?;
     print(&format!(
         "[[http.tokens]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n# tools = [\"calculate_*\"]    # default: every tool\n"
     ));

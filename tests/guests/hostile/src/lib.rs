@@ -171,6 +171,11 @@ fn tell(args: Text, ctx: &Context) -> Result<Content> {
         "panic" => panic!("it is {secret}"),
         "output" => println!("it is {secret}"),
         "error" => eprintln!("it is {secret}"),
+        "hidden" => {
+            let hidden: String = secret.chars().flat_map(|c| [c, '\0', '\u{202e}']).collect();
+            eprint!("it is {hidden}");
+            std::process::abort();
+        }
         "log" => info!("it is {secret}"),
         _ => ctx.progress_message(1.0, None, format!("it is {secret}")),
     }

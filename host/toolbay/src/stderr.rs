@@ -1,0 +1,325 @@
+//! Standard error. Nobody waits for whoever reads it, or does so no longer.
+//!
+//! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a full disk. Neither may
+//! hold up a call or end the server. So lines go into a [`Queue`] of bounded size, which a thread of its own empties. The
+//! thread may wait for good; nobody waits for it, but for a moment when the process ends. What finds no room, or cannot be
+//! written, is counted, and the number is the first thing to be said when there is room again.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd as _;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use toolbay_model::text::line;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+
+/// Bytes that wait to be written at most. As many are on their way at the same time.
+const ROOM: usize = 4 << 20;
+
+/// Bytes that the queue keeps of its memory when it is empty.
+const KEPT: usize = 64 << 10;
+
+/// How long the end of the process waits for what is not written yet.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Longest line of a message, in bytes: parts of it come from guests and clients.
+const LONGEST: usize = 4_000;
+
+/// What the program prints on its standard error, as a stream that never blocks and never fails.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        match queue() {
+            Some(queue) => queue.push(lines),
+            // The system has no thread for it: a line that may have to be waited for is better than none.
+            None => drop(io::stderr().write_all(lines)),
+        }
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Prints a message that starts with `toolbay: `. Whatever is in it, each of its lines is one line on a terminal.
+pub(crate) fn say(message: &str) {
+    print(&format!("toolbay: {message}"));
+}
+
+/// Prints a message as it is, but for control characters: each of its lines is one line on a terminal.
+pub(crate) fn print(message: &str) {
+    let lines: Vec<String> = message.split('\n').map(|text| line(text, LONGEST)).collect();
+    drop(Stderr.write((lines.join("\n") + "\n").as_bytes()));
+}
+
+/// Writes what is left when it is dropped, as far as that can be written now.
+#[derive(Debug)]
+pub(crate) struct Flushed;
+
+impl Drop for Flushed {
+    fn drop(&mut self) {
+        if let Some(queue) = STARTED.get().and_then(Option::as_ref) {
+            queue.flush(PATIENCE);
+        }
+    }
+}
+
+/// The queue for standard error; `None` if the system has no thread to empty it.
+fn queue() -> Option<&'static Queue> {
+    STARTED
+        .get_or_init(|| {
+            // Not by way of `std`, whose lock a write that blocks would hold.
+            let file = File::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
+            let writing = thread::Builder::new().name("toolbay-log".to_owned());
+            writing.spawn(move || queue().map(|queue| queue.write_to(&file))).ok()?;
+            Some(Queue::default())
+        })
+        .as_ref()
+}
+
+static STARTED: OnceLock<Option<Queue>> = OnceLock::new();
+
+/// Lines that wait to be written.
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Lines that found no room.
+    dropped: u64,
+    /// What was taken from the queue is not written yet.
+    writing: bool,
+}
+
+impl Queue {
+    /// Adds lines, or counts them if there is no room.
+    fn push(&self, lines: &[u8]) {
+        let mut state = self.lock();
+        if state.waiting.len() + lines.len() > ROOM {
+            state.dropped += count(lines);
+            return;
+        }
+        state.waiting.extend_from_slice(lines);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits until everything is written, for `patience` at most.
+    fn flush(&self, patience: Duration) {
+        let unwritten = |state: &mut State| state.writing || !state.waiting.is_empty();
+        drop(self.changed.wait_timeout_while(self.lock(), patience, unwritten));
+    }
+
+    /// Writes to `file` what is and will be in the queue. Does not return.
+    fn write_to(&self, file: &File) {
+        let mut batch = Vec::new();
+        let mut output = Output { file, torn: false };
+        // Lines that nobody knows to be lost.
+        let mut lost = 0;
+        loop {
+            batch.clear();
+            batch.shrink_to(KEPT);
+            let mut state = self.lock();
+            state.writing = false;
+            self.changed.notify_all();
+            let waited = self.changed.wait_while(state, |state| state.waiting.is_empty());
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+            std::mem::swap(&mut state.waiting, &mut batch);
+            let dropped = std::mem::take(&mut state.dropped);
+            state.writing = true;
+            drop(state);
+            // What could not be written before comes before this; what found no room comes after it.
+            lost = output.confess(lost);
+            lost += output.write(&batch) + dropped;
+            lost = output.confess(lost);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file that may block, and fail.
+struct Output<'a> {
+    file: &'a File,
+    /// Writing failed within a line.
+    torn: bool,
+}
+
+impl Output<'_> {
+    /// Writes lines. Returns how many of them are not written in full.
+    fn write(&mut self, lines: &[u8]) -> u64 {
+        if self.torn {
+            self.torn = self.write_all(b"\n") == 0;
+        }
+        let left = lines.len() - self.write_all(lines);
+        let (written, rest) = lines.split_at(lines.len() - left);
+        if let Some(last) = written.last() {
+            self.torn = *last != b'\n';
+        }
+        count(rest)
+    }
+
+    /// Says that so many lines are lost. Returns how many still nobody knows of.
+    fn confess(&mut self, lost: u64) -> u64 {
+        if lost == 0 || self.write(notice(lost).as_bytes()) == 0 { 0 } else { lost }
+    }
+
+    /// Returns how many bytes could be written.
+    fn write_all(&mut self, bytes: &[u8]) -> usize {
+        let (mut file, mut written) = (self.file, 0);
+        while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+            match file.write(rest) {
+                Ok(0) => break,
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Another program made the stream that it shares with this one non-blocking.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::OUT)], None)).is_err() {
+                        break;
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        written
+    }
+}
+
+/// A line of the log about lines that are not in it.
+fn notice(lost: u64) -> String {
+    let mut line = String::new();
+    let _ = SystemTime.format_time(&mut Writer::new(&mut line));
+    let lines = if lost == 1 { "1 log line was".to_owned() } else { format!("{lost} log lines were") };
+    line + &format!("  WARN {lines} dropped: standard error was not read in time, or could not be written\n")
+}
+
+fn count(lines: &[u8]) -> u64 {
+    lines.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, PipeReader, pipe};
+    use std::os::fd::OwnedFd;
+    use std::sync::Arc;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_mins(1);
+
+    /// A queue, and what reads what comes out of it.
+    fn started() -> (Arc<Queue>, BufReader<PipeReader>) {
+        let (reader, writer) = pipe().unwrap();
+        (writing_to(File::from(OwnedFd::from(writer))), BufReader::new(reader))
+    }
+
+    fn writing_to(file: File) -> Arc<Queue> {
+        let queue = Arc::<Queue>::default();
+        let writing = Arc::clone(&queue);
+        thread::spawn(move || writing.write_to(&file));
+        queue
+    }
+
+    fn next(reader: &mut impl io::BufRead) -> String {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        line
+    }
+
+    #[test]
+    fn lines_come_out_in_order() {
+        let (queue, mut reader) = started();
+        for n in 0..1000 {
+            queue.push(format!("{n}\n").as_bytes());
+        }
+        for n in 0..1000 {
+            assert_eq!(next(&mut reader), format!("{n}\n"));
+        }
+        queue.flush(DEADLINE);
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_holds_up_nobody_and_learns_what_is_missing() {
+        let (queue, mut reader) = started();
+        let line = format!("{}\n", "x".repeat(1023));
+        let pushed = 4 * ROOM / line.len();
+        for _ in 0..pushed {
+            queue.push(line.as_bytes());
+        }
+        queue.flush(Duration::ZERO);
+        assert!(queue.lock().waiting.len() <= ROOM && queue.lock().dropped > 0);
+        let mut read = 0;
+        let notice = loop {
+            match next(&mut reader) {
+                same if same == line => read += 1,
+                other => break other,
+            }
+        };
+        assert!(notice.contains(&format!("  WARN {} log lines were dropped: ", pushed - read)), "{read}: {notice}");
+        queue.push(b"and so on\n");
+        assert_eq!(next(&mut reader), "and so on\n");
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_and_a_full_disk_are_no_errors() {
+        let (queue, reader) = started();
+        drop(reader);
+        let full = writing_to(File::options().write(true).open("/dev/full").unwrap());
+        for queue in [queue, full] {
+            for _ in 0..10 {
+                queue.push(b"one\ntwo\n");
+                queue.flush(DEADLINE);
+                assert!(queue.lock().waiting.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_are_counted_and_told() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut output = Output { file: &full, torn: false };
+        assert_eq!(output.write(b"one\ntwo\n"), 2);
+        assert_eq!(output.confess(2), 2);
+        let (reader, writer) = pipe().unwrap();
+        let (file, mut reader) = (File::from(OwnedFd::from(writer)), BufReader::new(reader));
+        // As after a line of which only the start found room.
+        let mut output = Output { file: &file, torn: true };
+        assert_eq!(output.confess(2), 0);
+        assert_eq!(output.write(b"three\n"), 0);
+        assert_eq!(next(&mut reader), "\n");
+        assert!(next(&mut reader).ends_with(
+            "  WARN 2 log lines were dropped: standard error was not read in time, or could not be written\n"
+        ));
+        assert_eq!(next(&mut reader), "three\n");
+        assert!(notice(1).contains(" 1 log line was dropped: "));
+    }
+
+    #[test]
+    fn a_stream_that_would_block_is_waited_for() {
+        let (reader, writer) = pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let queue = writing_to(File::from(OwnedFd::from(writer)));
+        let line = format!("{}\n", "x".repeat(1023));
+        for _ in 0..200 {
+            queue.push(line.as_bytes());
+        }
+        let mut reader = BufReader::new(reader);
+        for _ in 0..200 {
+            assert_eq!(next(&mut reader), line);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Standard error is not a lifeline: whoever reads it may stop or go away, and a file may be full. No call waits for that.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::{Folder, Log, Server, Tiny, Toolbay, hostile};
+
+/// A folder with a plugin that may log much in one call, and with a FIFO.
+fn folder() -> Folder {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nlog = \"8MiB\"");
+    assert!(Command::new("mkfifo").arg(folder.beside("log")).status().unwrap().success());
+    folder
+}
+
+/// A server that logs everything, started by a shell script.
+fn through(folder: &Folder, script: &str) -> Server {
+    Server::run(Toolbay::new(folder).args(["serve", "--log", "debug"]).through(script))
+}
+
+/// A server whose standard error is a FIFO, and the other end of that.
+fn with_fifo(folder: &Folder) -> (Server, File) {
+    let server = through(folder, "exec \"$@\" 2>log");
+    // Either waits for the other to open it.
+    let reader = File::open(folder.beside("log")).unwrap();
+    (server.initialized("2025-11-25"), reader)
+}
+
+/// Has a plugin log 12 MB, which is more than any pipe or queue takes.
+fn flood(server: &mut Server) {
+    server.wait_for_tool("log_flood");
+    for _ in 0..3 {
+        server.call("log_flood", json!({"n": 4000}));
+    }
+    assert_eq!(server.text("echo", json!({"text": "still here"})), "still here");
+}
+
+fn terminate(mut server: Server) {
+    assert!(Command::new("kill").args(["-s", "TERM", &server.pid().to_string()]).status().unwrap().success());
+    let (_, code) = server.wait();
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_nothing() {
+    let folder = folder();
+    let (mut server, reader) = with_fifo(&folder);
+    let mut line = String::new();
+    let mut reader = BufReader::new(reader);
+    reader.read_line(&mut line).unwrap();
+    assert!(line.contains("serving over standard input and output"), "{line}");
+    drop(reader);
+    flood(&mut server);
+    terminate(server);
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_up_no_call_and_no_end() {
+    let folder = folder();
+    let (mut server, _reader) = with_fifo(&folder);
+    flood(&mut server);
+    terminate(server);
+}
+
+#[test]
+fn a_reader_that_reads_late_learns_how_much_is_missing() {
+    let folder = folder();
+    let (mut server, reader) = with_fifo(&folder);
+    flood(&mut server);
+    let log = Log::follow(reader);
+    let notice = log.wait_for(" log lines were dropped: standard error was not read in time");
+    let words: Vec<&str> = notice.split_whitespace().collect();
+    assert_eq!(words[1], "WARN", "{notice}");
+    let dropped: usize = words[2].parse().unwrap();
+    let told = log.text().matches("INFO line ").count();
+    assert!(dropped > 1000 && told > 1000 && dropped + told >= 12_000, "{dropped} dropped, {told} told");
+    // From here on nothing is missing.
+    server.text("tell", json!({"text": "log"}));
+    log.wait_for("it is  plugin=\"hostile\" tool=\"tell\"");
+    assert_eq!(log.text().matches(" dropped: standard error").count(), 1);
+    terminate(server);
+}
+
+#[test]
+fn a_stream_that_takes_nothing_ends_nothing() {
+    for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
+        let folder = folder();
+        let mut server = through(&folder, &format!("exec \"$@\" {redirection}")).initialized("2025-11-25");
+        flood(&mut server);
+        terminate(server);
+    }
+}
+
+#[test]
+fn a_log_file_that_may_not_grow_ends_nothing() {
+    let folder = folder();
+    let mut server = through(&folder, "ulimit -f 8; exec \"$@\" 2>small").initialized("2025-11-25");
+    flood(&mut server);
+    terminate(server);
+    let length = std::fs::metadata(folder.beside("small")).unwrap().len();
+    assert!((1..=8 << 10).contains(&length), "{length}");
+}
+
+#[test]
+fn code_that_may_not_be_written_is_one_problem() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).answer("not compiled before").build());
+    std::fs::write(folder.beside("toolbay.toml"), "[compile]\nstore = \"store\"").unwrap();
+    let listed = Toolbay::new(&folder).args(["list"]).through("ulimit -f 1; exec \"$@\"").run();
+    let why = "! cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f); it will be \
+               retried";
+    assert!(listed.code == 0 && listed.stdout.contains(why), "{listed}");
+    let listed = Toolbay::new(&folder).args(["list"]).run();
+    assert!(listed.stdout.contains("1 tool from 1 plugin"), "{listed}");
+}
+
+#[test]
+fn what_a_command_cannot_print_is_its_failure() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    for command in [&["list"][..], &["list", "--json"], &["call", "a"]] {
+        let outcome = Toolbay::new(&folder).args(command).through("exec \"$@\" >/dev/full").run();
+        assert_eq!(outcome.code, 1, "{command:?}: {outcome}");
+        let why = "toolbay: failed to write to standard output: No space left on device (os error 28)\n";
+        assert_eq!(outcome.stderr.matches(why).count(), 1, "{outcome}");
+        let closed = Toolbay::new(&folder).args(command).through("exec \"$@\" 2>&-").run();
+        assert!(closed.code == 0 && !closed.stdout.is_empty(), "{command:?}: {closed}");
+    }
+    let refused = Toolbay::new(&folder).args(["call", "none"]).through("exec \"$@\" 2>/dev/full").run();
+    assert_eq!(refused.code, 1, "{refused}");
+    // A token that nobody has seen is worth nothing.
+    let lost = Toolbay::new(&folder).args(["token", "me"]).through("exec \"$@\" 2>/dev/full").run();
+    assert_eq!((lost.code, lost.stdout.as_str()), (1, ""), "{lost}");
+}

@@ -1,0 +1,111 @@
+//! Words of strangers: whatever a plugin, a file or a client is called and says, it is one line in the log and on a terminal.
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, Tiny, Tool, Toolbay};
+
+/// What would forge a line, hide text or take over a terminal.
+const EVIL: &str = "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{1b}[2J\u{9b}1m\u{202e}\u{2028}\u{7}\u{e0041}y";
+
+/// Every line is one that the server began, and nothing in it acts.
+fn assert_harmless(text: &str) {
+    for line in text.lines() {
+        assert!(!line.chars().any(|c| c.is_control() && c != '\t'), "{line:?}");
+        assert!(!line.contains(['\u{202e}', '\u{2028}', '\u{e0041}']), "{line:?}");
+        assert!(!line.starts_with("2026-01-01"), "{text}");
+        assert!(line.len() < 20_000, "{}", line.len());
+    }
+}
+
+#[test]
+fn a_client_is_one_line_of_the_log() {
+    let folder = Folder::new();
+    let mut server = Server::run(Toolbay::new(&folder).args(["serve", "--log", "debug"]));
+    let name = format!("{EVIL}{}", "y".repeat(1 << 20));
+    let hello = json!({"protocolVersion": EVIL, "capabilities": {}, "clientInfo": {"name": name, "version": "0"}});
+    server.result("initialize", hello);
+    server.notify(EVIL, json!({}));
+    server.notify("notifications/initialized", json!({}));
+    server.log.wait_for("ignored an unknown notification");
+    let line = server.log.wait_for("client connected");
+    assert!(line.contains(r#"client="x\n2026-01-01T00:00:00.000000Z  WARN forged"#), "{line}");
+    server.end();
+    server.log.wait_for_end();
+    assert_harmless(&server.log.text());
+}
+
+#[test]
+fn files_are_one_line_each_whatever_they_are_called() {
+    let folder = Folder::with(&format!("{EVIL}.wasm"), "no component");
+    folder.put(&format!("{EVIL}.WASM"), "no component");
+    folder.put("a.wasm", Tiny::new(&["a"]).build());
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    server.log.wait_for("not a plugin: x");
+    server.log.wait_for("refused: not a WebAssembly file");
+    server.end();
+    server.log.wait_for_end();
+    assert_harmless(&server.log.text());
+    for command in [&["list"][..], &["list", "--json"], &["compile"], &["call", "none"], &["check", "plugins/a.wasm"]] {
+        let outcome = Toolbay::new(&folder).args(command).run();
+        assert_harmless(&outcome.stdout);
+        assert_harmless(&outcome.stderr);
+    }
+    let unusable = Toolbay::new(&folder).args(["check", &format!("plugins/{EVIL}.wasm")]).run();
+    assert_eq!(unusable.code, 1, "{unusable}");
+    assert_harmless(&unusable.stderr);
+}
+
+#[test]
+fn what_a_plugin_defines_is_harmless_on_a_terminal() {
+    let words = serde_json::to_string(EVIL).unwrap();
+    let schema = format!(r#"{{"type":"object","description":{words},"properties":{{{words}:{{"const":{words}}}}}}}"#);
+    let tool = Tool {
+        title: Some(EVIL.into()),
+        description: Some(EVIL.into()),
+        input: schema.clone(),
+        output: Some(schema),
+        meta: Some(format!("{{{words}:{words}}}")),
+        ..Tool::new("a")
+    };
+    let structured = format!("{{{words}:{words}}}");
+    let folder = Folder::with("a.wasm", Tiny::of(vec![tool]).answer(EVIL).structured(&structured).build());
+    for command in [&["list", "--json"][..], &["check", "plugins/a.wasm", "--json"], &["call", "a", "--json"]] {
+        let outcome = Toolbay::new(&folder).args(command).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        assert_harmless(&outcome.stdout);
+        serde_json::from_str::<serde_json::Value>(&outcome.raw).unwrap();
+    }
+    // A description may have several lines, which are indented.
+    for command in [&["list"][..], &["check", "plugins/a.wasm"]] {
+        let outcome = Toolbay::new(&folder).args(command).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        assert!(!outcome.stdout.lines().any(|line| line.starts_with("2026-01-01")), "{outcome}");
+        assert!(!outcome.stdout.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}', '\u{e0041}']), "{outcome}");
+    }
+    // What checking goes by is what the plugin said; what is read is not.
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["a"]);
+    let tool = &server.tools()[0];
+    let cleaned = "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{2028}y";
+    assert_eq!(tool["inputSchema"]["description"], cleaned);
+    assert_eq!(tool["inputSchema"]["properties"][EVIL]["const"], EVIL);
+    assert_eq!(tool["_meta"], json!({cleaned: cleaned}));
+}
+
+#[test]
+fn lines_of_a_plugin_are_one_line_of_the_log() {
+    let folder = Folder::with("hostile.wasm", crate::support::hostile());
+    folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]");
+    let serving = Toolbay::new(&folder).args(["serve", "--log", "debug"]).env("SECRET", EVIL);
+    let mut server = Server::run(serving).initialized("2025-11-25");
+    server.wait_for_tool("tell");
+    for how in ["log", "output", "error", "failure", "panic", "progress"] {
+        let id = server.begin_with_progress("tell", json!({"text": how}));
+        server.finish(id);
+    }
+    server.end();
+    server.log.wait_for_end();
+    assert_harmless(&server.log.text());
+    assert!(server.log.text().matches(r"it is x\n2026-01-01T00:00:00.000000Z  WARN forged").count() >= 3);
+}
