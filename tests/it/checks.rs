@@ -81,7 +81,8 @@ fn attack(server: &mut Server, arguments: &Value) -> Vec<Value> {
 
 #[test]
 fn lists_of_trees_of_empty_arrays_delay_nobody() {
-    let mut server = Server::configured(&folder(&of_x(json!({"uniqueItems": true}))), "[server]\nrequest = \"8MiB\"");
+    let config = "[server]\nrequest = \"8MiB\"\nrequests = \"4GiB\"";
+    let mut server = Server::configured(&folder(&of_x(json!({"uniqueItems": true}))), config);
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let trees: Value = serde_json::from_str(&trees(2 << 20)).unwrap();

@@ -19,7 +19,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 #[test]
 fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
-    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"1s\"").ready();
+    let server = HttpServer::configured(&folder, "[http]\nkeep_alive = \"1s\"\ncaller_requests = 1000").ready();
     let alone = storm(&server, "alone");
     let sessions: Vec<_> = (0..SUBSCRIBERS / 2).map(|_| server.session("2025-11-25")).collect();
     let params = || json!({"notifications": {"toolsListChanged": true}});

@@ -44,9 +44,10 @@ pub(super) struct Payload {
 
 /// Reads the body of a request of `caller`, with the same size limit as a line over stdio.
 pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
-    tokio::time::timeout(app.options.idle, read(app, caller, body))
-        .await
-        .unwrap_or_else(|_elapsed| Err(StatusCode::REQUEST_TIMEOUT.into_response()))
+    match tokio::time::timeout(app.options.idle, read(app, caller, body)).await {
+        Ok(read) => read,
+        Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
+    }
 }
 
 async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {

@@ -117,13 +117,12 @@ async fn connection(stream: TcpStream, address: IpAddr, shared: Arc<Shared>) {
     // Responses are small, and clients wait for them. A connection that has ended says so when it is read.
     drop(stream.set_nodelay(true));
     let network: Arc<str> = network(address).into();
-    let (standing, head, taken) = match shared.places.take(&network, 1) {
-        Ok(place) => (Standing::Place(place), shared.idle, CancellationToken::new()),
-        Err(_) => {
-            let seat = Arc::new(shared.reserve.enter(&network));
-            let taken = seat.taken.clone();
-            (Standing::Reserve(seat), shared.idle.min(HEAD), taken)
-        }
+    let (standing, head, taken) = if let Ok(place) = shared.places.take(&network, 1) {
+        (Standing::Place(place), shared.idle, CancellationToken::new())
+    } else {
+        let seat = Arc::new(shared.reserve.enter(&network));
+        let taken = seat.taken.clone();
+        (Standing::Reserve(seat), shared.idle.min(HEAD), taken)
     };
     let standing = Arc::new(Mutex::new(standing));
     let peer = Peer { address, half_closed: CancellationToken::new() };
@@ -178,7 +177,7 @@ async fn connection(stream: TcpStream, address: IpAddr, shared: Arc<Shared>) {
 async fn lost(standing: &Mutex<Standing>, taken: &CancellationToken) {
     taken.cancelled().await;
     if matches!(*locked(standing), Standing::Place(_)) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

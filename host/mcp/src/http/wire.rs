@@ -9,10 +9,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, interval, sleep};
+use tokio::time::{Sleep, sleep};
 
-/// Interval of looking for what the system does not signal.
+/// First interval of looking for what the system does not signal. Each one is twice as long as the one before.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Longest such interval: a client can make the server look for as long as it likes.
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// The socket of a connection.
 pub(super) struct Wire {
@@ -96,25 +99,28 @@ impl AsyncWrite for Wire {
 
 /// Waits until the peer has closed its side: it sends nothing more. It may still read.
 pub(super) async fn half_closed(stream: &TcpStream) -> io::Result<()> {
+    let mut look = LOOK;
     while !stream.ready(Interest::READABLE).await?.is_read_closed() {
         // Something is being read, or waits until the request before it is answered.
-        sleep(LOOK).await;
+        sleep(look).await;
+        look = (2 * look).min(SELDOM);
     }
     Ok(())
 }
 
 /// Waits until the peer has closed both sides. It says so only when something was sent to it.
 pub(super) async fn gone(stream: &TcpStream) {
-    let mut looks = interval(LOOK);
+    let mut look = LOOK;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
-        looks.tick().await;
         // `poll` always reports hang-ups and errors.
         let mut streams = [PollFd::new(stream, PollFlags::empty())];
         let looked = poll(&mut streams, Some(&now));
         if looked.is_err() || streams.iter().any(|one| one.revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
             return;
         }
+        sleep(look).await;
+        look = (2 * look).min(SELDOM);
     }
 }
 
