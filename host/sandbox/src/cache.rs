@@ -35,7 +35,7 @@ const FRESH: Duration = Duration::from_hours(24);
 
 /// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
 /// what is derived, so that a newer Toolbay does not show what an older one derived.
-const DERIVATION: u32 = 3;
+const DERIVATION: u32 = 4;
 
 /// Identifies the engine's version, settings and target, the versions of the contract, and the version of the code that
 /// derives descriptions.
