@@ -49,9 +49,10 @@ fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
              (func (export \"realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 0))
              (func (export \"f\") (param i32)))
            (core instance $i (instantiate $m))
+           (alias core export $i \"memory\" (core memory $memory))
+           (alias core export $i \"realloc\" (core func $realloc))
            (type $record' (record {fields})) (export $record \"record\" (type $record'))
-           (func $f (param \"x\" $record) (canon lift (core func $i \"f\") (memory $i \"memory\")
-             (realloc (func $i \"realloc\"))))"
+           (func $f (param \"x\" $record) (canon lift (core func $i \"f\") (memory $memory) (realloc $realloc)))"
     );
     for n in 0..4_096 {
         let _ = write!(text, "(export \"f{n}\" (func $f))");

@@ -42,8 +42,8 @@ const ABANDONED: Duration = Duration::from_hours(1);
 /// write a thousand times.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// The version of what derives descriptions and schemas from a component. It goes up with every change of what is
-/// derived, so that a newer Toolbay does not show what an older one derived.
+/// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
+/// what is derived, so that a newer Toolbay does not show what an older one derived.
 const DERIVATION: u32 = 4;
 
 /// The version of the form of entries. Entries of another form are ignored.

@@ -13,6 +13,9 @@ const FUNCTIONS: usize = 4096;
 /// Most other items, such as types.
 const OTHERS: usize = 16_384;
 
+/// Deepest nesting of components and core modules. Tools that compose components nest a few.
+const DEPTH: usize = 100;
+
 /// What a component exports.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Exports {
@@ -20,13 +23,17 @@ struct Exports {
     others: usize,
 }
 
-/// Refuses a component that exports too much. A component that is not valid passes: who compiles it will say why.
+/// Refuses a component that exports too much. Returns whether the component is valid as far as this looks: who compiles
+/// it will say why not.
 ///
 /// # Errors
 ///
 /// What there is too much of.
-pub(crate) fn check_exports(component: &[u8]) -> Result<(), String> {
-    let Ok(Exports { functions, others }) = count(component) else { return Ok(()) };
+pub(crate) fn check_exports(component: &[u8]) -> Result<bool, String> {
+    if is_deep(component) {
+        return Err(format!("contains components that are nested more than {DEPTH} levels deep"));
+    }
+    let Ok(Exports { functions, others }) = count(component) else { return Ok(false) };
     let too_many = |what: &str, n: usize, most: usize| {
         let [n, most] = [n, most].map(|n| thousands(n as u64));
         Err(format!("exports {n} {what}, but at most {most} are allowed"))
@@ -36,8 +43,24 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<(), String> {
     } else if others > OTHERS {
         too_many("types and other items", others, OTHERS)
     } else {
-        Ok(())
+        Ok(true)
     }
+}
+
+/// Whether components are nested so deep that validating them takes minutes.
+fn is_deep(component: &[u8]) -> bool {
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
+        match payload {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
 /// Counts exports, and items of exported instances. Checks no code.
@@ -96,16 +119,27 @@ mod tests {
     #[test]
     fn functions_are_counted_wherever_they_are() {
         assert_eq!(count(&component(3, 4)).unwrap(), Exports { functions: 7, others: 1 });
-        assert_eq!(check_exports(&component(96, 4000)), Ok(()));
+        assert_eq!(check_exports(&component(96, 4000)), Ok(true));
         let too_many = "exports 4,097 functions, but at most 4,096 are allowed";
         assert_eq!(check_exports(&component(97, 4000)).unwrap_err(), too_many);
         assert_eq!(check_exports(&component(4097, 0)).unwrap_err(), too_many);
     }
 
     #[test]
+    fn deep_nesting_is_refused() {
+        let nested =
+            |depth: usize| wat::parse_str(format!("{}{}", "(component ".repeat(depth), ")".repeat(depth))).unwrap();
+        assert_eq!(check_exports(&nested(101)), Ok(true));
+        assert_eq!(
+            check_exports(&nested(102)).unwrap_err(),
+            "contains components that are nested more than 100 levels deep"
+        );
+    }
+
+    #[test]
     fn what_is_not_valid_is_left_to_the_compiler() {
         let mut cut = component(5000, 0);
         cut.truncate(cut.len() - 1);
-        assert_eq!(check_exports(&cut), Ok(()));
+        assert_eq!(check_exports(&cut), Ok(false));
     }
 }

@@ -164,7 +164,7 @@ cases! {
         => grant(LARGE) => answers("[[],[],…,[]]");
 
     as_many_objects_as_fit: Call, "returns structured content with 150,000 objects", |folder| objects(folder, 150_000)
-        => grant(LARGE) => answers(r#"[{"a":0},…,{"a":0}]"#);
+        => may_leave(80) => grant(LARGE) => answers(r#"[{"a":0},…,{"a":0}]"#);
 
     double_keys: Call, "returns structured content with a duplicate key: the last one counts",
         |folder| structured(folder, r#"{"key": "first", "key": "last"}"#)
