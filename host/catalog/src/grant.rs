@@ -149,7 +149,7 @@ impl Grant {
             mount.place = format!("{name}:{line}");
             mount.written = mem::take(&mut mount.host);
             mount.host = folder.join(&mount.written);
-            mount.base = folder.to_owned();
+            folder.clone_into(&mut mount.base);
         }
         Ok(grant)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolbay_model::Tool;
 
-use crate::fingerprint::digest;
+use crate::fingerprint::{Fingerprint, digest};
 use crate::offer::Offer;
 use crate::report::PluginReport;
 
@@ -39,16 +39,17 @@ impl Snapshot {
 
     /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.
     pub fn digest(&self, visible: impl Fn(&str) -> bool) -> u64 {
-        let tools = self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint));
-        digest(tools.filter(|(name, _)| visible(name)))
+        digest(self.listed().filter(|(name, _)| visible(name)))
     }
 
     /// Whether `tools/list` returns the same for both.
     pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
-        let same = |((name, offer), (other_name, other)): ((&String, &Arc<Offer>), (&String, &Arc<Offer>))| {
-            name == other_name && offer.definition.fingerprint == other.definition.fingerprint
-        };
-        self.tools.len() == other.tools.len() && self.tools.iter().zip(&other.tools).all(same)
+        self.listed().eq(other.listed())
+    }
+
+    /// The names of all tools, with what their definitions differ by.
+    fn listed(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+        self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
     }
 }
 

@@ -80,7 +80,9 @@ fn count(component: &[u8]) -> Result<Exports, BinaryReaderError> {
                     let item = types.component_item_for_export(export?.name.name);
                     exports.add(item.map(|item| item.ty));
                     if let Some(ComponentEntityType::Instance(id)) = item.map(|item| item.ty) {
-                        types[id].exports.values().for_each(|item| exports.add(Some(item.ty)));
+                        #[expect(clippy::indexing_slicing, reason = "the id comes from these types")]
+                        let instance = &types[id];
+                        instance.exports.values().for_each(|item| exports.add(Some(item.ty)));
                     }
                 }
             }

@@ -129,7 +129,7 @@ impl Sandbox {
     /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
-        let compiled = |prepared, Notes { docs, remarks, about }, scratch| Compiled {
+        let assembled = |prepared, Notes { docs, remarks, about }, scratch| Compiled {
             prepared,
             docs,
             remarks,
@@ -144,7 +144,7 @@ impl Sandbox {
                 Ok(notes) => {
                     let code = scratch.as_file().try_clone().map_err(|_| PrepareError::Unwritten)?;
                     let prepared = self.opened(move |engine| cache::open(engine, &code)).await?;
-                    return Ok(compiled(prepared, notes, Some(scratch)));
+                    return Ok(assembled(prepared, notes, Some(scratch)));
                 }
                 // What is not kept still serves.
                 Err(PrepareError::Unwritten) => tracing::warn!(
@@ -157,7 +157,7 @@ impl Sandbox {
         let mut code = cache::memory().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
         let prepared = self.opened(move |engine| cache::open_memory(engine, &mut code)).await?;
-        Ok(compiled(prepared, notes, None))
+        Ok(assembled(prepared, notes, None))
     }
 
     /// Adds compiled code to the compile cache. Blocks for milliseconds; errors are logged.

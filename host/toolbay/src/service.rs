@@ -149,13 +149,10 @@ impl Service {
         // From here on, whatever is computed for the call is within its time, and holds its permit.
         let deadline = Instant::now() + environment.limits.timeout;
         let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
-        let (arguments, violations) = match work.check_arguments(&offer, Value::Object(call.arguments)).await {
-            Ok(checked) => checked,
-            Err(TooLate) => {
-                let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
-                tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
-                return failed(Failure::Call(error));
-            }
+        let Ok((arguments, violations)) = work.check_arguments(&offer, Value::Object(call.arguments)).await else {
+            let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
+            tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
+            return failed(Failure::Call(error));
         };
         // Only their text is left.
         call.held.shrink_to(arguments.len());

@@ -112,17 +112,10 @@ impl Budget {
     }
 
     fn take(&mut self, bytes: usize) -> Result<(), String> {
-        match self.all.checked_sub(bytes) {
-            Some(left) => {
-                self.all = left;
-                Ok(())
-            }
-            None => {
-                // Whatever comes next would only cost more time.
-                self.all = 0;
-                Err("the signatures of the component's functions are too large together".into())
-            }
-        }
+        let left = self.all.checked_sub(bytes);
+        // After the first that is too large, whatever comes next would only cost more time.
+        self.all = left.unwrap_or(0);
+        left.map(drop).ok_or_else(|| "the signatures of the component's functions are too large together".into())
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Common {
 /// The options of every command that reads the configuration.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Settings {
-    /// The configuration file [default: TOOLBAY_CONFIG, or ./toolbay.toml if it exists]
+    /// The configuration file [default: `TOOLBAY_CONFIG`, or ./toolbay.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
@@ -38,7 +38,7 @@ pub(super) struct Settings {
 #[derive(Args, Debug, Default)]
 pub(super) struct Listen {
     /// Serve over HTTP at this address, such as 127.0.0.1:8931; the URL for clients is then
-    /// http://127.0.0.1:8931/mcp. Port 0 picks a free port
+    /// `http://127.0.0.1:8931/mcp`. Port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
