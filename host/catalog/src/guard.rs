@@ -61,7 +61,7 @@ impl Places {
                     continue;
                 }
                 let verb = if writes { "change" } else { "read" };
-                if mount.is_unsafe {
+                if mount.unguarded {
                     remarks.push(allowed(mount, guarded.what, verb));
                 } else {
                     return Err(refused(mount, guarded.what, verb));
@@ -115,7 +115,7 @@ pub(crate) fn overlaps<'a>(
                 let writers = by_path.get(path).into_iter().chain(identity.and_then(|id| by_identity.get(&id)));
                 for (id, mount) in writers.flatten() {
                     let overlaps = found.entry(id).or_default();
-                    if !mount.is_unsafe {
+                    if !mount.unguarded {
                         overlaps.refused.get_or_insert_with(|| refused(mount, &what, "change"));
                         continue;
                     }

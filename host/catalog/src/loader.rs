@@ -72,7 +72,7 @@ pub struct Loader {
 impl Loader {
     /// A loader for the plugins in `folder`.
     pub fn new(sandbox: Sandbox, mut rules: Rules, folder: PathBuf) -> Self {
-        rules.guarded.push(Guarded { what: "the plugin folder", path: folder.clone(), is_secret: false });
+        rules.guarded.insert(0, Guarded { what: "the plugin folder", path: folder.clone(), is_secret: false });
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
             sandbox,

@@ -32,7 +32,7 @@ pub struct Mount {
     pub access: Access,
     /// Whether the folder may contain what decides about the server or about plugins (`unsafe`). Default: false.
     #[serde(rename = "unsafe", default, skip_serializing_if = "is_false")]
-    pub is_unsafe: bool,
+    pub unguarded: bool,
     /// The plugin folder, to which a relative path is relative. The path to it is the operator's own.
     #[serde(skip)]
     pub base: PathBuf,

@@ -173,7 +173,7 @@ mod tests {
             base: base.to_owned(),
             guest: "/data".to_owned(),
             access: Access::Read,
-            is_unsafe: false,
+            unguarded: false,
             written: host.into(),
             place: "a.toml:1".to_owned(),
         };

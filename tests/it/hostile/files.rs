@@ -81,12 +81,12 @@ cases! {
         => refused("hostile.toml:2: the mount of .. contains the plugin folder, so the plugin could change it; mount a \
             smaller folder, or add `unsafe = true` to the mount to allow that");
 
-    a_mounted_link: Folder, "has a mount whose folder is a link to the root of the file system",
+    a_mounted_link: Folder, "has a mount whose folder is a link to a folder of the system",
         |folder| {
-            std::os::unix::fs::symlink("/", folder.beside("data")).unwrap();
+            std::os::unix::fs::symlink("/etc", folder.beside("data")).unwrap();
             put(folder, hostile());
         }
-        => tool("read_file", r#"{"path": "/data/etc/passwd"}"#)
+        => tool("read_file", r#"{"path": "/data/passwd"}"#)
         => grant("[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"")
         => fails("none", "cannot mount the folder ../data at /data: it is reached through a symbolic link; write the path \
             that the link leads to (hostile.toml:2)");
