@@ -130,7 +130,7 @@ fn put(folder: &Folder, component: impl AsRef<[u8]>) {
 
 /// Code that writes a JSON text to this address, in a function that has a local `$at`: these bytes, this many empty lists,
 /// and these two. Also the length of the text.
-fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8; 2]) -> (String, usize) {
+fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, usize) {
     let byte = |at: usize, byte: &u8| format!("(i32.store8 (i32.const {at}) (i32.const {byte}))");
     let bytes = |at: usize, all: &[u8]| {
         all.iter().enumerate().map(|(n, value)| byte(at + n, value)).collect::<Vec<_>>().join(" ")

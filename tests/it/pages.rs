@@ -167,17 +167,17 @@ const WITH_TESTS: [&str; 2] = ["SECURITY.md", "docs/src/hostile-clients.md"];
 fn has_test(path: &str) -> bool {
     let Some((module, test)) = path.rsplit_once("::") else { return false };
     let file = root().join("tests/it").join(module.replace("::", "/")).with_extension("rs");
-    let text = fs::read_to_string(file).unwrap_or_default();
-    text.contains(&format!("fn {test}()")) || text.contains(&format!("    {test}: "))
+    let source = fs::read_to_string(file).unwrap_or_default();
+    source.contains(&format!("fn {test}()")) || source.contains(&format!("    {test}: "))
 }
 
 #[test]
 fn every_promise_names_a_test_that_exists() {
     for page in WITH_TESTS {
         let text = fs::read_to_string(root().join(page)).unwrap();
-        let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::")).collect();
-        assert!(named.len() > 10, "{page} names few tests: {named:?}");
-        for path in named {
+        let paths: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::")).collect();
+        assert!(paths.len() > 10, "{page} names few tests: {paths:?}");
+        for path in paths {
             assert!(has_test(path), "{page} names the test {path}, which does not exist");
         }
     }
