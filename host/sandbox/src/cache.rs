@@ -275,7 +275,11 @@ impl CompileCache {
         let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
         // The record first: code without a record only wastes space.
         let entries = whole.iter().filter_map(|file| file.name.strip_suffix(".json"));
-        let entries = entries.flat_map(|key| whole.iter().filter(move |file| file.name.starts_with(key)).rev());
+        let entries = entries.flat_map(|key| {
+            let of_entry = whole.iter().filter(move |file| file.name.starts_with(key));
+            let (record, code): (Vec<_>, Vec<_>) = of_entry.partition(|file| file.name.ends_with(".json"));
+            record.into_iter().chain(code)
+        });
         for file in alone.iter().chain(entries) {
             if total <= self.size {
                 return;

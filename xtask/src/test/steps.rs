@@ -65,7 +65,13 @@ pub(super) const STEPS: &[Step] = &[
         run: |context| conformance::check(context.workspace, context.built()?, context.tally),
         ..BUILT
     },
-    Step { name: "hostcalls", about: "Some guests that call the host at random", run: hostcalls::run, ..BUILT },
+    Step {
+        name: "hostcalls",
+        about: "Some guests that call the host at random; only when named",
+        is_usual: false,
+        run: hostcalls::run,
+        ..BUILT
+    },
     Step { name: "soak", about: "A soak of some seconds; only when named", is_usual: false, run: soak::run, ..BUILT },
 ];
 
