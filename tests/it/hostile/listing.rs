@@ -25,6 +25,23 @@ fn list(folder: &Folder, pointer: u32, length: u32) {
     );
 }
 
+/// A tool with so many icons at `https://a`, of 32 bytes each from 65536 on.
+fn icons(folder: &Folder, count: u32) {
+    let end = 65_536 + 32 * count;
+    defined(
+        folder,
+        &format!(
+            "(i64.store (i32.const 8192) (i64.const 0x2f2f3a7370747468)) (i32.store8 (i32.const 8200) (i32.const 97))
+             (local.set $at (i32.const 65536))
+             (loop $more
+               (i32.store (local.get $at) (i32.const 8192)) (i32.store offset=4 (local.get $at) (i32.const 9))
+               (local.set $at (i32.add (local.get $at) (i32.const 32)))
+               (br_if $more (i32.lt_u (local.get $at) (i32.const {end}))))
+             (i32.store (i32.const 128) (i32.const 65536)) (i32.store (i32.const 132) (i32.const {count}))"
+        ),
+    );
+}
+
 /// A component with one tool, whose definition is at address 64, where `code` can change it: `icons` is at 128 and
 /// `_meta` at 136. From 65536 on there are 15 MiB of empty memory.
 fn defined(folder: &Folder, code: &str) {
@@ -152,12 +169,12 @@ cases! {
         => also(|run| assert!(run.growth < 64 << 10, "the server grew by {} KiB", run.growth));
 
     many_icons: ListTools, "has a tool with 100,000 icons",
-        |folder| defined(folder, "(i32.store (i32.const 128) (i32.const 65536)) (i32.store (i32.const 132) (i32.const 100000))")
+        |folder| icons(folder, 100_000)
         => refused("the descriptions, schemas, icons and _meta of its tools are larger than 4.0 MiB in total (to allow more, \
             raise describe.size)");
 
     a_hundred_icons: ListTools, "has a tool with 100 icons",
-        |folder| defined(folder, "(i32.store (i32.const 128) (i32.const 65536)) (i32.store (i32.const 132) (i32.const 100))")
+        |folder| icons(folder, 100)
         => refused(r#"tool "a": the number of its icons is 100, but at most 64 are allowed"#);
 
     a_definition_that_changes: ListTools, "lists a different tool each time: it is asked only once",

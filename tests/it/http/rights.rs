@@ -135,6 +135,10 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
     let tokens = low_and_high();
     let sessions =
         tokens.each_ref().map(|token| server.session_with("2025-11-25", &[("Authorization", token.as_str())]));
+    // The first list that a client gets tells it of the changes until then.
+    for session in &sessions {
+        session.names();
+    }
     let mut streams = sessions.each_ref().map(HttpSession::stream);
     let mut subscriptions = tokens.each_ref().map(|token| subscribe(&server, token));
     // A comment comes when a stream has been quiet: it is open and waits.
