@@ -135,24 +135,24 @@ fn doubling() -> Value {
 #[test]
 fn a_check_ends_with_the_time_of_its_call() {
     let folder = folder(&doubling());
-    folder.put("attacked.toml", "[limits]\ntimeout = \"100ms\"");
+    folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
     let mut server = Server::start(&folder);
     server.wait_for_tool("attacked");
     let (kind, said) = failure(&server.call("attacked", json!({"x": 7})));
     assert_eq!(kind, "deadline");
-    assert_eq!(said, "The tool did not finish within 100ms (to allow more, raise limits.timeout).");
+    assert_eq!(said, "The tool did not finish within 10ms (to allow more, raise limits.timeout).");
 }
 
 #[test]
 fn a_check_of_a_result_ends_with_the_time_of_its_call() {
     let tool = Tool { output: Some(doubling().to_string()), ..Tool::new("attacked") };
     let folder = Folder::with("attacked.wasm", Tiny::of(vec![tool]).structured(r#"{"x": 7}"#).build());
-    folder.put("attacked.toml", "[limits]\ntimeout = \"100ms\"");
+    folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
     let mut server = Server::start(&folder);
     server.wait_for_tool("attacked");
     let (kind, said) = failure(&server.call("attacked", json!({})));
     assert_eq!(kind, "deadline");
-    assert_eq!(said, "The tool did not finish within 100ms (to allow more, raise limits.timeout).");
+    assert_eq!(said, "The tool did not finish within 10ms (to allow more, raise limits.timeout).");
 }
 
 #[test]

@@ -266,6 +266,7 @@ pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
     Extension(trust): Extension<Trust>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Response {
     if is_stateless(&headers) {
@@ -278,7 +279,10 @@ pub(super) async fn get(
     match session(&app, &caller, &headers, None) {
         Ok(entry) => {
             let (outbox, messages) = outbox::channel();
-            tokio::spawn(entry.stream(caller.rights.clone(), trust, outbox));
+            let stream = entry.stream(caller.rights.clone(), trust, outbox);
+            // Unlike a request, a stream has nothing to deliver to a client that closed its side: what it would be told
+            // waits for its next stream.
+            tokio::spawn(async move { peer.half_closed.run_until_cancelled(stream).await });
             events(None, messages, app.options.keep_alive, None)
         }
         Err(response) => *response,
