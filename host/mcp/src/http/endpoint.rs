@@ -279,10 +279,7 @@ pub(super) async fn get(
     match session(&app, &caller, &headers, None) {
         Ok(entry) => {
             let (outbox, messages) = outbox::channel();
-            let stream = entry.stream(caller.rights.clone(), trust, outbox);
-            // Unlike a request, a stream has nothing to deliver to a client that closed its side: what it would be told
-            // waits for its next stream.
-            tokio::spawn(async move { peer.half_closed.run_until_cancelled(stream).await });
+            tokio::spawn(entry.stream(caller.rights.clone(), trust, peer.half_closed, outbox));
             events(None, messages, app.options.keep_alive, None)
         }
         Err(response) => *response,

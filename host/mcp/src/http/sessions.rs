@@ -137,8 +137,15 @@ impl Sessions {
 impl HttpSession {
     /// Notifies the client of changes that `rights` show, through `outbox`, while it reads and `trust` lasts: the rights
     /// and the trust of the request that opened the stream. If the client has several streams open, only the newest is
-    /// used.
-    pub(super) async fn stream(self: Arc<Self>, rights: Rights, trust: Trust, outbox: Outbox) {
+    /// used. Unlike a request, a stream has nothing to deliver to a client that has `half_closed` its connection: what it
+    /// would be told waits for its next stream.
+    pub(super) async fn stream(
+        self: Arc<Self>,
+        rights: Rights,
+        trust: Trust,
+        half_closed: CancellationToken,
+        outbox: Outbox,
+    ) {
         let mut mine = 0;
         self.streams.send_modify(|streams| {
             mine = streams.last().map_or(0, |newest| newest + 1);
@@ -161,6 +168,7 @@ impl HttpSession {
         tokio::select! {
             () = telling => {}
             () = outbox.closed() => {}
+            () = half_closed.cancelled() => {}
             // Others were opened later. A client needs one.
             _ = crowd.wait_for(|streams| streams.iter().rev().nth(STREAMS - 1) > Some(&mine)) => {}
             () = trust.lapse() => {}
