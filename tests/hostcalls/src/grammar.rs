@@ -24,8 +24,8 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Pollable => "pollable",
-            Input => "input",
-            Output => "output",
+            Input => "in-stream",
+            Output => "out-stream",
             Descriptor => "descriptor",
             Entries => "entries",
             Fields => "fields",
@@ -155,8 +155,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("request-body", &[Borrowed(Request), Return], Maybe(Body)),
     function("write-body", &[Borrowed(Body), Return], Maybe(Output)),
     function("drop-pollable", &[Owned(Pollable)], None),
-    function("drop-input", &[Owned(Input)], None),
-    function("drop-output", &[Owned(Output)], None),
+    function("drop-in-stream", &[Owned(Input)], None),
+    function("drop-out-stream", &[Owned(Output)], None),
     function("drop-descriptor", &[Owned(Descriptor)], None),
     function("drop-entries", &[Owned(Entries)], None),
     function("drop-fields", &[Owned(Fields)], None),
