@@ -111,7 +111,7 @@ fn flags_override_variables_and_variables_override_the_file() {
 
 #[test]
 fn list_shows_plugins_tools_and_grants() {
-    let folder = Folder::with("weather.wasm", Tiny::new(&["now", "tomorrow"]).build());
+    let folder = Folder::with("weather.wasm", Tiny::new(&["now", "tomorrow", "yesterday"]).build());
     folder.put(
         "weather.toml",
         r#"
@@ -124,13 +124,15 @@ fn list_shows_plugins_tools_and_grants() {
             concurrency = 100
             [tools.tomorrow.limits]
             timeout = "2m"
+            [tools.yesterday]
+            hidden = true
             [rate_limit]
             calls = 60
             per = "1m"
             [permissions]
             environment = ["LANG", "TZ"]
             [[permissions.mounts]]
-            host = "data"
+            host = "./data/."
             guest = "/data"
             access = "read"
             [[permissions.mounts]]

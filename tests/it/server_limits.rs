@@ -112,10 +112,10 @@ fn a_ceiling_wins_over_a_grant_and_says_so() {
     let mut server = Server::configured(&folder, "[ceilings]\nfuel = 1_000_000");
     let line = server.log.wait_for("fuel");
     assert!(
-        line.contains("hostile.toml: limits.fuel = 5000000 exceeds the server's ceiling and was lowered to 1000000"),
+        line.contains("hostile.toml: limits.fuel = 5000000 was lowered to the server's ceiling, 1000000"),
         "{line}"
     );
-    server.log.wait_for("hostile.toml: limits.timeout = 1h exceeds the server's ceiling and was lowered to 10m");
+    server.log.wait_for("hostile.toml: limits.timeout = 1h was lowered to the server's ceiling, 10m");
     let (_, text) = server.failure("burn", json!({"n": 1_000_000}));
     assert_eq!(text, "The tool used all of its fuel, 1,000,000 instructions (to allow more, raise limits.fuel).");
     drop(server);
@@ -128,7 +128,7 @@ fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = "[ceilings]\nmemory = \"16MiB\"\n[limits]\nmemory = \"32MiB\"\nfuel = 100_000_000";
     let mut server = Server::configured(&folder, config);
-    server.log.wait_for("limits.memory = 32.0 MiB exceeds the server's ceiling and was lowered to 16.0 MiB");
+    server.log.wait_for("limits.memory = 32.0 MiB was lowered to the server's ceiling, 16.0 MiB");
     assert_eq!(
         server.failure("allocate", json!({"n": 20})),
         ("memory".into(), "The tool needed more than 16.0 MiB of memory (to allow more, raise limits.memory).".into())

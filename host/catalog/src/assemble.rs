@@ -70,6 +70,7 @@ fn granted(terms: &Terms) -> Granted {
     let Environment { limits, permissions, config, secrets, .. } = &terms.environment;
     let tools =
         terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
+    let hidden = terms.shown.iter().filter(|(_, shown)| shown.hidden);
     Granted {
         prefix: terms.prefix.clone(),
         limits: limits.clone(),
@@ -77,6 +78,7 @@ fn granted(terms: &Terms) -> Granted {
             .filter(|(_, unlike)| !unlike.is_empty())
             .map(|(name, unlike)| (name.clone(), Different(unlike)))
             .collect(),
+        hidden: hidden.map(|(name, _)| name.clone()).collect(),
         rate_limit: terms.rate_limit,
         permissions: permissions.clone(),
         secrets: secrets.names().cloned().collect(),

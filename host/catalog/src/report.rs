@@ -34,6 +34,9 @@ pub struct Granted {
     /// The limits that differ for single tools, by the tool's name without the prefix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, Different>,
+    /// The tools that are not offered because the grant hides them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
     /// The rate limit of each tool; `None` means no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<ToolRateLimit>,

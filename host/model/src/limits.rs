@@ -129,6 +129,16 @@ pub enum Amount {
     Time(Duration),
 }
 
+impl Amount {
+    /// As it is written in a file: a number without commas.
+    pub fn plain(self) -> String {
+        match self {
+            Self::Count(n) => n.to_string(),
+            amount => amount.to_string(),
+        }
+    }
+}
+
 impl From<u64> for Amount {
     fn from(n: u64) -> Self {
         Self::Count(n)
@@ -197,13 +207,12 @@ pub struct Clamp {
 
 impl fmt::Display for Clamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As they are written in the file: without commas.
-        let plain = |amount: Amount| match amount {
-            Amount::Count(n) => n.to_string(),
-            amount => amount.to_string(),
-        };
-        let (asked, ceiling) = (plain(self.asked), plain(self.ceiling));
-        write!(f, "limits.{} = {asked} exceeds the server's ceiling and was lowered to {ceiling}", self.key)
+        let Self { key, asked, ceiling } = self;
+        let (asked, ceiling) = (asked.plain(), ceiling.plain());
+        write!(
+            f,
+            "limits.{key} = {asked} was lowered to the server's ceiling, {ceiling} (to allow more, raise ceilings.{key})"
+        )
     }
 }
 
@@ -251,8 +260,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "limits.timeout = 1h exceeds the server's ceiling and was lowered to 10m",
-                "limits.memory = 8.0 GiB exceeds the server's ceiling and was lowered to 1.0 GiB",
+                "limits.timeout = 1h was lowered to the server's ceiling, 10m (to allow more, raise ceilings.timeout)",
+                "limits.memory = 8.0 GiB was lowered to the server's ceiling, 1.0 GiB (to allow more, raise ceilings.memory)",
             ]
         );
     }

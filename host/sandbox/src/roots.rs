@@ -31,28 +31,16 @@ struct Root {
     held: Mutex<Option<Dir>>,
 }
 
-/// Why a folder cannot be used.
-enum Unusable {
-    /// There is none yet. It may come.
-    Missing,
-    /// The reason, as the end of a sentence about it.
-    Because(String),
-}
-
 impl Roots {
     /// The folders of these mounts. Opens none yet.
     pub fn new(mounts: &[Mount]) -> Self {
         Self(mounts.iter().map(|mount| Root { mount: mount.clone(), held: Mutex::default() }).collect())
     }
 
-    /// Opens the folders, and returns a warning for each that exists but cannot be used. One that does not exist is
-    /// opened by the first call after it was created. Blocks.
+    /// Opens the folders, and returns a warning for each that cannot be used. The first call after it was created or
+    /// put right opens it then. Blocks.
     pub fn open(&self) -> Vec<String> {
-        let unusable = |root: &Root| match root.folder() {
-            Ok(_) | Err(Unusable::Missing) => None,
-            Err(why) => Some(root.complaint(&why)),
-        };
-        self.0.iter().filter_map(unusable).collect()
+        self.0.iter().filter_map(|root| root.folder().err().map(|why| root.complaint(&why))).collect()
     }
 
     /// The folders with their paths in the guest.
@@ -78,8 +66,8 @@ impl PartialEq for Roots {
 }
 
 impl Root {
-    /// The folder that is held, or that is opened now.
-    fn folder(&self) -> Result<Dir, Unusable> {
+    /// The folder that is held, or that is opened now. The error is the end of a sentence about the folder.
+    fn folder(&self) -> Result<Dir, String> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = held.as_ref()
             // One that was deleted can come back.
@@ -103,11 +91,7 @@ impl Root {
         Some((found.st_dev, found.st_ino))
     }
 
-    fn complaint(&self, why: &Unusable) -> String {
-        let why = match why {
-            Unusable::Missing => "does not exist",
-            Unusable::Because(why) => why,
-        };
+    fn complaint(&self, why: &str) -> String {
         let Mount { written, guest, place, .. } = &self.mount;
         format!("cannot mount the folder {} at {guest}: it {why} ({place})", written.display())
     }
@@ -120,7 +104,7 @@ impl fmt::Debug for Root {
 }
 
 /// Opens the folder `path` without following links. What `path` has of `base` is followed as it is.
-fn open(base: &Path, path: &Path) -> Result<OwnedFd, Unusable> {
+fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
     let (start, rest) = match path.strip_prefix(base) {
         Ok(rest) if base.as_os_str().is_empty() && path.is_relative() => (Path::new("."), rest),
         Ok(rest) if !base.as_os_str().is_empty() => (base, rest),
@@ -136,9 +120,7 @@ fn open(base: &Path, path: &Path) -> Result<OwnedFd, Unusable> {
         folder = match openat(&folder, name, STEP | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(next) => next,
             Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
-                return Err(Unusable::Because(
-                    "is reached through a symbolic link; write the path that the link leads to".to_owned(),
-                ));
+                return Err("is reached through a symbolic link; write the path that the link leads to".to_owned());
             }
             Err(error) => return Err(unusable(error)),
         };
@@ -151,12 +133,13 @@ fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
 }
 
-fn unusable(error: Errno) -> Unusable {
+/// Why a folder cannot be used, as the end of a sentence about it.
+fn unusable(error: Errno) -> String {
     match error {
-        Errno::NOENT => Unusable::Missing,
-        Errno::NOTDIR => Unusable::Because("is not a folder".to_owned()),
-        Errno::ACCESS => Unusable::Because("cannot be opened by the server: permission denied".to_owned()),
-        error => Unusable::Because(format!("cannot be opened: {}", io::Error::from(error))),
+        Errno::NOENT => "does not exist".to_owned(),
+        Errno::NOTDIR => "is not a folder".to_owned(),
+        Errno::ACCESS => "cannot be opened by the server: permission denied".to_owned(),
+        error => format!("cannot be opened: {}", io::Error::from(error)),
     }
 }
 
@@ -237,7 +220,8 @@ mod tests {
         let root = tree();
         let roots = roots(&root.path().join("real/plugins"), "../later");
         let later = root.path().join("real/later");
-        assert!(roots.open().is_empty() && inode(&roots).unwrap_err().contains("it does not exist"));
+        assert_eq!(roots.open(), [inode(&roots).unwrap_err()]);
+        assert!(inode(&roots).unwrap_err().contains("it does not exist"));
         fs::write(&later, "").unwrap();
         assert!(inode(&roots).unwrap_err().contains("it is not a folder"));
         fs::remove_file(&later).unwrap();

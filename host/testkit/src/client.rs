@@ -17,6 +17,9 @@ use crate::message::{self, Answer, Arrived};
 use crate::process::Process;
 use crate::{DEADLINE, Folder, Toolbay, revision};
 
+/// The time from the response to a ping to the next ping.
+const BETWEEN_PINGS: Duration = Duration::from_millis(2);
+
 /// A running server, and the connection to it. Every method waits for at most [`DEADLINE`]. Dropping it ends the
 /// server.
 #[derive(Debug)]
@@ -109,9 +112,7 @@ impl Client {
 
     /// Waits for the response to a request and returns the whole message.
     pub fn answer(&mut self, id: u64) -> Result<Arrived<Value>> {
-        self.wait_for(&format!("the answer to request {id}"), |message| {
-            message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
-        })
+        self.wait_for(&format!("the answer to request {id}"), answers(id))
     }
 
     /// Sends a request and waits for its response, the whole message.
@@ -124,6 +125,18 @@ impl Client {
     pub fn finish(&mut self, id: u64) -> Result<Arrived<Answer>> {
         let Arrived { what, at } = self.answer(id)?;
         Ok(Arrived { what: message::answer(what)?, at })
+    }
+
+    /// The same, and meanwhile sends a ping, waits for its response and a moment longer, again and again. `ponged`
+    /// gets the time that each response took.
+    pub fn finish_with_pings(&mut self, id: u64, mut ponged: impl FnMut(Duration)) -> Result<Arrived<Answer>> {
+        loop {
+            let sent = Instant::now();
+            ponged(self.ask("ping", &json!({}))?.at.saturating_duration_since(sent));
+            if let Some(Arrived { what, at }) = self.inbox.wait_until(Instant::now() + BETWEEN_PINGS, answers(id))? {
+                return Ok(Arrived { what: message::answer(what)?, at });
+            }
+        }
     }
 
     /// Calls a tool and waits for the result.
@@ -197,4 +210,9 @@ impl Client {
         self.requests += 1;
         self.requests
     }
+}
+
+/// Whether a message responds to the request `id`.
+fn answers(id: u64) -> impl Fn(&Value) -> bool {
+    move |message| message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
 }

@@ -9,7 +9,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
 use std::process::ChildStdin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -192,6 +192,12 @@ impl Server {
         let mut answer = self.answer(id);
         assert!(answer.get("result").is_some(), "call {id} failed: {answer}");
         answer["result"].take()
+    }
+
+    /// The same, and meanwhile pings the server; see [`Client::finish_with_pings`].
+    pub fn finish_with_pings(&mut self, id: u64, ponged: impl FnMut(Duration)) -> Value {
+        let answer = self.must(|client| client.finish_with_pings(id, ponged)).what;
+        answer.unwrap_or_else(|refusal| panic!("call {id} failed: {refusal:?}"))
     }
 
     /// Waits for the next notification with this method, and returns its parameters.

@@ -266,7 +266,11 @@ impl Config {
     pub fn clamps(&self) -> Vec<String> {
         let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
-        above.iter().map(|clamp| format!("ceilings: {clamp}")).chain(clamps.iter().map(ToString::to_string)).collect()
+        let lowered = |Clamp { key, asked, ceiling }: &Clamp| {
+            let (asked, ceiling) = (asked.plain(), ceiling.plain());
+            format!("ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow")
+        };
+        above.iter().map(lowered).chain(clamps.iter().map(ToString::to_string)).collect()
     }
 
     /// The default limits and the ceilings, both after clamping.
@@ -516,7 +520,13 @@ mod tests {
         );
         assert_eq!(
             config.clamps(),
-            ["limits.memory = 9.0 GiB exceeds the server's ceiling and was lowered to 2.0 GiB"]
+            ["limits.memory = 9.0 GiB was lowered to the server's ceiling, 2.0 GiB (to allow more, raise ceilings.memory)"]
+        );
+        let config = load("[ceilings]\nhandles = 99_999_999", &[], Flags::default()).unwrap();
+        let most = Limits::UTMOST.handles;
+        assert_eq!(
+            config.clamps(),
+            [format!("ceilings.handles = 99999999 was lowered to {most}, the most that this server can allow")]
         );
     }
 }

@@ -81,7 +81,8 @@ fn run(options: &Options) -> Result<()> {
                 break;
             }
         }
-        stage.end()?;
+        let pings = stage.end()?;
+        println!("{number} guests; pings: p50 {:?}, p99 {:?}, {} in all", pings.median(), pings.percentile(99.0), pings.len());
     }
     let ends: Vec<String> = ends.iter().map(|(end, count)| format!("{end} {count}")).collect();
     println!("{number} guests in {} s: {}", began.elapsed().as_secs(), ends.join(", "));

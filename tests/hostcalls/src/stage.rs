@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
+use toolbay_testkit::latency::Latencies;
 use toolbay_testkit::vitals::vitals;
 use toolbay_testkit::{Client, DEADLINE, Folder, Program, Tiny, Toolbay, message, revision};
 
@@ -25,6 +26,9 @@ const GROWTH: u64 = 24 << 10;
 
 /// How long the plugin that must answer may take while a guest runs. Alone, it takes a millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long 99 of 100 pings may take while guests run.
+const PING: Duration = Duration::from_millis(10);
 
 /// Calls that make the server as large as it gets without guests.
 const WARM_UP: usize = 20;
@@ -49,6 +53,8 @@ pub(crate) struct Stage {
     /// Its memory, in KiB.
     resident: u64,
     descriptors: u64,
+    /// How long pings took while guests ran.
+    pings: Latencies,
 }
 
 impl Stage {
@@ -62,7 +68,7 @@ impl Stage {
         let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
         let mut client = Client::run(command)?;
         client.initialize(revision::SESSION)?;
-        let mut stage = Self { client, folder, resident: 0, descriptors: 0 };
+        let mut stage = Self { client, folder, resident: 0, descriptors: 0, pings: Latencies::new()? };
         stage.until("the bystander is listed", |stage| Ok(stage.client.names()? == ["bystander"]))?;
         for _ in 0..WARM_UP {
             stage.bystander_answers()?;
@@ -93,7 +99,8 @@ impl Stage {
         self.bystander_answers()?;
         let took = asked.elapsed();
         ensure!(took < PATIENCE, "another plugin took {took:?} to answer while the guest ran");
-        let answer = self.client.finish(call)?.what;
+        let pings = &mut self.pings;
+        let answer = self.client.finish_with_pings(call, |took| pings.add(took))?.what;
         let grown = self.peak()?.saturating_sub(before);
         let most = MEMORY + PEAK;
         ensure!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");
@@ -180,8 +187,14 @@ impl Stage {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// Ends the server, which must end well.
-    pub(crate) fn end(mut self) -> Result<()> {
-        self.client.say_goodbye(DEADLINE)
+    /// Ends the server, which must end well, and must have answered pings in time.
+    pub(crate) fn end(mut self) -> Result<Latencies> {
+        self.client.say_goodbye(DEADLINE)?;
+        let most = self.pings.percentile(99.0);
+        // Fewer say nothing about one in a hundred.
+        if self.pings.len() >= 1000 {
+            ensure!(most <= PING, "one ping in a hundred took {most:?} or longer, expected at most {PING:?}");
+        }
+        Ok(self.pings)
     }
 }

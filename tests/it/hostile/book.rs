@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::run::Run;
 use super::{Case, Expected, GROWTH, Strikes, THEMES};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/hostile.md");
@@ -16,9 +17,9 @@ What hostile plugins do, and what happens then. Each of the COUNT rows is a test
 of a running server that has another plugin. Afterwards the other plugin must still respond, and the server may use at most
 5 MiB of memory more than before. If a row names a setting, the test uses it to reach the outcome sooner; all other limits
 have their [defaults](limits.md). `…` stands for text that varies. During a call, the server may never use more than the
-call's memory limit and 32 MiB beyond what it used before: each test has the kernel measure the peak. The last two columns
-are that peak and the time from copying the file to the outcome, including compiling and loading, in one run of all tests on
-two cores.
+call's memory limit and 32 MiB beyond what it used before: each test has the kernel measure the peak. It also pings the
+server during the call. The last three columns are that peak, what 99 of 100 pings took at most, and the time from copying
+the file to the outcome, including compiling and loading, in one run of all tests, two at a time, on two cores.
 
 ";
 
@@ -36,9 +37,9 @@ fn the_book_has_every_case_and_its_outcome() {
     );
 }
 
-/// The page without its last two columns, which are not the same twice.
+/// The page without its last three columns, which are not the same twice.
 fn without_measurements(page: &str) -> String {
-    let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplitn(3, " | ").last()) {
+    let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplitn(4, " | ").last()) {
         Some(row) => row,
         None => line,
     });
@@ -51,23 +52,28 @@ fn notes(case: &Case) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile").join(name)
 }
 
-/// Notes how long a case took, and by how many KiB the server grew meanwhile.
-pub(super) fn note(case: &Case, time: Duration, growth: u64) {
+/// Notes how long a case took, by how many KiB the server grew meanwhile, and how long pings took.
+pub(super) fn note(case: &Case, time: Duration, run: &Run) {
     let notes = notes(case);
     fs::create_dir_all(notes.parent().unwrap()).unwrap();
-    fs::write(notes, format!("{} {growth}", time.as_millis())).unwrap();
+    fs::write(notes, format!("{} {} {}", time.as_millis(), run.growth, run.ping.as_micros())).unwrap();
 }
 
-/// What a case took when it was last run, in round numbers: time, and memory at the peak.
-fn took(case: &Case) -> (String, String) {
+/// What a case took when it was last run, in round numbers: memory at the peak, pings, and time.
+fn took(case: &Case) -> String {
     let notes = fs::read_to_string(notes(case)).unwrap_or_default();
-    let Some((milliseconds, growth)) = notes.split_once(' ') else { return ("not run".into(), "not run".into()) };
-    let time = match milliseconds.parse::<u32>().unwrap() {
+    let notes: Vec<u64> = notes.split(' ').filter_map(|number| number.parse().ok()).collect();
+    let &[milliseconds, growth, ping] = notes.as_slice() else { return "not run | not run | not run".to_owned() };
+    let time = match milliseconds {
         ms @ 0..10 => format!("{ms} ms"),
         ms @ 10..995 => format!("{} ms", (ms + 5) / 10 * 10),
-        ms => format!("{:.1} s", f64::from(ms) / 1000.0),
+        ms => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
     };
-    (time, format!("{} MiB", growth.parse::<u64>().unwrap().div_ceil(1 << 10)))
+    let ping = match ping {
+        0 => "–".to_owned(),
+        ping => format!("{} ms", ping.div_ceil(1000)),
+    };
+    format!("{} MiB | {ping} | {time}", growth.div_ceil(1 << 10))
 }
 
 #[test]
@@ -86,11 +92,11 @@ fn page() -> String {
         let gap = if at == 0 { "" } else { "\n" };
         let _ = writeln!(
             page,
-            "{gap}## {title}\n\n| the plugin | stage | outcome | peak | time |\n| --- | --- | --- | --- | --- |"
+            "{gap}## {title}\n\n| the plugin | stage | outcome | peak | ping | time |\n| --- | --- | --- | --- | --- | --- |"
         );
         for case in *cases {
-            let (settings, strikes, outcome, (time, peak)) = (settings(case), strikes(case), outcome(case), took(case));
-            let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {peak} | {time} |", case.what);
+            let (settings, strikes, outcome, took) = (settings(case), strikes(case), outcome(case), took(case));
+            let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {took} |", case.what);
         }
     }
     page

@@ -1,7 +1,7 @@
 //! Runs one case of the corpus.
 
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolbay_model::Limits;
@@ -11,6 +11,10 @@ use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay, failure, tex
 
 /// How much the server may grow during a call beyond the call's memory, in KiB.
 const PEAK: u64 = 32 << 10;
+
+/// How long 99 of 100 pings may take during a call. They take a millisecond: this leaves room for a busy machine, and the
+/// book shows what was measured.
+const PING: Duration = Duration::from_secs(1);
 
 /// Calls that make the server as large as it gets without an attack.
 const WARM_UP: usize = 20;
@@ -23,6 +27,8 @@ pub(crate) struct Run {
     pub(crate) result: Value,
     /// By how much the server grew at most meanwhile, in KiB.
     pub(crate) growth: u64,
+    /// What 99 of 100 pings took at most during the call; zero if there was none.
+    pub(crate) ping: Duration,
 }
 
 pub(super) fn run(case: &Case) {
@@ -42,7 +48,7 @@ pub(super) fn run(case: &Case) {
     forget_peak(&server);
     let began = Instant::now();
     (case.put)(&folder);
-    let mut run = Run { server, folder, result: Value::Null, growth: 0 };
+    let mut run = Run { server, folder, result: Value::Null, growth: 0, ping: Duration::ZERO };
     match case.expected {
         Expected::Noted(why) => {
             let line = run.server.log.wait_for(" INFO not a plugin: ");
@@ -75,7 +81,7 @@ pub(super) fn run(case: &Case) {
     }
     let time = began.elapsed();
     run.growth = run.growth.max(peak(&run.server).saturating_sub(before));
-    book::note(case, time, run.growth);
+    book::note(case, time, &run);
     bystander_answers(&mut run.server);
     (case.also)(&mut run);
     shrinks_to(&mut run.server, before + case.growth);
@@ -89,7 +95,12 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     *before = resident(&run.server);
     let arguments = serde_json::from_str(case.arguments).unwrap();
     forget_peak(&run.server);
-    let result = run.server.call(case.tool, arguments);
+    let id = run.server.begin(case.tool, arguments);
+    let mut pings = Vec::new();
+    let result = run.server.finish_with_pings(id, |took| pings.push(took));
+    pings.sort_unstable();
+    run.ping = pings[(pings.len() * 99).div_ceil(100) - 1];
+    assert!(run.ping < PING, "of {} pings during the call, one in a hundred took {:?}", pings.len(), run.ping);
     let grown = peak(&run.server).saturating_sub(*before);
     let most = memory_limit(case) + PEAK;
     assert!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");

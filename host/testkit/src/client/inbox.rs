@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use serde_json::Value;
 
 use crate::message::Arrived;
@@ -29,24 +29,32 @@ impl Inbox {
     }
 
     /// Waits for the first message that matches and removes it. The others stay.
-    pub(super) fn wait_for(&mut self, mut fits: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
+    pub(super) fn wait_for(&mut self, fits: impl FnMut(&Value) -> bool) -> Result<Arrived<Value>> {
+        self.wait_until(Instant::now() + DEADLINE, fits)?.ok_or_else(nothing)
+    }
+
+    /// The same, but waits until `deadline` at most; `None` if the message has not come by then.
+    pub(super) fn wait_until(
+        &mut self,
+        deadline: Instant,
+        mut fits: impl FnMut(&Value) -> bool,
+    ) -> Result<Option<Arrived<Value>>> {
         let kept = self.kept.iter().position(|arrived| fits(&arrived.what));
         if let Some(found) = kept.and_then(|at| self.kept.remove(at)) {
-            return Ok(found);
+            return Ok(Some(found));
         }
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            let arrived = self.next_until(deadline)?;
+        while let Some(arrived) = self.next_until(deadline)? {
             if fits(&arrived.what) {
-                return Ok(arrived);
+                return Ok(Some(arrived));
             }
             self.kept.push_back(arrived);
         }
+        Ok(None)
     }
 
     /// The next new message. Those that were kept stay.
     pub(super) fn next(&mut self) -> Result<Arrived<Value>> {
-        self.next_until(Instant::now() + DEADLINE)
+        self.next_until(Instant::now() + DEADLINE)?.ok_or_else(nothing)
     }
 
     /// Removes the kept messages that match.
@@ -65,17 +73,22 @@ impl Inbox {
         Ok(all)
     }
 
-    fn next_until(&mut self, deadline: Instant) -> Result<Arrived<Value>> {
+    /// `None` if there is none by then.
+    fn next_until(&mut self, deadline: Instant) -> Result<Option<Arrived<Value>>> {
         match self.arriving.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Arrived { what, at }) => {
                 let what = what.map_err(Error::msg)?;
                 self.list_changes += usize::from(what.get("method").is_some_and(|method| method == LIST_CHANGED));
-                Ok(Arrived { what, at })
+                Ok(Some(Arrived { what, at }))
             }
-            Err(RecvTimeoutError::Timeout) => bail!("nothing came within {} s", DEADLINE.as_secs()),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => bail!("the server exited"),
         }
     }
+}
+
+fn nothing() -> Error {
+    anyhow!("nothing came within {} s", DEADLINE.as_secs())
 }
 
 #[cfg(test)]
@@ -97,6 +110,7 @@ mod tests {
         assert_eq!(inbox.next().unwrap().what, 3);
         assert_eq!(inbox.wait_for(|_| true).unwrap().what, 1);
         assert_eq!(inbox.wait_for(|n| *n == 5).unwrap().what, 5);
+        assert!(inbox.wait_until(Instant::now(), |n| *n == 6).unwrap().is_none());
         assert_eq!(inbox.take_kept(|n| *n == 4), [json!(4)]);
         sender.send(Arrived { what: Err("not JSON".to_owned()), at: Instant::now() }).unwrap();
         assert_eq!(inbox.next().unwrap_err().to_string(), "not JSON");

@@ -1,7 +1,7 @@
 //! `toolbay list`: plugins, tools and grants, and why a file is refused.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -34,19 +34,9 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
 fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<Value> {
     let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
     let (limits, ceilings) = config.in_force();
-    let mut plugins = serde_json::to_value(&snapshot.plugins)?;
-    for plugin in plugins.as_object_mut().into_iter().flat_map(|plugins| plugins.values_mut()) {
-        for mount in plugin.pointer_mut("/grant/permissions/mounts").and_then(Value::as_array_mut).into_iter().flatten()
-        {
-            let there = mount.get("host").and_then(Value::as_str).is_some_and(|host| Path::new(host).is_dir());
-            if let (false, Some(mount)) = (there, mount.as_object_mut()) {
-                mount.insert("missing".into(), true.into());
-            }
-        }
-    }
-    Ok(json!({
+        Ok(json!({
         "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
-        "plugins": plugins,
+        "plugins": snapshot.plugins,
         "notes": snapshot.notes,
         "tools": tools,
     }))
@@ -93,8 +83,11 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
         Status::Stale => "stale",
         Status::Refused => "refused",
     };
-    let digest = report.digest.as_deref().and_then(|digest| digest.get(..12)).unwrap_or_default();
-    let _ = writeln!(out, "{}", format!("{}  {status}  {digest}", line(id, SHOWN)).trim_end());
+    let _ = write!(out, "{}  {status}", line(id, SHOWN));
+    if let Some(digest) = report.digest.as_deref().and_then(|digest| digest.get(..12)) {
+        let _ = write!(out, "  sha256 {digest}");
+    }
+    out.push('\n');
     for problem in &report.problems {
         let _ = writeln!(out, "    ! {}", line(problem, SHOWN));
     }
@@ -139,11 +132,15 @@ fn grants(granted: &Granted) -> Vec<String> {
             Access::Read => "read-only",
             Access::ReadWrite => "read-write",
         };
-        let missing = if mount.host.is_dir() { "" } else { ", does not exist" };
-        lines.push(format!("mount: {} at {} ({access}{missing})", mount.host.display(), mount.guest));
+        // Without `.` in the middle and at the end.
+        let host: PathBuf = mount.host.components().collect();
+        lines.push(format!("mount: {} at {} ({access})", host.display(), mount.guest));
     }
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
+    }
+    if !granted.hidden.is_empty() {
+        lines.push(format!("hidden tools: {}", granted.hidden.join(", ")));
     }
     if !granted.config.is_empty() {
         lines.push(format!("configuration keys: {}", granted.config.join(", ")));
@@ -151,11 +148,10 @@ fn grants(granted: &Granted) -> Vec<String> {
     if let Some(limit) = granted.rate_limit {
         lines.push(format!("rate limit per tool: {limit}"));
     }
-    let named = |(key, amount): (&str, Amount)| format!("{key} {amount}");
-    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(named));
+    let limit = |(key, amount): (&str, Amount)| format!("{key}: {amount}");
+    lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(limit));
     for (tool, Different(limits)) in &granted.tools {
-        let limits: Vec<String> = limits.iter().copied().map(named).collect();
-        lines.push(format!("tool {tool}: {}", limits.join(", ")));
+        lines.extend(limits.iter().copied().map(|different| format!("{tool}: {}", limit(different))));
     }
     lines
 }
