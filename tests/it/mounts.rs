@@ -153,14 +153,11 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
 
 #[test]
 fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
-    let folder = Folder::new();
-    // What the plugin would write there, the next start would read.
-    let elsewhere = folder.beside("elsewhere/plugins");
-    fs::create_dir_all(&elsewhere).unwrap();
-    fs::write(elsewhere.join("hostile.wasm"), hostile()).unwrap();
-    let grant = mount(folder.root().to_str().unwrap(), "read-write", "");
-    fs::write(elsewhere.join("hostile.toml"), grant).unwrap();
-    let outcome = Toolbay::new(&folder).args(["list", "--plugins", "elsewhere/plugins"]).run();
+    // What the plugin would write there, the next start would read. The plugin folder is elsewhere.
+    let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
+    elsewhere.put("hostile.toml", mount(folder.root().to_str().unwrap(), "read-write", ""));
+    let plugins = elsewhere.path("");
+    let outcome = Toolbay::new(&folder).args([Path::new("list"), Path::new("--plugins"), &plugins]).run();
     assert!(outcome.stdout.contains("contains the server's configuration"), "{outcome}");
 }
 

@@ -100,7 +100,8 @@ impl AsyncWrite for Wire {
 /// Waits until the peer has closed its side: it sends nothing more. It may still read.
 pub(super) async fn half_closed(stream: &TcpStream) -> io::Result<()> {
     let mut look = LOOK;
-    while !stream.ready(Interest::READABLE).await?.is_read_closed() {
+    // Peeking waits as long as there is nothing to read, and then returns 0 if nothing more comes.
+    while stream.peek(&mut [0]).await? > 0 && !stream.ready(Interest::READABLE).await?.is_read_closed() {
         // Something is being read, or waits until the request before it is answered.
         sleep(look).await;
         look = (2 * look).min(SELDOM);
