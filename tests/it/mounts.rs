@@ -176,7 +176,8 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
         folder.put("hostile.toml", mount(host, access, ""));
         assert_eq!(listed(&folder, "hostile").0, "ready", "{host}");
     }
-    assert_eq!(listed(&folder, "other"), ("ready".to_owned(), vec![]));
+    let missing = "cannot mount the folder ../data/not/yet at /data: it does not exist (other.toml:2)".to_owned();
+    assert_eq!(listed(&folder, "other"), ("ready".to_owned(), vec![missing]));
 }
 
 #[test]

@@ -277,7 +277,8 @@ impl CompileCache {
         let entries = whole.iter().filter_map(|file| file.name.strip_suffix(".json"));
         let entries = entries.flat_map(|key| {
             let of_entry = whole.iter().filter(move |file| file.name.starts_with(key));
-            let (record, code): (Vec<_>, Vec<_>) = of_entry.partition(|file| file.name.strip_suffix(".json") == Some(key));
+            let (record, code): (Vec<_>, Vec<_>) =
+                of_entry.partition(|file| file.name.strip_suffix(".json") == Some(key));
             record.into_iter().chain(code)
         });
         for file in alone.iter().chain(entries) {

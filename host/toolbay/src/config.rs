@@ -520,7 +520,9 @@ mod tests {
         );
         assert_eq!(
             config.clamps(),
-            ["limits.memory = 9.0 GiB was lowered to the server's ceiling, 2.0 GiB (to allow more, raise ceilings.memory)"]
+            [
+                "limits.memory = 9.0 GiB was lowered to the server's ceiling, 2.0 GiB (to allow more, raise ceilings.memory)"
+            ]
         );
         let config = load("[ceilings]\nhandles = 99_999_999", &[], Flags::default()).unwrap();
         let most = Limits::UTMOST.handles;

@@ -82,7 +82,12 @@ fn run(options: &Options) -> Result<()> {
             }
         }
         let pings = stage.end()?;
-        println!("{number} guests; pings: p50 {:?}, p99 {:?}, {} in all", pings.median(), pings.percentile(99.0), pings.len());
+        println!(
+            "{number} guests; pings: p50 {:?}, p99 {:?}, {} in all",
+            pings.median(),
+            pings.percentile(99.0),
+            pings.len()
+        );
     }
     let ends: Vec<String> = ends.iter().map(|(end, count)| format!("{end} {count}")).collect();
     println!("{number} guests in {} s: {}", began.elapsed().as_secs(), ends.join(", "));

@@ -22,7 +22,7 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
         let server = Server::builder(config.clone()).watch(false).start()?;
         let snapshot = loaded(&server).await;
         if json {
-            print_json(&as_json(&snapshot, &config)?)?;
+            print_json(&as_json(&snapshot, &config))?;
         } else {
             print(&as_text(&snapshot, &config));
         }
@@ -31,15 +31,15 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn as_json(snapshot: &Snapshot, config: &Config) -> serde_json::Result<Value> {
+fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
     let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
     let (limits, ceilings) = config.in_force();
-        Ok(json!({
+    json!({
         "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
         "plugins": snapshot.plugins,
         "notes": snapshot.notes,
         "tools": tools,
-    }))
+    })
 }
 
 fn as_text(snapshot: &Snapshot, config: &Config) -> String {
@@ -151,7 +151,8 @@ fn grants(granted: &Granted) -> Vec<String> {
     let limit = |(key, amount): (&str, Amount)| format!("{key}: {amount}");
     lines.extend(granted.limits.unlike(&Limits::DEFAULT).map(limit));
     for (tool, Different(limits)) in &granted.tools {
-        lines.extend(limits.iter().copied().map(|different| format!("{tool}: {}", limit(different))));
+        let limits: Vec<String> = limits.iter().map(|(key, amount)| format!("{key} {amount}")).collect();
+        lines.push(format!("tool {tool}: {}", limits.join(", ")));
     }
     lines
 }
