@@ -95,7 +95,7 @@ impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheme => f.write_str("The scheme of a request must be http or https."),
-            Self::Authority(malformed) => write!(f, "The authority (host and port) {malformed}."),
+            Self::Authority(malformed) => write!(f, "The address of the request {malformed}."),
             Self::MalformedMethod => f.write_str("The method of the request is not a valid HTTP method."),
             Self::ForbiddenMethod(method) => write!(f, "No tool may send requests with the method {method}."),
             Self::MalformedPath => {

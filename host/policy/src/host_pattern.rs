@@ -29,7 +29,9 @@ impl HostPattern {
             return host(text).map(Self::One);
         };
         if below.contains('*') {
-            return Err("has `*` in another place than as its whole first label, as in *.example.com".to_owned());
+            return Err(
+                "has a `*` that is not its whole first label; a pattern is written as in *.example.com".to_owned()
+            );
         }
         match host(below)? {
             Host::Ip(address) => Err(format!("has `*` before an IP address; list each address, such as {address}")),

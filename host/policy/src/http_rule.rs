@@ -158,3 +158,6 @@ fn unique<T: PartialEq>(entries: Vec<T>) -> Vec<T> {
     }
     unique
 }
+
+#[cfg(test)]
+mod tests;

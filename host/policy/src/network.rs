@@ -43,7 +43,7 @@ impl Network {
         let shortest = if network.addr().is_ipv4() { SHORTEST_V4 } else { SHORTEST_V6 };
         if network.prefix_len() < shortest {
             return Err(format!(
-                "{text:?} would open more than any private network, among it the metadata services of clouds; list \
+                "{text:?} would open more than any private network, and the metadata services of clouds with it; list \
                  the networks that the plugin needs, such as \"10.0.0.0/8\""
             ));
         }
@@ -103,5 +103,83 @@ impl TryFrom<String> for Network {
 impl From<Network> for String {
     fn from(network: Network) -> Self {
         network.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_have_one_canonical_form() {
+        for (entry, canonical) in [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.1/32", "127.0.0.1"),
+            ("240.0.0.0/4", "240.0.0.0/4"),
+            ("FD00:0::/8", "fd00::/8"),
+            ("fc00::/7", "fc00::/7"),
+            ("::1/128", "::1"),
+            ("64:ff9b::/96", "64:ff9b::/96"),
+        ] {
+            let network = Network::parse(entry).unwrap();
+            assert_eq!(network.to_string(), canonical);
+            assert_eq!(Network::parse(canonical), Ok(network));
+        }
+    }
+
+    #[test]
+    fn mistakes_say_what_would_be_right() {
+        let entries = [
+            "",
+            "localhost",
+            "10",
+            "10/8",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "10.0.0.0/255.0.0.0",
+            "10.0.0.0-10.0.0.9",
+            "010.0.0.1",
+            "127.1",
+            "10.0.0.1:80",
+            "10.0.0.1/8",
+            "10.1.0.0/8",
+            "fd00::1/8",
+            "0.0.0.0/0",
+            "::/0",
+            "10.0.0.1/0",
+            "128.0.0.0/1",
+            "2000::/3",
+            "::ffff:10.0.0.0/104",
+            "::ffff:10.0.0.1",
+            "[::1]",
+            "fe80::1%eth0",
+        ];
+        let said: Vec<String> = entries.into_iter().map(|entry| Network::parse(entry).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        "" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "localhost" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10/8" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10.0.0.0/" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10.0.0.0/33" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10.0.0.0/255.0.0.0" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10.0.0.0-10.0.0.9" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "010.0.0.1" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "127.1" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10.0.0.1:80" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "10.0.0.1/8" has bits set beyond its prefix; write the network "10.0.0.0/8", or the address "10.0.0.1"
+        "10.1.0.0/8" has bits set beyond its prefix; write the network "10.0.0.0/8", or the address "10.1.0.0"
+        "fd00::1/8" has bits set beyond its prefix; write the network "fd00::/8", or the address "fd00::1"
+        "0.0.0.0/0" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "::/0" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "10.0.0.1/0" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "128.0.0.0/1" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "2000::/3" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "::ffff:10.0.0.0/104" consists of IPv4 addresses, which are compared as such; write "10.0.0.0/8"
+        "::ffff:10.0.0.1" consists of IPv4 addresses, which are compared as such; write "10.0.0.1"
+        "[::1]" has brackets, which addresses have in origins alone; write "::1"
+        "fe80::1%eth0" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
+        "#);
     }
 }

@@ -1,5 +1,6 @@
 //! The origin of an entry of `permissions.http`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::Ipv6Addr;
 
@@ -29,7 +30,7 @@ impl OriginPattern {
     ///
     /// The entry in quotes, what is wrong with it, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
+        let wrong = |why: &dyn fmt::Display| format!("{:?} {why}", without_userinfo(text));
         let Some((scheme, rest)) = text.split_once("://") else {
             let with_scheme = format!("https://{text}");
             return Err(match Self::parse(&with_scheme) {
@@ -78,6 +79,17 @@ impl OriginPattern {
     /// The port, 1 to 65535.
     pub fn port(&self) -> u16 {
         self.port
+    }
+}
+
+/// The entry as messages show it: user information often has a password in it.
+pub(crate) fn without_userinfo(entry: &str) -> Cow<'_, str> {
+    match entry.rsplit_once('@') {
+        Some((before, host)) => {
+            let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
+            Cow::Owned(format!("{scheme}…@{host}"))
+        }
+        None => Cow::Borrowed(entry),
     }
 }
 

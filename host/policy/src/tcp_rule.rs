@@ -1,14 +1,14 @@
 //! An entry of `permissions.tcp`.
 
 use std::fmt;
-use std::net::SocketAddrV6;
+use std::net::{Ipv6Addr, SocketAddrV6};
 
 use serde::{Deserialize, Serialize};
 
 use crate::authority;
 use crate::host::Host;
 use crate::host_pattern::HostPattern;
-use crate::origin_pattern::{OriginPattern, port_of};
+use crate::origin_pattern::{OriginPattern, port_of, without_userinfo};
 
 /// TCP connections that a plugin can make: `db.internal:5432`, `*.example.org:443`, `10.0.0.7:6379`,
 /// `[2001:db8::7]:6379`. Hosts are written as in an origin.
@@ -26,14 +26,14 @@ impl TcpRule {
     ///
     /// The entry in quotes, what is wrong with it, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
+        let wrong = |why: &dyn fmt::Display| format!("{:?} {why}", without_userinfo(text));
         if let Some((_, rest)) = text.split_once("://") {
             return Err(match OriginPattern::parse(text) {
                 Ok(origin) => wrong(&format_args!("has a scheme; write \"{}:{}\"", origin.host(), origin.port())),
                 Err(_) => wrong(&format_args!("has a scheme; write host and port alone, such as {rest:?}")),
             });
         }
-        if let Ok(address) = text.parse::<std::net::Ipv6Addr>() {
+        if let Ok(address) = text.parse::<Ipv6Addr>() {
             return Err(wrong(&format_args!(
                 "must have its IPv6 address in brackets, and a port, as in \"{}\"",
                 SocketAddrV6::new(address, 443, 0, 0)
@@ -81,5 +81,83 @@ impl TryFrom<String> for TcpRule {
 impl From<TcpRule> for String {
     fn from(rule: TcpRule) -> Self {
         rule.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_have_one_canonical_form() {
+        for (entry, canonical) in [
+            ("db.internal:5432", "db.internal:5432"),
+            ("DB.internal.:5432", "db.internal:5432"),
+            ("*.example.org:443", "*.example.org:443"),
+            ("bücher.example:1", "xn--bcher-kva.example:1"),
+            ("10.0.0.7:65535", "10.0.0.7:65535"),
+            ("[2001:DB8::7]:6379", "[2001:db8::7]:6379"),
+        ] {
+            let rule = TcpRule::parse(entry).unwrap();
+            assert_eq!(rule.to_string(), canonical);
+            assert_eq!(TcpRule::parse(canonical), Ok(rule));
+        }
+    }
+
+    #[test]
+    fn mistakes_say_what_would_be_right() {
+        let entries = [
+            "",
+            "db.internal",
+            "db.internal:",
+            ":5432",
+            "db.internal:0",
+            "db.internal:05432",
+            "db.internal:65536",
+            "db.internal:5432-5440",
+            "db.internal:*",
+            "db.internal:postgres",
+            "db.internal:5432/name",
+            "user@db.internal:5432",
+            "*:5432",
+            "*.internal:5432",
+            "db.*:5432",
+            "*",
+            "tcp://db.internal:5432",
+            "https://db.internal",
+            "127.1:80",
+            "0x7f000001:80",
+            "::1",
+            "::1:80",
+            "[::1]",
+            "[::1%25lo]:80",
+        ];
+        let said: Vec<String> = entries.into_iter().map(|entry| TcpRule::parse(entry).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        "" has no host
+        "db.internal" has no port; write host and port, as in "db.internal:443"
+        "db.internal:" has no port; write host and port, as in "db.internal:443"
+        ":5432" has no host
+        "db.internal:0" has a port that is not a number from 1 to 65535
+        "db.internal:05432" has leading zeros in its port; write 5432
+        "db.internal:65536" has a port that is not a number from 1 to 65535
+        "db.internal:5432-5440" has a port that is not a number from 1 to 65535
+        "db.internal:*" has a port that is not a number from 1 to 65535
+        "db.internal:postgres" has a port that is not a number from 1 to 65535
+        "db.internal:5432/name" contains a space, a control character, a slash, `\`, `?` or `#`
+        "user@db.internal:5432" contains user information (what stands before `@`), which is not allowed
+        "*:5432" would allow every host; list the hosts, such as api.example.com or *.example.com
+        "*.internal:5432" would allow every host below internal; name at least two labels after `*.`, as in *.example.internal
+        "db.*:5432" has `*` in another place than as its whole first label, as in *.example.com
+        "*" would allow every host; list the hosts, such as api.example.com or *.example.com
+        "tcp://db.internal:5432" has a scheme; write host and port alone, such as "db.internal:5432"
+        "https://db.internal" has a scheme; write "db.internal:443"
+        "127.1:80" has another spelling of the address 127.0.0.1; write 127.0.0.1
+        "0x7f000001:80" has another spelling of the address 127.0.0.1; write 127.0.0.1
+        "::1" must have its IPv6 address in brackets, and a port, as in "[::1]:443"
+        "::1:80" must have its IPv6 address in brackets, and a port, as in "[::1:80]:443"
+        "[::1]" has no port; write host and port, as in "[::1]:443"
+        "[::1%25lo]:80" contains `%`; write a host without percent-encoding and without an IPv6 zone
+        "#);
     }
 }

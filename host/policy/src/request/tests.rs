@@ -424,17 +424,17 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             http = ["https://evil.example"]
         https://evil.example:444 is not among the origins that this tool may call.
             http = ["https://evil.example:444"]
-        This tool may not call this host over http; it may use the other scheme.
+        This tool may call api.example.com over https, and not over http.
             http = ["http://api.example.com"]
-        This tool may not call this host at port 8443; it may use another port.
+        This tool may call api.example.com at another port, and not at 8443.
             http = ["https://api.example.com:8443"]
-        The method of the request is not among those that this tool may use at this origin.
+        The method is not among those that this tool may use at https://a.example.org.
             http = [{ origin = "https://a.example.org", methods = ["GET", "POST"], paths = ["/v1/"] }]
-        The method of the request is not among those that this tool may use at this origin.
+        The method is not among those that this tool may use at https://a.example.org.
             http = [{ origin = "https://a.example.org", methods = ["GET", "POST"], paths = ["/v1/", "/v2/x"] }]
-        The path of the request is not among those that this tool may call at this origin.
+        The path is not among those that this tool may call at https://a.example.org.
             http = [{ origin = "https://a.example.org", methods = ["GET"], paths = ["/v1/", "/v3"] }]
-        This tool may call only some paths at this origin, so its paths must be plain: no encoded dots, slashes, backslashes or control characters, and no segments such as `..;`.
+        This tool may call only some paths at https://a.example.org, and its paths must be plain: without encoded dots, slashes, backslashes and control characters, and without segments such as `..;`.
             (nothing)
         This tool may call no IP address that its grant does not list.
             http = ["https://93.184.215.14"]
@@ -446,11 +446,11 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             network_private = ["64:ff9b::a00:1", "10.0.0.1"]
         The scheme of a request must be http or https.
             (nothing)
-        The host of the request contains user information (what stands before `@`), which is not allowed.
+        The authority (host and port) contains user information (what stands before `@`), which is not allowed.
             (nothing)
-        The host of the request contains a space, a control character, a slash, `\`, `?` or `#` in its host.
+        The authority (host and port) contains a space, a control character, a slash, `\`, `?` or `#`.
             (nothing)
-        The host of the request ends in a number or has brackets, but is not a valid IP address.
+        The authority (host and port) ends in a number or has brackets, but is not a valid IP address.
             (nothing)
         The method of the request is not a valid HTTP method.
             (nothing)
