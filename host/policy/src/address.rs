@@ -36,37 +36,37 @@ const REFUSED_V4: [(Ipv4Net, &str); 18] = [
 
 /// Why an address of an IPv6 network is refused. The first network that contains the address decides.
 const REFUSED_V6: [(Ipv6Net, &str); 19] = [
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), "unspecified"),
-    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "loopback"),
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), "IPv4-compatible"),
-    (v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), "IPv4-translated"),
-    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), "translated to IPv4 (NAT64)"),
-    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), "translated to IPv4 (local NAT64)"),
-    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "discarded (100::/64)"),
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), "tunnelled in IPv4 (Teredo)"),
-    (v6([0x2001, 0x10, 0, 0, 0, 0, 0, 0], 28), "a hash identifier (ORCHID)"),
-    (v6([0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28), "a hash identifier (ORCHIDv2)"),
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), "kept for protocols (2001::/23)"),
-    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), "for documentation"),
-    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), "tunnelled in IPv4 (6to4)"),
-    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "for documentation"),
-    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), "a segment identifier (SRv6)"),
-    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "private (unique local)"),
-    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), "link-local"),
-    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "site-local"),
-    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "multicast"),
+    (v6(0, 128), "unspecified"),
+    (v6(1, 128), "loopback"),
+    (v6(0, 96), "IPv4-compatible"),
+    (v6(0xffff << 48, 96), "IPv4-translated"),
+    (v6(0x64_ff9b << 96, 96), "translated to IPv4 (NAT64)"),
+    (v6(0x64_ff9b_0001 << 80, 48), "translated to IPv4 (local NAT64)"),
+    (v6(0x100 << 112, 64), "discarded (100::/64)"),
+    (v6(0x2001 << 112, 32), "tunnelled in IPv4 (Teredo)"),
+    (v6(0x2001_0010 << 96, 28), "a hash identifier (ORCHID)"),
+    (v6(0x2001_0020 << 96, 28), "a hash identifier (ORCHIDv2)"),
+    (v6(0x2001 << 112, 23), "kept for protocols (2001::/23)"),
+    (v6(0x2001_0db8 << 96, 32), "for documentation"),
+    (v6(0x2002 << 112, 16), "tunnelled in IPv4 (6to4)"),
+    (v6(0x3fff << 112, 20), "for documentation"),
+    (v6(0x5f00 << 112, 16), "a segment identifier (SRv6)"),
+    (v6(0xfc00 << 112, 7), "private (unique local)"),
+    (v6(0xfe80 << 112, 10), "link-local"),
+    (v6(0xfec0 << 112, 10), "site-local"),
+    (v6(0xff00 << 112, 8), "multicast"),
 ];
 
 /// All global unicast addresses that IANA hands out.
-const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+const GLOBAL_V6: Ipv6Net = v6(0x2000 << 112, 3);
 const OUTSIDE: &str = "outside of the global addresses (2000::/3)";
 
 const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
 }
 
-const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
+const fn v6(bits: u128, prefix: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::from_bits(bits), prefix)
 }
 
 /// Why no guest may connect to the address, in a few words that complete "the address is". `None` if it may.
@@ -74,11 +74,11 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
 /// What is not globally reachable is refused unless a network of `opened` contains it. An address of IPv6 that leads to
 /// an IPv4 address is refused if that one is:
 ///
-/// - An IPv4-mapped address (::ffff:0:0/96) *is* the IPv4 address, which alone decides.
-/// - IPv4-compatible and IPv4-translated addresses, NAT64 (64:ff9b::/96), 6to4 and Teredo are refused unless `opened`
+/// - An IPv4-mapped address (`::ffff:0:0/96`) *is* the IPv4 address, which alone decides.
+/// - IPv4-compatible and IPv4-translated addresses, NAT64 (`64:ff9b::/96`), 6to4 and Teredo are refused unless `opened`
 ///   has both the address and the IPv4 addresses in it, where those are not global.
 /// - ISATAP (an interface identifier `::5efe:a.b.c.d`) decides as well, below any prefix.
-/// - In 64:ff9b:1::/48, each operator places the IPv4 address elsewhere (RFC 8215). Whoever opens it, opens all that the
+/// - In `64:ff9b:1::/48`, each operator places the IPv4 address elsewhere (RFC 8215). Whoever opens it, opens all that the
 ///   translator reaches.
 pub fn refusal(address: IpAddr, opened: &[Network]) -> Option<&'static str> {
     let address = address.to_canonical();

@@ -47,10 +47,12 @@ impl TcpRequest<'_> {
         if let Some(rule) = rules.iter().position(|rule| rule.covers(&host, port)) {
             return Ok(AllowedConnection { host, port, rule });
         }
+        if rules.iter().any(|rule| rule.host().covers(&host)) {
+            return Err(Denied::ConnectionPort(host, port));
+        }
         Err(match host {
-            host if rules.iter().any(|rule| rule.host().covers(&host)) => Denied::ConnectionPort(host, port),
             Host::Ip(address) => Denied::ConnectionIpLiteral(address, port),
-            host @ Host::Name(_) => Denied::ConnectionHost(host, port),
+            Host::Name(_) => Denied::ConnectionHost(host, port),
         })
     }
 }
@@ -133,7 +135,7 @@ mod tests {
             network_private = ["::1"]
         Port 0 is not a port to connect to.
             (nothing)
-        The authority (host and port) is not a valid host name.
+        The address of the request is not a valid host name.
             (nothing)
         "#);
     }

@@ -34,7 +34,7 @@ pub enum Denied {
     /// Rules cover the host and the scheme with other ports only.
     OtherPort(Origin),
     /// No rule for the origin allows the method. The rule is the closest one, extended by what the request needs;
-    /// `None` if its path cannot be an entry of `paths`.
+    /// `None` if its method or its path cannot be an entry of a grant, such as `get`.
     Method(Origin, Option<Box<HttpRule>>),
     /// No rule for the origin and the method allows the path. The rule is as in [`Denied::Method`].
     Path(Origin, Option<Box<HttpRule>>),
@@ -111,7 +111,7 @@ impl fmt::Display for Denied {
                 write!(f, "This tool may call {host} at another port, and not at {port}.")
             }
             Self::Method(origin, _) => {
-                write!(f, "The method is not among those that this tool may use at {origin}.")
+                write!(f, "The method is not among those that this tool may use at {origin} (case matters).")
             }
             Self::Path(origin, _) => write!(f, "The path is not among those that this tool may call at {origin}."),
             Self::ConcealedPath(origin) => write!(

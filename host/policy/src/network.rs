@@ -7,12 +7,12 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// The shortest prefixes that an entry can have: those of 240.0.0.0/4 and fc00::/7, the widest networks that are not
+/// The shortest prefixes that an entry can have: those of `240.0.0.0/4` and `fc00::/7`, the widest networks that are not
 /// globally reachable. A wider one would open several of them at once, and the metadata services of clouds with them.
 const SHORTEST_V4: u8 = 4;
 const SHORTEST_V6: u8 = 7;
 
-/// IPv4 addresses as the sockets of IPv6 see them, ::ffff:0:0/96 (RFC 4291, section 2.5.5.2).
+/// IPv4 addresses as the sockets of IPv6 see them, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).
 const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96);
 
 /// Addresses that the operator opens although they are not globally reachable: `10.0.0.0/8`, `127.0.0.1`, `fd00::/8`.
@@ -171,11 +171,11 @@ mod tests {
         "10.0.0.1/8" has bits set beyond its prefix; write the network "10.0.0.0/8", or the address "10.0.0.1"
         "10.1.0.0/8" has bits set beyond its prefix; write the network "10.0.0.0/8", or the address "10.1.0.0"
         "fd00::1/8" has bits set beyond its prefix; write the network "fd00::/8", or the address "fd00::1"
-        "0.0.0.0/0" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
-        "::/0" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
-        "10.0.0.1/0" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
-        "128.0.0.0/1" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
-        "2000::/3" would open more than any private network, among it the metadata services of clouds; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "0.0.0.0/0" would open more than any private network, and the metadata services of clouds with it; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "::/0" would open more than any private network, and the metadata services of clouds with it; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "10.0.0.1/0" would open more than any private network, and the metadata services of clouds with it; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "128.0.0.0/1" would open more than any private network, and the metadata services of clouds with it; list the networks that the plugin needs, such as "10.0.0.0/8"
+        "2000::/3" would open more than any private network, and the metadata services of clouds with it; list the networks that the plugin needs, such as "10.0.0.0/8"
         "::ffff:10.0.0.0/104" consists of IPv4 addresses, which are compared as such; write "10.0.0.0/8"
         "::ffff:10.0.0.1" consists of IPv4 addresses, which are compared as such; write "10.0.0.1"
         "[::1]" has brackets, which addresses have in origins alone; write "::1"

@@ -1,6 +1,5 @@
 //! The origin of an entry of `permissions.http`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::Ipv6Addr;
 
@@ -30,7 +29,7 @@ impl OriginPattern {
     ///
     /// The entry in quotes, what is wrong with it, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| format!("{:?} {why}", without_userinfo(text));
+        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
         let Some((scheme, rest)) = text.split_once("://") else {
             let with_scheme = format!("https://{text}");
             return Err(match Self::parse(&with_scheme) {
@@ -51,7 +50,7 @@ impl OriginPattern {
         if rest.parse::<Ipv6Addr>().is_ok() {
             return Err(wrong(&format_args!("must have its IPv6 address in brackets; write \"{scheme}://[{rest}]\"")));
         }
-        let (host, port) = authority::split(rest).map_err(|malformed| wrong(&malformed))?;
+        let (host, port) = authority::split(rest).map_err(|malformed| malformed_entry(text, malformed))?;
         let port = match port {
             None => scheme.default_port(),
             Some("") => return Err(wrong(&"has no port after its last colon; add the port, or leave out the colon")),
@@ -82,14 +81,14 @@ impl OriginPattern {
     }
 }
 
-/// The entry as messages show it: user information often has a password in it.
-pub(crate) fn without_userinfo(entry: &str) -> Cow<'_, str> {
+/// What to say about an entry whose authority is malformed. User information is left out: it often has a password in it.
+pub(crate) fn malformed_entry(entry: &str, malformed: Malformed) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {
             let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
-            Cow::Owned(format!("{scheme}…@{host}"))
+            format!("{:?} {malformed}", format!("{scheme}…@{host}"))
         }
-        None => Cow::Borrowed(entry),
+        None => format!("{entry:?} {malformed}"),
     }
 }
 

@@ -115,9 +115,12 @@ impl Asked {
     }
 
     /// The rule at the origin of the request alone, also if it covers more, extended by what the request needs. `None`
-    /// if the path cannot be an entry of `paths`.
+    /// if the method or the path cannot be an entry of a grant.
     fn extended(&self, rule: &HttpRule) -> Option<Box<HttpRule>> {
-        let mut extended = rule.clone().at(OriginPattern::one(self.origin.clone())).with_method(self.method.clone());
+        let mut extended = rule.clone().at(OriginPattern::one(self.origin.clone()));
+        if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
+            extended = extended.with_method(Method::parse(self.method.as_str()).ok()?);
+        }
         if let Some(paths) = rule.paths() {
             let path = self.path.as_ref().ok()?;
             if !paths.iter().any(|prefix| prefix.covers(path)) {

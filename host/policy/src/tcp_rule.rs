@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::authority;
 use crate::host::Host;
 use crate::host_pattern::HostPattern;
-use crate::origin_pattern::{OriginPattern, port_of, without_userinfo};
+use crate::origin_pattern::{OriginPattern, malformed_entry, port_of};
 
 /// TCP connections that a plugin can make: `db.internal:5432`, `*.example.org:443`, `10.0.0.7:6379`,
 /// `[2001:db8::7]:6379`. Hosts are written as in an origin.
@@ -26,7 +26,7 @@ impl TcpRule {
     ///
     /// The entry in quotes, what is wrong with it, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| format!("{:?} {why}", without_userinfo(text));
+        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
         if let Some((_, rest)) = text.split_once("://") {
             return Err(match OriginPattern::parse(text) {
                 Ok(origin) => wrong(&format_args!("has a scheme; write \"{}:{}\"", origin.host(), origin.port())),
@@ -39,7 +39,7 @@ impl TcpRule {
                 SocketAddrV6::new(address, 443, 0, 0)
             )));
         }
-        let (host, port) = authority::split(text).map_err(|malformed| wrong(&malformed))?;
+        let (host, port) = authority::split(text).map_err(|malformed| malformed_entry(text, malformed))?;
         let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
         match port {
             None | Some("") => Err(wrong(&format_args!("has no port; write host and port, as in \"{host}:443\""))),
@@ -145,10 +145,10 @@ mod tests {
         "db.internal:*" has a port that is not a number from 1 to 65535
         "db.internal:postgres" has a port that is not a number from 1 to 65535
         "db.internal:5432/name" contains a space, a control character, a slash, `\`, `?` or `#`
-        "user@db.internal:5432" contains user information (what stands before `@`), which is not allowed
+        "…@db.internal:5432" contains user information (what stands before `@`), which is not allowed
         "*:5432" would allow every host; list the hosts, such as api.example.com or *.example.com
         "*.internal:5432" would allow every host below internal; name at least two labels after `*.`, as in *.example.internal
-        "db.*:5432" has `*` in another place than as its whole first label, as in *.example.com
+        "db.*:5432" has a `*` that is not its whole first label; a pattern is written as in *.example.com
         "*" would allow every host; list the hosts, such as api.example.com or *.example.com
         "tcp://db.internal:5432" has a scheme; write host and port alone, such as "db.internal:5432"
         "https://db.internal" has a scheme; write "db.internal:443"

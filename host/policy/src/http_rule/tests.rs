@@ -154,8 +154,8 @@ fn mistakes_say_what_would_be_right() {
         a.toml:2:9: permissions.http[0]: "https://api.example.com#top" has a fragment, which no request has; write "https://api.example.com"
         a.toml:2:9: permissions.http[0]: "https://allowed.com\\@evil.com" has a backslash, which an origin does not have
         a.toml:2:9: permissions.http[0]: "https://allowed.com/@evil.com" has a path; put the path into `paths`, as in { origin = "https://allowed.com", paths = ["/@evil.com"] }
-        a.toml:2:9: permissions.http[0]: "https://user:password@example.com" contains user information (what stands before `@`), which is not allowed
-        a.toml:2:9: permissions.http[0]: "https://user@example.com" contains user information (what stands before `@`), which is not allowed
+        a.toml:2:9: permissions.http[0]: "https://…@example.com" contains user information (what stands before `@`), which is not allowed
+        a.toml:2:9: permissions.http[0]: "https://…@example.com" contains user information (what stands before `@`), which is not allowed
         a.toml:2:9: permissions.http[0]: "https://" has no host
         a.toml:2:9: permissions.http[0]: "https://" has no host
         a.toml:2:9: permissions.http[0]: "https://api example.com" contains a space, a control character, a slash, `\`, `?` or `#`
@@ -165,9 +165,9 @@ fn mistakes_say_what_would_be_right() {
         a.toml:2:9: permissions.http[0]: "https://a!b.example.com" is not a valid host name
         a.toml:2:9: permissions.http[0]: "https://*" would allow every host; list the hosts, such as api.example.com or *.example.com
         a.toml:2:9: permissions.http[0]: "https://*.com" would allow every host below com; name at least two labels after `*.`, as in *.example.com
-        a.toml:2:9: permissions.http[0]: "https://*.*.example.com" has `*` in another place than as its whole first label, as in *.example.com
-        a.toml:2:9: permissions.http[0]: "https://*example.com" has `*` in another place than as its whole first label, as in *.example.com
-        a.toml:2:9: permissions.http[0]: "https://api.*.com" has `*` in another place than as its whole first label, as in *.example.com
+        a.toml:2:9: permissions.http[0]: "https://*.*.example.com" has a `*` that is not its whole first label; a pattern is written as in *.example.com
+        a.toml:2:9: permissions.http[0]: "https://*example.com" has a `*` that is not its whole first label; a pattern is written as in *.example.com
+        a.toml:2:9: permissions.http[0]: "https://api.*.com" has a `*` that is not its whole first label; a pattern is written as in *.example.com
         a.toml:2:9: permissions.http[0]: "https://*.10.0.0.1" has `*` before an IP address; list each address, such as 10.0.0.1
         a.toml:2:9: permissions.http[0]: "https://*." has no host
         a.toml:2:9: permissions.http[0]: "https://api.example.com:*" has a port that is not a number from 1 to 65535

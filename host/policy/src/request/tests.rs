@@ -428,9 +428,9 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             http = ["http://api.example.com"]
         This tool may call api.example.com at another port, and not at 8443.
             http = ["https://api.example.com:8443"]
-        The method is not among those that this tool may use at https://a.example.org.
+        The method is not among those that this tool may use at https://a.example.org (case matters).
             http = [{ origin = "https://a.example.org", methods = ["GET", "POST"], paths = ["/v1/"] }]
-        The method is not among those that this tool may use at https://a.example.org.
+        The method is not among those that this tool may use at https://a.example.org (case matters).
             http = [{ origin = "https://a.example.org", methods = ["GET", "POST"], paths = ["/v1/", "/v2/x"] }]
         The path is not among those that this tool may call at https://a.example.org.
             http = [{ origin = "https://a.example.org", methods = ["GET"], paths = ["/v1/", "/v3"] }]
@@ -446,11 +446,11 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             network_private = ["64:ff9b::a00:1", "10.0.0.1"]
         The scheme of a request must be http or https.
             (nothing)
-        The authority (host and port) contains user information (what stands before `@`), which is not allowed.
+        The address of the request contains user information (what stands before `@`), which is not allowed.
             (nothing)
-        The authority (host and port) contains a space, a control character, a slash, `\`, `?` or `#`.
+        The address of the request contains a space, a control character, a slash, `\`, `?` or `#`.
             (nothing)
-        The authority (host and port) ends in a number or has brackets, but is not a valid IP address.
+        The address of the request ends in a number or has brackets, but is not a valid IP address.
             (nothing)
         The method of the request is not a valid HTTP method.
             (nothing)
