@@ -78,8 +78,8 @@ const fn v6(bits: u128, prefix: u8) -> Ipv6Net {
 /// - IPv4-compatible and IPv4-translated addresses, NAT64 (`64:ff9b::/96`), 6to4 and Teredo are refused unless `opened`
 ///   has both the address and the IPv4 addresses in it, where those are not global.
 /// - ISATAP (an interface identifier `::5efe:a.b.c.d`) decides as well, below any prefix.
-/// - In `64:ff9b:1::/48`, each operator places the IPv4 address elsewhere (RFC 8215). Whoever opens it, opens all that the
-///   translator reaches.
+/// - In `64:ff9b:1::/48`, each operator places the IPv4 address elsewhere (RFC 8215). Whoever opens it, opens all that
+///   the translator reaches.
 pub fn refusal(address: IpAddr, opened: &[Network]) -> Option<&'static str> {
     let address = address.to_canonical();
     let own = match address {

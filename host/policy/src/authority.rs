@@ -47,8 +47,8 @@ pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), Malformed> {
     Ok((host, port))
 }
 
-/// The host and the port of a request. As in the URL standard, leading zeros of a port mean nothing, and `host:` has the
-/// default port, `None`.
+/// The host and the port of a request. As in the URL standard, leading zeros of a port mean nothing, and `host:` has
+/// the default port, `None`.
 pub(crate) fn parse(text: &str) -> Result<(Host, Option<u16>), Malformed> {
     let (host, port) = split(text)?;
     let port = port.filter(|port| !port.is_empty()).map(number).transpose()?;

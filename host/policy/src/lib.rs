@@ -46,3 +46,6 @@ pub use self::path::PathPrefix;
 pub use self::request::{Allowed, HttpRequest};
 pub use self::scheme::Scheme;
 pub use self::tcp_rule::TcpRule;
+
+#[cfg(test)]
+mod tests;

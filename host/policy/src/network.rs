@@ -7,8 +7,8 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// The shortest prefixes that an entry can have: those of `240.0.0.0/4` and `fc00::/7`, the widest networks that are not
-/// globally reachable. A wider one would open several of them at once, and the metadata services of clouds with them.
+/// The shortest prefixes that an entry can have: those of `240.0.0.0/4` and `fc00::/7`, the widest networks that are
+/// not globally reachable. A wider one would open several of them at once, and the metadata services of clouds with them.
 const SHORTEST_V4: u8 = 4;
 const SHORTEST_V6: u8 = 7;
 

@@ -81,7 +81,7 @@ impl OriginPattern {
     }
 }
 
-/// What to say about an entry whose authority is malformed. User information is left out: it often has a password in it.
+/// What to say about an entry whose authority is malformed. User information is left out: often it is a password.
 pub(crate) fn malformed_entry(entry: &str, malformed: Malformed) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {

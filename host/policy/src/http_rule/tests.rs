@@ -55,93 +55,70 @@ fn entries_have_one_canonical_form() {
     }
 }
 
+/// The messages about these entries, one line each.
+fn mistakes(entries: &[&str]) -> String {
+    let said = entries.iter().map(|entry| match read(entry) {
+        Err(wrong) => wrong,
+        Ok(rule) => panic!("{entry} was read as {rule}"),
+    });
+    said.collect::<Vec<_>>().join("\n")
+}
+
+const ORIGINS: &[&str] = &[
+    // Schemes.
+    r#""api.example.com""#,
+    r#""localhost:8080""#,
+    r#""*""#,
+    r#""""#,
+    r#""ftp://example.com""#,
+    r#""//example.com""#,
+    // What is not part of an origin.
+    r#""https://api.example.com/""#,
+    r#""https://api.example.com/v1/?a=b""#,
+    r#""https://api.example.com?a=b""#,
+    r#""https://api.example.com#top""#,
+    r#""https://allowed.com\\@evil.com""#,
+    r#""https://allowed.com/@evil.com""#,
+    r#""https://user:password@example.com""#,
+    r#""https://user@example.com/v1""#,
+    // Hosts.
+    r#""https://""#,
+    r#""https:///x""#,
+    r#""https://api example.com""#,
+    r#""https://a..example.com""#,
+    r#""https://api%2eexample.com""#,
+    r#""https://api。example.com""#,
+    r#""https://a!b.example.com""#,
+    // Patterns.
+    r#""https://*""#,
+    r#""https://*.com""#,
+    r#""https://*.*.example.com""#,
+    r#""https://*example.com""#,
+    r#""https://api.*.com""#,
+    r#""https://*.10.0.0.1""#,
+    r#""https://*.""#,
+    r#""https://api.example.com:*""#,
+    // IP addresses.
+    r#""http://0x7f.1""#,
+    r#""http://2130706433""#,
+    r#""http://127.1:8080""#,
+    r#""http://0177.0.0.1""#,
+    r#""http://127.0.0.1.""#,
+    r#""http://127.0.0.256""#,
+    r#""http://::1""#,
+    r#""http://[fe80::1%25eth0]""#,
+    r#""http://[::1""#,
+    // Ports.
+    r#""https://example.com:""#,
+    r#""https://example.com:0""#,
+    r#""https://example.com:0443""#,
+    r#""https://example.com:65536""#,
+    r#""https://example.com:80:443""#,
+];
+
 #[test]
-fn mistakes_say_what_would_be_right() {
-    let entries = [
-        // Schemes.
-        r#""api.example.com""#,
-        r#""localhost:8080""#,
-        r#""*""#,
-        r#""""#,
-        r#""ftp://example.com""#,
-        r#""//example.com""#,
-        // What is not part of an origin.
-        r#""https://api.example.com/""#,
-        r#""https://api.example.com/v1/?a=b""#,
-        r#""https://api.example.com?a=b""#,
-        r#""https://api.example.com#top""#,
-        r#""https://allowed.com\\@evil.com""#,
-        r#""https://allowed.com/@evil.com""#,
-        r#""https://user:password@example.com""#,
-        r#""https://user@example.com/v1""#,
-        // Hosts.
-        r#""https://""#,
-        r#""https:///x""#,
-        r#""https://api example.com""#,
-        r#""https://a..example.com""#,
-        r#""https://api%2eexample.com""#,
-        r#""https://api。example.com""#,
-        r#""https://a!b.example.com""#,
-        // Patterns.
-        r#""https://*""#,
-        r#""https://*.com""#,
-        r#""https://*.*.example.com""#,
-        r#""https://*example.com""#,
-        r#""https://api.*.com""#,
-        r#""https://*.10.0.0.1""#,
-        r#""https://*.""#,
-        r#""https://api.example.com:*""#,
-        // IP addresses.
-        r#""http://0x7f.1""#,
-        r#""http://2130706433""#,
-        r#""http://127.1:8080""#,
-        r#""http://0177.0.0.1""#,
-        r#""http://127.0.0.1.""#,
-        r#""http://127.0.0.256""#,
-        r#""http://::1""#,
-        r#""http://[fe80::1%25eth0]""#,
-        r#""http://[::1""#,
-        // Ports.
-        r#""https://example.com:""#,
-        r#""https://example.com:0""#,
-        r#""https://example.com:0443""#,
-        r#""https://example.com:65536""#,
-        r#""https://example.com:80:443""#,
-        // Tables.
-        "7",
-        r#"["https://example.com"]"#,
-        "{}",
-        r#"{ origins = "https://example.com" }"#,
-        r#"{ origin = "https://example.com", method = ["GET"] }"#,
-        r#"{ origin = 7 }"#,
-        r#"{ origin = "https://example.com/v1" }"#,
-        // Methods.
-        r#"{ origin = "https://example.com", methods = "GET" }"#,
-        r#"{ origin = "https://example.com", methods = [] }"#,
-        r#"{ origin = "https://example.com", methods = ["GET", "post"] }"#,
-        r#"{ origin = "https://example.com", methods = ["*"] }"#,
-        r#"{ origin = "https://example.com", methods = [""] }"#,
-        r#"{ origin = "https://example.com", methods = ["GET POST"] }"#,
-        r#"{ origin = "https://example.com", methods = ["CONNECT"] }"#,
-        r#"{ origin = "https://example.com", methods = ["trace"] }"#,
-        // Paths.
-        r#"{ origin = "https://example.com", paths = [] }"#,
-        r#"{ origin = "https://example.com", paths = ["v1"] }"#,
-        r#"{ origin = "https://example.com", paths = [""] }"#,
-        r#"{ origin = "https://example.com", paths = ["/v1/*"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/v1?a=b"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/a b"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/v1/../v2"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/v1/%2e%2e"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/a%2fb"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/100%"] }"#,
-        r#"{ origin = "https://example.com", paths = ["/a\\b"] }"#,
-    ];
-    let said: Vec<String> = entries
-        .into_iter()
-        .map(|entry| read(entry).map_or_else(|wrong| wrong, |rule| panic!("{entry} was read as {rule}")))
-        .collect();
-    insta::assert_snapshot!(said.join("\n"), @r#"
+fn mistakes_in_an_origin_say_what_would_be_right() {
+    insta::assert_snapshot!(mistakes(ORIGINS), @r#"
         a.toml:2:9: permissions.http[0]: "api.example.com" has no scheme; write "https://api.example.com"
         a.toml:2:9: permissions.http[0]: "localhost:8080" has no scheme; write "https://localhost:8080"
         a.toml:2:9: permissions.http[0]: "*" is not an origin, such as "https://api.example.com"
@@ -185,6 +162,43 @@ fn mistakes_say_what_would_be_right() {
         a.toml:2:9: permissions.http[0]: "https://example.com:0443" has leading zeros in its port; write 443
         a.toml:2:9: permissions.http[0]: "https://example.com:65536" has a port that is not a number from 1 to 65535
         a.toml:2:9: permissions.http[0]: "https://example.com:80:443" has a port that is not a number from 1 to 65535
+    "#);
+}
+
+const TABLES: &[&str] = &[
+    "7",
+    r#"["https://example.com"]"#,
+    "{}",
+    r#"{ origins = "https://example.com" }"#,
+    r#"{ origin = "https://example.com", method = ["GET"] }"#,
+    "{ origin = 7 }",
+    r#"{ origin = "https://example.com/v1" }"#,
+    // Methods.
+    r#"{ origin = "https://example.com", methods = "GET" }"#,
+    r#"{ origin = "https://example.com", methods = [] }"#,
+    r#"{ origin = "https://example.com", methods = ["GET", "post"] }"#,
+    r#"{ origin = "https://example.com", methods = ["*"] }"#,
+    r#"{ origin = "https://example.com", methods = [""] }"#,
+    r#"{ origin = "https://example.com", methods = ["GET POST"] }"#,
+    r#"{ origin = "https://example.com", methods = ["CONNECT"] }"#,
+    r#"{ origin = "https://example.com", methods = ["trace"] }"#,
+    // Paths.
+    r#"{ origin = "https://example.com", paths = [] }"#,
+    r#"{ origin = "https://example.com", paths = ["v1"] }"#,
+    r#"{ origin = "https://example.com", paths = [""] }"#,
+    r#"{ origin = "https://example.com", paths = ["/v1/*"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/v1?a=b"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/a b"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/v1/../v2"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/v1/%2e%2e"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/a%2fb"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/100%"] }"#,
+    r#"{ origin = "https://example.com", paths = ["/a\\b"] }"#,
+];
+
+#[test]
+fn mistakes_in_a_table_say_what_would_be_right() {
+    insta::assert_snapshot!(mistakes(TABLES), @r#"
         a.toml:2:9: permissions.http[0]: expected an origin in quotes, such as "https://api.example.com", or a table with `origin`, not 7
         a.toml:2:9: permissions.http[0]: expected an origin in quotes, such as "https://api.example.com", or a table with `origin`, not a list
         a.toml:2:9: permissions.http[0]: the key `origin` is missing
@@ -211,5 +225,5 @@ fn mistakes_say_what_would_be_right() {
         a.toml:2:51: permissions.http[0].paths[0]: "/a%2fb" never matches: paths with an encoded dot, slash, backslash or control character, an invalid percent-encoding, or a segment such as `..;` are denied
         a.toml:2:51: permissions.http[0].paths[0]: "/100%" never matches: paths with an encoded dot, slash, backslash or control character, an invalid percent-encoding, or a segment such as `..;` are denied
         a.toml:2:51: permissions.http[0].paths[0]: "/a\\b" has characters that do not stand in the path of a request; write them percent-encoded, such as %20 for a space
-        "#);
+    "#);
 }

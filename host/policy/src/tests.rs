@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ipnet::Ipv6Net;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
-use toolbay_policy::{
+
+use crate::{
     Host, HttpRequest, HttpRule, Method, Network, OriginPattern, PathPrefix, Scheme, TcpRequest, TcpRule, choose,
     refusal,
 };
@@ -66,7 +68,8 @@ fn host() -> impl Strategy<Value = String> {
         host.pop();
         host
     });
-    prop_oneof![8 => ordinary, 4 => composed, 1 => "[ -~]{0,20}", 1 => any::<String>(), 1 => "[\\[\\]:0-9a-f.%@\\\\/?#]{0,24}"]
+    let delimiters = "[\\[\\]:0-9a-f.%@\\\\/?#]{0,24}";
+    prop_oneof![8 => ordinary, 4 => composed, 1 => "[ -~]{0,20}", 1 => any::<String>(), 1 => delimiters]
 }
 
 fn authority() -> impl Strategy<Value = String> {
@@ -107,12 +110,13 @@ fn path() -> impl Strategy<Value = String> {
 }
 
 fn scheme() -> impl Strategy<Value = String> {
-    prop_oneof![8 => select(vec!["https", "https", "https", "HTTPS", "http", "ftp"]).prop_map(str::to_owned), 1 => any::<String>()]
+    let known = select(vec!["https", "https", "https", "HTTPS", "http", "ftp"]).prop_map(str::to_owned);
+    prop_oneof![8 => known, 1 => any::<String>()]
 }
 
 fn method() -> impl Strategy<Value = String> {
     prop_oneof![
-        8 => select(vec!["GET", "GET", "GET", "POST", "get", "PURGE", "CONNECT", "trace", ""]).prop_map(str::to_owned),
+        8 => select(vec!["GET", "GET", "GET", "GET", "GET", "POST", "get", "PURGE", "CONNECT", "trace", ""]).prop_map(str::to_owned),
         1 => any::<String>()
     ]
 }
@@ -155,7 +159,8 @@ impl Entry {
             && self.method.is_none_or(|allowed| allowed == method)
             && self.path.is_none_or(|prefix| {
                 let prefix: Vec<&str> = prefix.split('/').collect();
-                let path: Vec<&str> = url.path().split('/').collect();
+                let path = url.path().replace("%c3%bc", "%C3%BC");
+                let path: Vec<&str> = path.split('/').collect();
                 match prefix.as_slice() {
                     [folder @ .., ""] => path.starts_with(folder) && path.len() > folder.len(),
                     exact => path.starts_with(exact),
@@ -188,12 +193,13 @@ fn entry() -> impl Strategy<Value = Entry> {
 fn address() -> impl Strategy<Value = IpAddr> {
     let v6 = (select(PREFIXES.to_vec()), any::<u128>(), any::<u32>(), any::<bool>()).prop_map(
         |(prefix, rest, v4, embed)| {
-            let prefix: ipnet::Ipv6Net = prefix.parse().unwrap();
+            let prefix: Ipv6Net = prefix.parse().unwrap();
             let rest = if embed { u128::from(v4) } else { rest & prefix.hostmask().to_bits() };
             Ipv6Addr::from_bits(prefix.network().to_bits() | rest)
         },
     );
-    prop_oneof![4 => v4().prop_map(IpAddr::V4), 4 => v6.prop_map(IpAddr::V6), 1 => any::<Ipv6Addr>().prop_map(IpAddr::V6)]
+    let any_v6 = any::<Ipv6Addr>().prop_map(IpAddr::V6);
+    prop_oneof![4 => v4().prop_map(IpAddr::V4), 4 => v6.prop_map(IpAddr::V6), 1 => any_v6]
 }
 
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
@@ -246,10 +252,31 @@ fn networks(entries: &[&str]) -> Vec<Network> {
 #[test]
 fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_it() {
     let (allowed, denied) = (Cell::new(0), Cell::new(0));
-    let request = (scheme(), authority(), method(), path());
+    let anywhere = (scheme(), authority()).prop_map(Err);
+    // At an origin that an entry has, in another spelling.
+    let spelling = select(vec![
+        ("", ""),
+        ("", ""),
+        ("a.", ""),
+        ("a.B.", ""),
+        ("", "."),
+        ("user@", ""),
+        ("ａ.", ""),
+        ("", ".evil.com"),
+        ("evil-", ""),
+    ]);
+    let listed = (any::<prop::sample::Index>(), spelling).prop_map(Ok);
+    let request = (prop_oneof![1 => anywhere, 3 => listed], method(), path());
     let config = ProptestConfig { cases: 6_000, failure_persistence: None, ..ProptestConfig::default() };
     TestRunner::new(config)
-        .run(&(prop::collection::vec(entry(), 1..8), request), |(entries, (scheme, authority, method, path))| {
+        .run(&(prop::collection::vec(entry(), 1..8), request), |(entries, (place, method, path))| {
+            let (scheme, authority) = match place {
+                Err(anywhere) => anywhere,
+                Ok((index, (before, after))) => {
+                    let Entry { scheme, host, port, .. } = index.get(&entries);
+                    ((*scheme).to_owned(), format!("{before}{}{after}:{port}", host.trim_start_matches("*.")))
+                }
+            };
             let rules: Vec<HttpRule> = entries.iter().map(Entry::rule).collect();
             let request =
                 HttpRequest { scheme: &scheme, authority: &authority, method: &method, path_with_query: &path };
@@ -351,7 +378,8 @@ proptest! {
     #[test]
     fn no_embedding_opens_what_is_refused(v4 in v4(), rest in any::<u64>()) {
         let opened = networks(&[
-            "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fc00::/7", "fe80::/10", "::1",
+            "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fc00::/7", "fe80::/10",
+            "::1",
         ]);
         let special = v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_documentation()
             || v4.is_broadcast() || v4.is_multicast() || v4.is_unspecified() || v4.octets()[0] >= 240;
