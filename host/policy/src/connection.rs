@@ -18,7 +18,8 @@ pub struct TcpRequest<'a> {
 /// An allowed connection: where to connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedConnection {
-    /// The normalised host. Its addresses are still to be [chosen](crate::choose), an IP literal's as well.
+    /// The normalised host. A name is absolute. Its addresses are still to be [chosen](crate::choose), and so is an IP
+    /// literal.
     pub host: Host,
     /// The port, 1 to 65535.
     pub port: u16,

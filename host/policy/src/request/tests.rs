@@ -75,6 +75,7 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("example.org", "Host"),
     ("example.org.", "Host"),
     ("aexample.org", "Host"),
+    ("evilexample.org", "Host"),
     ("a.example.org.evil.example", "Host"),
     (".example.org", "EmptyLabel"),
     ("*.example.org", "Name"),
