@@ -86,7 +86,7 @@ fn crates_depend_only_on_those_below_them() {
         ("model", &[][..]),
         ("settings", &[]),
         ("schema", &["model"]),
-        ("policy", &[]),
+        ("policy", &["model"]),
         ("sandbox", &["model", "schema", "policy"]),
         ("catalog", &["model", "settings", "schema", "policy", "sandbox"]),
         ("mcp", &["model"]),

@@ -1,4 +1,4 @@
-//! Which HTTP requests and TCP connections an operator's grant allows: data and functions, without input or output.
+//! What an operator's grant allows: data and functions, without input or output.
 //!
 //! The catalog parses the entries of a grant into [`HttpRule`], [`TcpRule`] and [`Network`]. The sandbox asks three
 //! times before a guest reaches anything:
@@ -26,6 +26,7 @@ mod network;
 mod origin;
 mod origin_pattern;
 mod path;
+mod permissions;
 mod request;
 mod scheme;
 mod tcp_rule;
@@ -43,6 +44,7 @@ pub use self::network::Network;
 pub use self::origin::Origin;
 pub use self::origin_pattern::OriginPattern;
 pub use self::path::PathPrefix;
+pub use self::permissions::{Access, Mount, Permissions};
 pub use self::request::{Allowed, HttpRequest};
 pub use self::scheme::Scheme;
 pub use self::tcp_rule::TcpRule;
