@@ -1,0 +1,23 @@
+//! The HTTP requests of a plugin: its connections, which all of its calls share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolbay_outgoing::Outlet;
+
+/// The HTTP requests of a plugin. The default sends none.
+#[derive(Clone, Default)]
+pub struct Requests(pub(crate) Option<Arc<Outlet>>);
+
+/// Always equal: what a plugin can request is among its permissions.
+impl PartialEq for Requests {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Requests").field(&self.0.is_some()).finish()
+    }
+}

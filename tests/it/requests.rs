@@ -1,0 +1,254 @@
+//! HTTP requests of plugins: what a grant allows reaches the server, and nothing else does.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Toolbay, failure, guest};
+
+/// A web server. Each request gets the response that its path names.
+struct Web {
+    address: SocketAddr,
+    /// The heads and bodies of requests, in the order in which they came.
+    requests: Receiver<String>,
+}
+
+impl Web {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let sender = sender.clone();
+                thread::spawn(move || drop(serve(stream.unwrap(), &sender)));
+            }
+        });
+        Self { address, requests }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The grant that allows everything here.
+    fn grant(&self) -> String {
+        format!("[permissions]\nhttp = [\"http://{}\"]\nnetwork_private = [\"127.0.0.1\"]\n", self.address)
+    }
+}
+
+fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    loop {
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                break;
+            }
+            head += &line;
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        drop(requests.send(format!("{head}\r\n{}", String::from_utf8_lossy(&body[..length.min(1000)]))));
+        match path.as_str() {
+            "/hello" => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?,
+            "/moved" => stream.write_all(
+                b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n",
+            )?,
+            "/large" => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n")?;
+                stream.write_all(&vec![b'x'; 1 << 20])?;
+            }
+            "/short" => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")?;
+                return Ok(());
+            }
+            // Never answered. The connection ends when the client closes it.
+            "/stuck" => {}
+            _ => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
+        }
+    }
+}
+
+fn server(folder: &Folder, grant: &str) -> Server {
+    folder.put("web.wasm", guest("web"));
+    folder.put("web.toml", grant);
+    let mut server = Server::start(folder);
+    server.wait_for_tool("send");
+    server
+}
+
+#[test]
+fn what_the_grant_allows_is_sent_and_answered() {
+    let web = Web::start();
+    let mut server = server(&Folder::new(), &web.grant());
+    let asked = json!({"method": "POST", "url": web.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
+    let result = server.call("send", asked);
+    let answered = json!({"status": 200, "location": null, "length": 5, "text": "hello"});
+    assert_eq!(result["structuredContent"], answered, "{result}");
+    let usage = &result["_meta"]["dev.toolbay/usage"];
+    assert_eq!(usage["http_requests"], 1, "{usage}");
+    assert!((50..1000).contains(&usage["http_bytes"].as_u64().unwrap()), "{usage}");
+    let seen = web.requests.recv().unwrap().to_ascii_lowercase();
+    assert!(seen.starts_with("post /hello http/1.1\r\n") && seen.ends_with("\r\n{}"), "{seen}");
+    assert!(seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", web.address)), "{seen}");
+    // A call without requests says nothing of them.
+    let result = server.call("try_to_send", json!({"url": "nowhere"}));
+    assert_eq!(result["_meta"]["dev.toolbay/usage"].get("http_requests"), None, "{result}");
+}
+
+#[test]
+fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
+    let web = Web::start();
+    let mut server = server(&Folder::new(), "");
+    assert_eq!(server.text("try_to_send", json!({"url": web.url("/hello")})), "The request is denied.");
+    let result = server.call("send", json!({"url": "https://api.example.com/weather"}));
+    assert_eq!(
+        failure(&result),
+        (
+            "denied".into(),
+            "The request is denied.\nhttps://api.example.com is not among the origins that this tool may call.".into()
+        )
+    );
+    let line = server.log.wait_for("HTTP request denied: https://api.example.com ");
+    assert!(line.contains(r#"to allow it, write in web.toml under [permissions]: http = ["https://api.example.com"]"#), "{line}");
+    assert!(web.requests.try_recv().is_err());
+}
+
+#[test]
+fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
+    let web = Web::start();
+    let grant = format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", web.address, web.address.port());
+    let mut server = server(&Folder::new(), &grant);
+    for host in [web.address.to_string(), format!("localhost:{}", web.address.port())] {
+        let text = server.text("try_to_send", json!({"url": format!("http://{host}/hello")}));
+        assert_eq!(text, "The server cannot be found.", "{host}");
+    }
+    let line = server.log.wait_for("network_private = ");
+    assert!(line.contains("127.0.0.1"), "{line}");
+    assert!(web.requests.try_recv().is_err());
+}
+
+#[test]
+fn methods_and_paths_bound_what_is_sent() {
+    let web = Web::start();
+    let grant = format!(
+        "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
+         network_private = [\"127.0.0.1\"]",
+        web.address
+    );
+    let mut server = server(&Folder::new(), &grant);
+    let mut sends = |method: &str, path: &str| {
+        server.text("try_to_send", json!({"method": method, "url": web.url(path)}))
+    };
+    assert_eq!(sends("GET", "/hello"), "status 200");
+    for (method, path) in [("POST", "/hello"), ("GET", "/moved"), ("GET", "/hello/../moved"), ("GET", "/hello/%2e%2e/moved")] {
+        assert_eq!(sends(method, path), "The request is denied.", "{method} {path}");
+    }
+    assert_eq!(web.requests.try_iter().count(), 1);
+}
+
+#[test]
+fn a_redirect_goes_back_to_the_tool() {
+    let web = Web::start();
+    let mut server = server(&Folder::new(), &web.grant());
+    let result = server.call("send", json!({"url": web.url("/moved")}));
+    let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
+    assert_eq!(result["structuredContent"], answered, "{result}");
+    let location = server.text("try_to_send", json!({"url": "http://169.254.169.254/latest"}));
+    assert_eq!(location, "The request is denied.");
+}
+
+#[test]
+fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
+    let web = Web::start();
+    let grant = format!("{}[limits]\ntimeout = \"1s\"", web.grant());
+    let mut server = server(&Folder::new(), &grant);
+    let stuck = |timeout: Value| json!({"url": web.url("/stuck"), "timeout_ms": timeout});
+    assert_eq!(server.text("try_to_send", stuck(json!(50))), "The server did not answer in time.");
+    let (kind, text) = server.failure("send", stuck(Value::Null));
+    assert_eq!(kind, "deadline", "{text}");
+    assert_eq!(server.text("try_to_send", json!({"url": web.url("/short")})), "The connection to the server failed.");
+    // Others are served as before.
+    assert_eq!(server.text("try_to_send", json!({"url": web.url("/hello")})), "status 200");
+}
+
+#[test]
+fn requests_and_their_bytes_have_limits() {
+    let web = Web::start();
+    let grant = format!("{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"", web.grant());
+    let mut server = server(&Folder::new(), &grant);
+    let send = |path: &str, again: u32| json!({"url": web.url(path), "again": again});
+    assert_eq!(server.text("try_to_send", send("/hello", 2)), "status 200");
+    assert_eq!(
+        server.failure("send", send("/hello", 3)),
+        ("limit".into(), "The tool sent more than 3 HTTP requests (to allow more, raise limits.http_requests).".into())
+    );
+    assert_eq!(
+        server.failure("send", send("/large", 0)),
+        (
+            "limit".into(),
+            "The tool sent and received more than 1.0 MiB over HTTP (to allow more, raise limits.http_bytes).".into()
+        )
+    );
+    let upload = json!({"method": "POST", "url": web.url("/hello"), "bytes": 2 << 20});
+    assert_eq!(server.failure("send", upload).0, "limit");
+}
+
+#[test]
+fn calls_share_the_connections_of_their_plugin() {
+    let web = Web::start();
+    let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", web.grant());
+    let mut server = server(&Folder::new(), &grant);
+    let holds = server.begin("send", json!({"url": web.url("/stuck")}));
+    assert!(web.requests.recv().unwrap().starts_with("GET /stuck "));
+    // The one connection is taken.
+    let waits = json!({"url": web.url("/hello"), "timeout_ms": 100});
+    assert_eq!(server.text("try_to_send", waits), "The server did not answer in time.");
+    server.notify("notifications/cancelled", json!({"requestId": holds}));
+    assert_eq!(server.text("try_to_send", json!({"url": web.url("/hello")})), "status 200");
+}
+
+#[test]
+fn a_mistake_in_a_grant_is_told_with_its_place() {
+    let folder = Folder::with("web.wasm", guest("web"));
+    let mut said = String::new();
+    for permissions in [
+        "htp = []",
+        "http = \"https://a.example\"",
+        "http = [\"a.example\"]",
+        "http = [\"https://a.example/path\"]",
+        "http = [\"https://*.com\"]",
+        "http = [{ origin = \"https://a.example\", method = [\"GET\"] }]",
+        "http = [{ origin = \"https://a.example\", methods = [\"get\"] }]",
+        "network_private = [\"10.0.0.1/8\"]",
+        "network_private = [\"0.0.0.0/0\"]",
+    ] {
+        folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
+        let outcome = Toolbay::new(&folder).args(["list"]).run();
+        let problem = outcome.stdout.lines().find(|line| line.trim_start().starts_with('!'));
+        said += &format!("{permissions}\n  {}\n", problem.unwrap_or(&outcome.stdout).trim());
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn list_shows_what_a_plugin_can_request() {
+    let folder = Folder::with("web.wasm", guest("web"));
+    folder.put(
+        "web.toml",
+        "[permissions]\nhttp = [\"https://API.example.com:443\", { origin = \"https://*.example.org\", methods = [\"GET\"], \
+         paths = [\"/v1\"] }]\nnetwork_private = [\"10.0.0.0/8\"]",
+    );
+    insta::assert_snapshot!(Toolbay::new(&folder).args(["list"]).run());
+}
