@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Toolbay, failure, guest};
+use crate::support::{Folder, Server, Toolbay, failure, web};
 
 /// A web server. Each request gets the response that its path names.
 struct Web {
@@ -81,7 +81,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
 }
 
 fn server(folder: &Folder, grant: &str) -> Server {
-    folder.put("web.wasm", guest("web"));
+    folder.put("web.wasm", web());
     folder.put("web.toml", grant);
     let mut server = Server::start(folder);
     server.wait_for_tool("send");
@@ -90,18 +90,18 @@ fn server(folder: &Folder, grant: &str) -> Server {
 
 #[test]
 fn what_the_grant_allows_is_sent_and_answered() {
-    let web = Web::start();
-    let mut server = server(&Folder::new(), &web.grant());
-    let asked = json!({"method": "POST", "url": web.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
+    let site = Web::start();
+    let mut server = server(&Folder::new(), &site.grant());
+    let asked = json!({"method": "POST", "url": site.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
     let result = server.call("send", asked);
     let answered = json!({"status": 200, "location": null, "length": 5, "text": "hello"});
     assert_eq!(result["structuredContent"], answered, "{result}");
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(usage["http_requests"], 1, "{usage}");
     assert!((50..1000).contains(&usage["http_bytes"].as_u64().unwrap()), "{usage}");
-    let seen = web.requests.recv().unwrap().to_ascii_lowercase();
+    let seen = site.requests.recv().unwrap().to_ascii_lowercase();
     assert!(seen.starts_with("post /hello http/1.1\r\n") && seen.ends_with("\r\n{}"), "{seen}");
-    assert!(seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", web.address)), "{seen}");
+    assert!(seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", site.address)), "{seen}");
     // A call without requests says nothing of them.
     let result = server.call("try_to_send", json!({"url": "nowhere"}));
     assert_eq!(result["_meta"]["dev.toolbay/usage"].get("http_requests"), None, "{result}");
@@ -109,9 +109,9 @@ fn what_the_grant_allows_is_sent_and_answered() {
 
 #[test]
 fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
-    let web = Web::start();
+    let site = Web::start();
     let mut server = server(&Folder::new(), "");
-    assert_eq!(server.text("try_to_send", json!({"url": web.url("/hello")})), "The request is denied.");
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "The request is denied.");
     let result = server.call("send", json!({"url": "https://api.example.com/weather"}));
     assert_eq!(
         failure(&result),
@@ -120,49 +120,50 @@ fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
             "The request is denied.\nhttps://api.example.com is not among the origins that this tool may call.".into()
         )
     );
-    let line = server.log.wait_for("HTTP request denied: https://api.example.com ");
-    assert!(line.contains(r#"to allow it, write in web.toml under [permissions]: http = ["https://api.example.com"]"#), "{line}");
-    assert!(web.requests.try_recv().is_err());
+    let line = server.log.wait_for("denied: https://api.example.com is not among the origins that this tool may call. ");
+    let remedy = r#"To allow it, write in web.toml under [permissions]: http = ["https://api.example.com"] plugin="web""#;
+    assert!(line.contains(remedy), "{line}");
+    assert!(site.requests.try_recv().is_err());
 }
 
 #[test]
 fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
-    let web = Web::start();
-    let grant = format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", web.address, web.address.port());
+    let site = Web::start();
+    let grant = format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", site.address, site.address.port());
     let mut server = server(&Folder::new(), &grant);
-    for host in [web.address.to_string(), format!("localhost:{}", web.address.port())] {
+    for host in [site.address.to_string(), format!("localhost:{}", site.address.port())] {
         let text = server.text("try_to_send", json!({"url": format!("http://{host}/hello")}));
         assert_eq!(text, "The server cannot be found.", "{host}");
     }
     let line = server.log.wait_for("network_private = ");
     assert!(line.contains("127.0.0.1"), "{line}");
-    assert!(web.requests.try_recv().is_err());
+    assert!(site.requests.try_recv().is_err());
 }
 
 #[test]
 fn methods_and_paths_bound_what_is_sent() {
-    let web = Web::start();
+    let site = Web::start();
     let grant = format!(
         "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
          network_private = [\"127.0.0.1\"]",
-        web.address
+        site.address
     );
     let mut server = server(&Folder::new(), &grant);
     let mut sends = |method: &str, path: &str| {
-        server.text("try_to_send", json!({"method": method, "url": web.url(path)}))
+        server.text("try_to_send", json!({"method": method, "url": site.url(path)}))
     };
     assert_eq!(sends("GET", "/hello"), "status 200");
     for (method, path) in [("POST", "/hello"), ("GET", "/moved"), ("GET", "/hello/../moved"), ("GET", "/hello/%2e%2e/moved")] {
         assert_eq!(sends(method, path), "The request is denied.", "{method} {path}");
     }
-    assert_eq!(web.requests.try_iter().count(), 1);
+    assert_eq!(site.requests.try_iter().count(), 1);
 }
 
 #[test]
 fn a_redirect_goes_back_to_the_tool() {
-    let web = Web::start();
-    let mut server = server(&Folder::new(), &web.grant());
-    let result = server.call("send", json!({"url": web.url("/moved")}));
+    let site = Web::start();
+    let mut server = server(&Folder::new(), &site.grant());
+    let result = server.call("send", json!({"url": site.url("/moved")}));
     let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
     assert_eq!(result["structuredContent"], answered, "{result}");
     let location = server.text("try_to_send", json!({"url": "http://169.254.169.254/latest"}));
@@ -171,24 +172,24 @@ fn a_redirect_goes_back_to_the_tool() {
 
 #[test]
 fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
-    let web = Web::start();
-    let grant = format!("{}[limits]\ntimeout = \"1s\"", web.grant());
+    let site = Web::start();
+    let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
-    let stuck = |timeout: Value| json!({"url": web.url("/stuck"), "timeout_ms": timeout});
+    let stuck = |timeout: Value| json!({"url": site.url("/stuck"), "timeout_ms": timeout});
     assert_eq!(server.text("try_to_send", stuck(json!(50))), "The server did not answer in time.");
     let (kind, text) = server.failure("send", stuck(Value::Null));
     assert_eq!(kind, "deadline", "{text}");
-    assert_eq!(server.text("try_to_send", json!({"url": web.url("/short")})), "The connection to the server failed.");
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/short")})), "The connection to the server failed.");
     // Others are served as before.
-    assert_eq!(server.text("try_to_send", json!({"url": web.url("/hello")})), "status 200");
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
 }
 
 #[test]
 fn requests_and_their_bytes_have_limits() {
-    let web = Web::start();
-    let grant = format!("{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"", web.grant());
+    let site = Web::start();
+    let grant = format!("{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
-    let send = |path: &str, again: u32| json!({"url": web.url(path), "again": again});
+    let send = |path: &str, again: u32| json!({"url": site.url(path), "again": again});
     assert_eq!(server.text("try_to_send", send("/hello", 2)), "status 200");
     assert_eq!(
         server.failure("send", send("/hello", 3)),
@@ -201,27 +202,27 @@ fn requests_and_their_bytes_have_limits() {
             "The tool sent and received more than 1.0 MiB over HTTP (to allow more, raise limits.http_bytes).".into()
         )
     );
-    let upload = json!({"method": "POST", "url": web.url("/hello"), "bytes": 2 << 20});
+    let upload = json!({"method": "POST", "url": site.url("/hello"), "bytes": 2 << 20});
     assert_eq!(server.failure("send", upload).0, "limit");
 }
 
 #[test]
 fn calls_share_the_connections_of_their_plugin() {
-    let web = Web::start();
-    let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", web.grant());
+    let site = Web::start();
+    let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
-    let holds = server.begin("send", json!({"url": web.url("/stuck")}));
-    assert!(web.requests.recv().unwrap().starts_with("GET /stuck "));
+    let holds = server.begin("send", json!({"url": site.url("/stuck")}));
+    assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
     // The one connection is taken.
-    let waits = json!({"url": web.url("/hello"), "timeout_ms": 100});
+    let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
     assert_eq!(server.text("try_to_send", waits), "The server did not answer in time.");
     server.notify("notifications/cancelled", json!({"requestId": holds}));
-    assert_eq!(server.text("try_to_send", json!({"url": web.url("/hello")})), "status 200");
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
 }
 
 #[test]
 fn a_mistake_in_a_grant_is_told_with_its_place() {
-    let folder = Folder::with("web.wasm", guest("web"));
+    let folder = Folder::with("web.wasm", web());
     let mut said = String::new();
     for permissions in [
         "htp = []",
@@ -244,7 +245,7 @@ fn a_mistake_in_a_grant_is_told_with_its_place() {
 
 #[test]
 fn list_shows_what_a_plugin_can_request() {
-    let folder = Folder::with("web.wasm", guest("web"));
+    let folder = Folder::with("web.wasm", web());
     folder.put(
         "web.toml",
         "[permissions]\nhttp = [\"https://API.example.com:443\", { origin = \"https://*.example.org\", methods = [\"GET\"], \

@@ -3,11 +3,30 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolbay_outgoing::Outlet;
+use toolbay_outgoing::{Network, Options, Outlet, SystemResolver};
 
 /// The HTTP requests of a plugin. The default sends none.
 #[derive(Clone, Default)]
-pub struct Requests(pub(crate) Option<Arc<Outlet>>);
+pub struct Requests(Option<Arc<Outlet>>);
+
+impl Requests {
+    pub(crate) fn new(outlet: Outlet) -> Self {
+        Self(Some(Arc::new(outlet)))
+    }
+
+    pub(crate) fn outlet(&self) -> Option<Arc<Outlet>> {
+        self.0.clone()
+    }
+}
+
+/// Whether requests can be sent with these options. Reads files.
+///
+/// # Errors
+///
+/// Which file cannot be used, and why.
+pub fn check_network(options: &Options) -> Result<(), String> {
+    Network::new(options, Arc::new(SystemResolver)).map(drop)
+}
 
 /// Always equal: what a plugin can request is among its permissions.
 impl PartialEq for Requests {

@@ -267,6 +267,7 @@ impl Config {
             compiler: Some(compiler),
             compile: Compile { memory, cpu, timeout },
             cache: self.compile.store(),
+            http_client: self.http_client.options(),
         })
     }
 
@@ -298,6 +299,7 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
         self.server.check().map_err(ConfigError)?;
+        self.http_client.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toolbay_sandbox::{NetworkOptions, check_network};
 
 /// How the server sends the HTTP requests of plugins (`[http_client]`). What they may request is in their grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -17,5 +18,18 @@ impl HttpClient {
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
         self.extra_ca.iter_mut().for_each(|path| *path = folder.join(&path));
+    }
+
+    /// The options of the client.
+    pub(super) fn options(&self) -> NetworkOptions {
+        NetworkOptions { extra_ca: self.extra_ca.clone(), ..NetworkOptions::default() }
+    }
+
+    /// # Errors
+    ///
+    /// A file of certificates that cannot be used.
+    pub(super) fn check(&self) -> Result<(), String> {
+        // The system's own certificates are read when the first plugin needs them.
+        if self.extra_ca.is_empty() { Ok(()) } else { check_network(&self.options()) }
     }
 }
