@@ -87,10 +87,11 @@ fn crates_depend_only_on_those_below_them() {
         ("settings", &[]),
         ("schema", &["model"]),
         ("policy", &[]),
-        ("sandbox", &["model", "schema", "policy"]),
+        ("outgoing", &["policy"]),
+        ("sandbox", &["model", "schema", "policy", "outgoing"]),
         ("catalog", &["model", "settings", "schema", "policy", "sandbox"]),
         ("mcp", &["model"]),
-        ("toolbay", &["model", "settings", "schema", "policy", "sandbox", "catalog", "mcp"]),
+        ("toolbay", &["model", "settings", "schema", "policy", "outgoing", "sandbox", "catalog", "mcp"]),
         ("testkit", &[]),
     ];
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
