@@ -120,8 +120,10 @@ fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
             "The request is denied.\nhttps://api.example.com is not among the origins that this tool may call.".into()
         )
     );
-    let line = server.log.wait_for("denied: https://api.example.com is not among the origins that this tool may call. ");
-    let remedy = r#"To allow it, write in web.toml under [permissions]: http = ["https://api.example.com"] plugin="web""#;
+    let line =
+        server.log.wait_for("denied: https://api.example.com is not among the origins that this tool may call. ");
+    let remedy =
+        r#"To allow it, write in web.toml under [permissions]: http = ["https://api.example.com"] plugin="web""#;
     assert!(line.contains(remedy), "{line}");
     assert!(site.requests.try_recv().is_err());
 }
@@ -129,7 +131,8 @@ fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
 #[test]
 fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
     let site = Web::start();
-    let grant = format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", site.address, site.address.port());
+    let grant =
+        format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", site.address, site.address.port());
     let mut server = server(&Folder::new(), &grant);
     for host in [site.address.to_string(), format!("localhost:{}", site.address.port())] {
         let text = server.text("try_to_send", json!({"url": format!("http://{host}/hello")}));
@@ -149,11 +152,12 @@ fn methods_and_paths_bound_what_is_sent() {
         site.address
     );
     let mut server = server(&Folder::new(), &grant);
-    let mut sends = |method: &str, path: &str| {
-        server.text("try_to_send", json!({"method": method, "url": site.url(path)}))
-    };
+    let mut sends =
+        |method: &str, path: &str| server.text("try_to_send", json!({"method": method, "url": site.url(path)}));
     assert_eq!(sends("GET", "/hello"), "status 200");
-    for (method, path) in [("POST", "/hello"), ("GET", "/moved"), ("GET", "/hello/../moved"), ("GET", "/hello/%2e%2e/moved")] {
+    for (method, path) in
+        [("POST", "/hello"), ("GET", "/moved"), ("GET", "/hello/../moved"), ("GET", "/hello/%2e%2e/moved")]
+    {
         assert_eq!(sends(method, path), "The request is denied.", "{method} {path}");
     }
     assert_eq!(site.requests.try_iter().count(), 1);
@@ -179,7 +183,8 @@ fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
     assert_eq!(server.text("try_to_send", stuck(json!(50))), "The server did not answer in time.");
     let (kind, text) = server.failure("send", stuck(Value::Null));
     assert_eq!(kind, "deadline", "{text}");
-    assert_eq!(server.text("try_to_send", json!({"url": site.url("/short")})), "The connection to the server failed.");
+    let short = json!({"url": site.url("/short")});
+    assert_eq!(server.text("try_to_send", short), "The request failed: incomplete HTTP response.");
     // Others are served as before.
     assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
 }
@@ -215,7 +220,7 @@ fn calls_share_the_connections_of_their_plugin() {
     assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
     // The one connection is taken.
     let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
-    assert_eq!(server.text("try_to_send", waits), "The server did not answer in time.");
+    assert_eq!(server.text("try_to_send", waits), "The request failed: connection limit reached.");
     server.notify("notifications/cancelled", json!({"requestId": holds}));
     assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
 }

@@ -93,7 +93,8 @@ impl Sandbox {
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
         let Entry { environment, trace, observer, deadline } = entry;
         let limits = &environment.limits;
-        let state = State::new(environment, self.files(), trace, observer, deadline, stdin).map_err(CallError::Failed)?;
+        let state =
+            State::new(environment, self.files(), trace, observer, deadline, stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

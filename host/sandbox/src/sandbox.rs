@@ -148,7 +148,12 @@ impl Sandbox {
         }
         let network = || Network::new(&self.inner.http_client, Arc::new(SystemResolver));
         let network = self.inner.network.get_or_init(network).as_ref().map_err(Clone::clone)?;
-        Ok(Requests::new(Outlet::new(Arc::clone(network), http.clone(), network_private.clone(), limits.http_connections)))
+        Ok(Requests::new(Outlet::new(
+            Arc::clone(network),
+            http.clone(),
+            network_private.clone(),
+            limits.http_connections,
+        )))
     }
 
     /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for

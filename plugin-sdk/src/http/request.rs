@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wasip2::http::outgoing_handler::handle;
-use wasip2::http::types::{Fields, FutureIncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions, Scheme};
+use wasip2::http::types::{
+    Fields, FutureIncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions, Scheme,
+};
 use wasip2::io::streams::StreamError;
 
 use super::error::Error;

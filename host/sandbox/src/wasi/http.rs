@@ -7,7 +7,9 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
 use wasmtime_wasi_http::p2::body::HostOutgoingBody;
-use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
+use wasmtime_wasi_http::p2::types::{
+    HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
+};
 use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpView as _};
 
 use super::version::versioned;
@@ -171,11 +173,14 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
         Ok((held(state, made, FIELDS_HELD)?,))
     })?;
-    types.func_wrap("[method]incoming-response.headers", |mut store, (response,): (Resource<HostIncomingResponse>,)| {
-        let state = store.data_mut();
-        let made = types::HostIncomingResponse::headers(&mut state.http(), response)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
-    })?;
+    types.func_wrap(
+        "[method]incoming-response.headers",
+        |mut store, (response,): (Resource<HostIncomingResponse>,)| {
+            let state = store.data_mut();
+            let made = types::HostIncomingResponse::headers(&mut state.http(), response)?;
+            Ok((held(state, made, FIELDS_HELD)?,))
+        },
+    )?;
     types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (Response,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
