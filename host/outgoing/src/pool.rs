@@ -128,7 +128,7 @@ impl Pool {
         });
         drop(kept);
         let pool = Arc::downgrade(self);
-        hyper::rt::Executor::execute(tasks, drive(work, close.clone(), pool, id));
+        hyper::rt::Executor::execute(tasks, drive(work, tasks.ended.clone(), pool, id));
         Lease { pool: self.clone(), id, sender: Some(sender), allowance, close, reused: false, complete: false }
     }
 
@@ -253,8 +253,8 @@ impl Pool {
 }
 
 /// Does the work of a connection until it ends, or was idle for too long. Then all its tasks end.
-async fn drive(work: impl Future<Output = ()>, close: CancellationToken, pool: Weak<Pool>, id: u64) {
-    let _close = close.drop_guard();
+async fn drive(work: impl Future<Output = ()>, ended: CancellationToken, pool: Weak<Pool>, id: u64) {
+    let _ended = ended.drop_guard();
     tokio::pin!(work);
     // No connection is idle for longer than this before it is looked at: one that becomes idle later expires later.
     let mut look = Instant::now() + IDLE;

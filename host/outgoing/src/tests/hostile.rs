@@ -107,6 +107,13 @@ async fn a_truncated_response_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_response_can_end_with_its_connection() {
+    for answer in ["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n12345", "HTTP/1.0 200 OK\r\n\r\n12345"] {
+        assert_eq!(fetch(&answering(answer, true).await, PATIENT).await.unwrap(), "12345");
+    }
+}
+
+#[tokio::test]
 async fn a_reset_is_an_error() {
     let server = Server::raw(|mut stream, _| async move {
         let _head = head(&mut stream).await;
