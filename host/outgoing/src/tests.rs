@@ -3,6 +3,7 @@
 mod address;
 mod body;
 mod hostile;
+mod http2;
 mod pooling;
 mod proxy;
 mod setup;
