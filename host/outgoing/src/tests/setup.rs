@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
@@ -29,7 +31,7 @@ use toolbay_policy::{HttpRule, OriginPattern};
 use crate::{Credential, Meter, Network, Options, Outlet, Received, Resolve, SendError, Timeouts};
 
 /// What is expected takes much less, on any machine.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 /// What is expected to run out.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
@@ -39,6 +41,12 @@ pub(crate) type BoxedBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Sen
 
 pub(crate) fn text(text: impl Into<Bytes>) -> BoxedBody {
     Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+/// A certificate as a file has it.
+fn pem(certificate: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
 }
 
 /// When a certificate is valid.
@@ -61,7 +69,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), params.self_signed(&key).unwrap().pem()).unwrap();
+        std::fs::write(file.path(), pem(params.self_signed(&key).unwrap().der())).unwrap();
         Self { issuer: Issuer::new(params, key), file }
     }
 
