@@ -56,16 +56,19 @@ impl Drop for Slot {
     }
 }
 
-/// Runs the tasks of one connection. All of them end when it is closed, and each holds its slot until then.
+/// Runs the tasks of one connection. All of them end with it, and each holds its slot until then.
 #[derive(Clone)]
 pub(crate) struct Tasks {
+    /// Closes the connection from here.
     pub(crate) close: CancellationToken,
+    /// The connection has ended, whoever closed it.
+    pub(crate) ended: CancellationToken,
     slot: Arc<Slot>,
 }
 
 impl Tasks {
     pub(crate) fn new(close: CancellationToken, slot: Slot) -> Self {
-        Self { close, slot: Arc::new(slot) }
+        Self { ended: close.child_token(), close, slot: Arc::new(slot) }
     }
 }
 
@@ -75,9 +78,9 @@ where
     F::Output: Send,
 {
     fn execute(&self, task: F) {
-        let Self { close, slot } = self.clone();
+        let Self { ended, slot, .. } = self.clone();
         tokio::spawn(async move {
-            close.run_until_cancelled(task).await;
+            ended.run_until_cancelled(task).await;
             drop(slot);
         });
     }

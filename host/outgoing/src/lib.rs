@@ -49,3 +49,6 @@ pub use self::outlet::Outlet;
 pub use self::received::Received;
 pub use self::resolve::{Resolve, SystemResolver};
 pub use self::timeouts::Timeouts;
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,8 @@ use crate::proxy::Proxy;
 use crate::resolve::Resolve;
 use crate::{roots, tls};
 
-/// How a server reaches others.
-#[derive(Clone, Debug, Default)]
+/// How a server reaches others. It has no `Debug`: the URL of a proxy may contain a password.
+#[derive(Clone, Default)]
 pub struct Options {
     /// Files of certificates (PEM) that are trusted beside those of the system.
     pub extra_ca: Vec<PathBuf>,

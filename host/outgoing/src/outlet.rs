@@ -59,7 +59,8 @@ impl Outlet {
     /// dropped. Connections are used again for requests with the same `credential`. Dropping the future gives up the
     /// request; its connection is closed if HTTP/1.1 is spoken on it.
     ///
-    /// Fields that are about a connection are removed from request and response. A redirect is a response.
+    /// Fields that are about a connection are removed from request and response. A redirect is a response. If the guest
+    /// declares a length, hyper takes no more of the body than that: a guest that writes more later finds its body gone.
     ///
     /// # Errors
     ///

@@ -128,7 +128,7 @@ impl Pool {
         });
         drop(kept);
         let pool = Arc::downgrade(self);
-        hyper::rt::Executor::execute(tasks, drive(work, close.clone(), pool, id));
+        hyper::rt::Executor::execute(tasks, drive(work, tasks.ended.clone(), pool, id));
         Lease { pool: self.clone(), id, sender: Some(sender), allowance, close, reused: false, complete: false }
     }
 
@@ -194,7 +194,8 @@ impl Pool {
                 if *streams == 0 {
                     connection.idle_since = Some(Instant::now());
                 }
-                !sender.is_closed()
+                // After a graceful end (GOAWAY), the others are still served.
+                *streams > 0 || !sender.is_closed()
             }
         };
         if keep {
@@ -202,7 +203,6 @@ impl Pool {
             let connection = kept.connections.remove(index);
             kept.connections.push(connection);
         } else {
-            // Other streams of a connection of HTTP/2 that ended have ended, too.
             kept.connections.remove(index).close.cancel();
         }
         drop(kept);
@@ -230,8 +230,15 @@ impl Pool {
         Some(at)
     }
 
-    fn forget(&self, id: u64) {
-        self.lock().connections.retain(|connection| connection.id != id);
+    /// Ends a connection that takes no more requests, unless it still serves some.
+    fn retire(&self, id: u64, ended: &CancellationToken) {
+        let mut kept = self.lock();
+        let serves = |one: &Connection| one.id == id && matches!(one.state, State::Http2(_, streams) if streams > 0);
+        if kept.connections.iter().any(serves) {
+            return;
+        }
+        kept.connections.retain(|connection| connection.id != id);
+        ended.cancel();
     }
 
     /// The token that closes one connection, or with all others.
@@ -252,9 +259,8 @@ impl Pool {
     }
 }
 
-/// Does the work of a connection until it ends, or was idle for too long. Then all its tasks end.
-async fn drive(work: impl Future<Output = ()>, close: CancellationToken, pool: Weak<Pool>, id: u64) {
-    let _close = close.drop_guard();
+/// Does the work of a connection until it ends, or was idle for too long.
+async fn drive(work: impl Future<Output = ()>, ended: CancellationToken, pool: Weak<Pool>, id: u64) {
     tokio::pin!(work);
     // No connection is idle for longer than this before it is looked at: one that becomes idle later expires later.
     let mut look = Instant::now() + IDLE;
@@ -267,8 +273,9 @@ async fn drive(work: impl Future<Output = ()>, close: CancellationToken, pool: W
             },
         }
     }
-    if let Some(pool) = pool.upgrade() {
-        pool.forget(id);
+    match pool.upgrade() {
+        Some(pool) => pool.retire(id, &ended),
+        None => ended.cancel(),
     }
 }
 

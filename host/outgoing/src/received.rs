@@ -98,8 +98,9 @@ impl Body for Received {
     type Error = SendError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
-        let Some(lease) = &self.lease else { return Poll::Ready(None) };
-        let closed = lease.is_closed();
+        if self.lease.is_none() {
+            return Poll::Ready(None);
+        }
         if Instant::now() >= self.deadline {
             return self.fail(SendError::Deadline);
         }
@@ -117,6 +118,7 @@ impl Body for Received {
             }
         };
         self.waiting = false;
+        let closed = self.lease.as_ref().is_some_and(Lease::is_closed);
         match frame {
             Some(Ok(mut frame)) => {
                 let bytes = match frame.trailers_mut() {
@@ -137,6 +139,7 @@ impl Body for Received {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
+            Some(Err(_)) if closed => self.fail(closed_here()),
             Some(Err(error)) => {
                 let error = match cause::of_hyper(&error, true) {
                     // HTTP/2 compares the lengths itself, and says no more than this.
@@ -152,11 +155,7 @@ impl Body for Received {
                 let error = self.incomplete();
                 self.fail(error)
             }
-            None if closed => {
-                let error = SendError::Reset("the connection was closed from here".to_owned());
-                let error = self.exchange.fault_or(error);
-                self.fail(error)
-            }
+            None if closed => self.fail(closed_here()),
             None => {
                 self.complete();
                 Poll::Ready(None)
@@ -171,4 +170,8 @@ impl Body for Received {
     fn size_hint(&self) -> SizeHint {
         if self.lease.is_some() { self.incoming.size_hint() } else { SizeHint::with_exact(0) }
     }
+}
+
+fn closed_here() -> SendError {
+    SendError::Reset("the connection was closed from here".to_owned())
 }

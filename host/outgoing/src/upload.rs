@@ -15,6 +15,9 @@ use crate::exchange::Exchange;
 use crate::field;
 use crate::meter::Meter;
 
+/// How many empty frames are passed over at once, to see what follows.
+const EMPTY: usize = 64;
+
 /// An error of the guest's body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -132,10 +135,16 @@ impl Body for Upload {
         // With the last declared byte the request would be complete to the server, and hyper asks for no more. If the
         // guest has written too much already, that byte is not sent.
         if self.declared.is_some_and(|declared| declared.left == 0) && frame.is_data() {
-            match self.poll_guest(cx) {
-                Poll::Pending | Poll::Ready(None) => {}
-                Poll::Ready(Some(Ok(next))) => self.next = Some(next),
-                Poll::Ready(Some(Err(error))) => return self.fail(error),
+            for _ in 0..EMPTY {
+                match self.poll_guest(cx) {
+                    Poll::Pending | Poll::Ready(None) => break,
+                    Poll::Ready(Some(Ok(next))) if next.is_data() => {}
+                    Poll::Ready(Some(Ok(next))) => {
+                        self.next = Some(next);
+                        break;
+                    }
+                    Poll::Ready(Some(Err(error))) => return self.fail(error),
+                }
             }
         }
         Poll::Ready(Some(Ok(frame)))
