@@ -1,0 +1,94 @@
+//! What a server holds, compared with what it held before any hostile client came.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use toolbay_testkit::vitals::{Vitals, forget_peak, vitals};
+use toolbay_testkit::{DEADLINE, Log};
+
+/// How much larger the server may be after any number of clients than before the first, in KiB. The allocator keeps
+/// some memory for each thread.
+const GROWTH: u64 = 24 << 10;
+
+/// Descriptors that may come and go: one for a thread of the runtime, one for the log.
+const DESCRIPTORS: u64 = 2;
+
+/// A server, and what it held at first.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pid: u32,
+    log: Log,
+    before: Vitals,
+    /// How much it may grow while clients are there, in KiB.
+    most: u64,
+    /// What it held when the round began, in KiB.
+    began: u64,
+    /// The most that it grew in any round, in KiB.
+    pub(crate) grown: u64,
+}
+
+impl Watch {
+    /// Begins when the server is as large as it gets with honest clients alone. It may grow by `most` KiB in a round.
+    pub(crate) fn new(pid: u32, log: &Log, most: u64) -> Result<Self> {
+        Ok(Self { pid, log: log.clone(), before: vitals(pid)?, most, began: 0, grown: 0 })
+    }
+
+    /// Begins a round.
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        self.began = held(&vitals(self.pid)?);
+        forget_peak(self.pid)
+    }
+
+    /// Ends a round: the server may not have grown too much, and must come to hold what it held before. `ask` makes an
+    /// honest client ask for something, which lets the server return memory.
+    ///
+    /// # Errors
+    ///
+    /// It grew too much, holds more than before, or panicked.
+    pub(crate) fn end(&mut self, ask: impl FnMut() -> Result<()>) -> Result<()> {
+        let now = vitals(self.pid)?;
+        let grown = now.peak.saturating_sub(now.files).saturating_sub(self.began);
+        self.grown = self.grown.max(grown);
+        let most = self.most;
+        ensure!(grown <= most, "the server grew by {grown} KiB, expected at most {most}");
+        let log = self.log.text();
+        ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
+        let before = self.before;
+        self.until(ask, |now| {
+            held(now) <= held(&before) + GROWTH && now.descriptors <= before.descriptors + DESCRIPTORS
+        })
+    }
+
+    /// Waits until the threads that were started for a while have ended.
+    ///
+    /// # Errors
+    ///
+    /// They have not.
+    pub(crate) fn until_threads_are_gone(&self, ask: impl FnMut() -> Result<()>) -> Result<()> {
+        let before = self.before.threads;
+        self.until(ask, |now| now.threads <= before)
+    }
+
+    fn until(&self, mut ask: impl FnMut() -> Result<()>, fits: impl Fn(&Vitals) -> bool) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            let now = vitals(self.pid).context("the server is gone")?;
+            if fits(&now) {
+                return Ok(());
+            }
+            if began.elapsed() > DEADLINE {
+                let before = self.before;
+                bail!(
+                    "the server holds more than before: {now:?}, before: {before:?}; its log ends:\n{}",
+                    self.log.tail(20)
+                );
+            }
+            ask()?;
+        }
+    }
+}
+
+/// Memory without pages of files, in KiB.
+fn held(vitals: &Vitals) -> u64 {
+    vitals.resident.saturating_sub(vitals.files)
+}
