@@ -181,7 +181,7 @@ impl Attack<'_> {
         loop {
             match socket.arrived(is_head) {
                 Ok(Some(reply)) => {
-                    self.judge(&reply)?;
+                    self.judge(&reply, is_head)?;
                     return Ok(reply.header("connection") != Some("close"));
                 }
                 Ok(None) => {}
@@ -191,22 +191,22 @@ impl Attack<'_> {
                 && begun.is_stream()
                 && begun.body.windows(2).filter(|pair| pair == b"\n\n").count() >= EVENTS
             {
-                self.judge(&begun)?;
+                self.judge(&begun, is_head)?;
                 self.count("left a stream");
                 return Ok(false);
             }
             if let Err(ended) = socket.read() {
                 // What was cut off must be right as far as it goes.
                 if let Ok(Some(begun)) = socket.begun() {
-                    self.judge(&begun)?;
+                    self.judge(&begun, is_head)?;
                 }
                 return self.end(&ended).map(|()| false);
             }
         }
     }
 
-    fn judge(&mut self, reply: &Reply) -> Result<()> {
-        self.verdict.reply(reply)?;
+    fn judge(&mut self, reply: &Reply, is_head: bool) -> Result<()> {
+        self.verdict.reply(reply, is_head)?;
         if let Some(session) = reply.header("mcp-session-id") {
             session.clone_into(&mut self.session);
         }

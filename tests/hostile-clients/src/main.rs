@@ -16,7 +16,6 @@ mod watch;
 mod web;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,7 +37,7 @@ use self::web::Web;
 const ROUND: u64 = 32;
 
 /// Clients after which a new server is started, over HTTP and over standard input and output in turn.
-const STAGE: u64 = 128;
+const STAGE: u64 = 256;
 
 /// Run clients that attack the server in random ways, several at once. The server may not exceed the memory that its
 /// limits allow, must answer honest clients meanwhile, must say nothing of its inside, and must be afterwards what it
@@ -108,7 +107,7 @@ fn over_http(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() 
     while next < seeds.end && (next == first || more()) {
         let round = next..seeds.end.min((next / ROUND + 1) * ROUND);
         let visits: Vec<Visit> = round.clone().map(Visit::new).collect();
-        add(ends, web.round(&visits).with_context(|| all(&round, &visits))?);
+        add(ends, web.round(&visits)?);
         next = round.end;
     }
     let noted = web.end().with_context(|| format!("after the clients of the seeds {first} to {}", next - 1))?;
@@ -123,7 +122,7 @@ fn over_pipe(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() 
     while next < seeds.end && (next == first || more()) {
         let round = next..seeds.end.min((next / ROUND + 1) * ROUND);
         let talks: Vec<Talk> = round.clone().map(Talk::new).collect();
-        add(ends, pipe.round(&talks).with_context(|| all(&round, &talks))?);
+        add(ends, pipe.round(&talks)?);
         next = round.end;
     }
     let noted = pipe.end().with_context(|| format!("after the clients of the seeds {first} to {}", next - 1))?;
@@ -135,11 +134,4 @@ fn add(all: &mut Ends, ends: Ends) {
     for (end, count) in ends {
         *all.entry(end).or_default() += count;
     }
-}
-
-/// The clients of a round, for an error that may be due to any of them.
-fn all(seeds: &Range<u64>, clients: &[impl Display]) -> String {
-    let shown: String = clients.iter().map(ToString::to_string).collect();
-    let (first, count) = (seeds.start, seeds.end - seeds.start);
-    format!("a round of {count} clients (repeat it with --seed {first} --clients {count}):\n{shown}")
 }

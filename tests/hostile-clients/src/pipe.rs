@@ -14,7 +14,7 @@ use toolbay_testkit::{Arrived, Connection, Event, Folder, Log, Mailbox, Signal, 
 use crate::attack::Ends;
 use crate::honest::PATIENCE;
 use crate::plugins::{REQUESTS, folder, serve};
-use crate::session::{Line, Talk};
+use crate::session::{Line, Talk, repeated};
 use crate::verdict::Verdict;
 use crate::watch::Watch;
 
@@ -66,28 +66,28 @@ impl Pipe {
     ///
     /// The server did not hold.
     pub(crate) fn round(&mut self, talks: &[Talk]) -> Result<Ends> {
+        let log = self.log.clone();
+        self.attacked(talks).with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
+    }
+
+    fn attacked(&mut self, talks: &[Talk]) -> Result<Ends> {
         self.watch.begin()?;
         let mut ends = Ends::new();
         for talk in talks {
-            self.talk(talk, &mut ends).with_context(|| {
-                format!(
-                    "repeat it with --seed {} --clients 1: {talk}the server's log ends:\n{}",
-                    talk.seed,
-                    self.log.tail(20)
-                )
-            })?;
+            self.talk(talk, &mut ends).with_context(|| repeated(std::slice::from_ref(talk), talk.seed))?;
         }
         let (connection, others) = (&self.connection, &self.others);
         let mailbox = connection.mailbox();
-        self.watch.end(|| {
+        let ended = self.watch.end(|| {
             others.try_iter().for_each(drop);
             ask(connection, &mailbox, true).map(drop)
-        })?;
+        });
+        ended.with_context(|| repeated(talks, talks.first().map_or(0, |talk| talk.seed)))?;
         Ok(ends)
     }
 
     fn talk(&mut self, talk: &Talk, ends: &mut Ends) -> Result<()> {
-        let verdict = Verdict::new(&self.folder.root().display().to_string(), talk.seed);
+        let verdict = Verdict::of_all(&self.folder.root().display().to_string());
         let mailbox = self.connection.mailbox();
         let mut open = Vec::new();
         // Late answers are for the one that asked, who has gone.

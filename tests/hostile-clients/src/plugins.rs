@@ -9,8 +9,11 @@ use toolbay_testkit::{Folder, Program, Tiny, Tool, Toolbay};
 /// Bytes of all requests, in KiB.
 pub(crate) const REQUESTS: u64 = 64 << 10;
 
-/// Connections, with those that wait for a place.
-pub(crate) const CONNECTIONS: u64 = 64 + 32;
+/// The part of it that one caller over HTTP may have, in KiB.
+pub(crate) const OWN: u64 = REQUESTS / 4;
+
+/// Connections of one address, with those that wait for a place.
+pub(crate) const CONNECTIONS: u64 = 48 + 32;
 
 /// Bytes of the list of tools, about, in KiB: what a connection may have ready to be sent.
 pub(crate) const LIST: u64 = 200;

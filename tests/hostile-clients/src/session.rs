@@ -14,6 +14,9 @@ const STEPS: std::ops::RangeInclusive<usize> = 1..=6;
 /// Lines of a client over standard input and output.
 const LINES: std::ops::RangeInclusive<usize> = 1..=12;
 
+/// Characters of a text that are shown of its beginning, and of its end.
+const SHOWN: usize = 700;
+
 /// How a client treats a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
@@ -157,7 +160,7 @@ impl fmt::Display for Visit {
         for (n, step) in self.steps.iter().enumerate() {
             writeln!(f, "  {}. {:?}", n + 1, step.manner)?;
             for request in &step.requests {
-                writeln!(f, "     {}", request.text)?;
+                writeln!(f, "     {}", shown(&request.text))?;
             }
         }
         Ok(())
@@ -168,10 +171,28 @@ impl fmt::Display for Talk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "the client of seed {}, over standard input and output:", self.seed)?;
         for line in &self.lines {
-            writeln!(f, "  {}", line.text)?;
+            writeln!(f, "  {}", shown(&line.text))?;
         }
         Ok(())
     }
+}
+
+/// A text, or its beginning and its end.
+fn shown(text: &Text) -> String {
+    let text = text.to_string();
+    let all = text.chars().count();
+    if all <= 2 * SHOWN {
+        return text;
+    }
+    let [begin, end]: [String; 2] =
+        [text.chars().take(SHOWN).collect(), text.chars().skip(all.saturating_sub(SHOWN)).collect()];
+    format!("{begin} […] {end}")
+}
+
+/// What to say of clients that were there when something happened that may be due to any of them.
+pub(crate) fn repeated<T: fmt::Display>(clients: &[T], first: u64) -> String {
+    let shown: String = clients.iter().map(ToString::to_string).collect();
+    format!("repeat it with --seed {first} --clients {}: {shown}", clients.len())
 }
 
 #[cfg(test)]

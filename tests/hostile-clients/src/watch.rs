@@ -1,14 +1,17 @@
 //! What a server holds, compared with what it held before any hostile client came.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use toolbay_testkit::vitals::{Vitals, forget_peak, vitals};
-use toolbay_testkit::{DEADLINE, Log};
+use toolbay_testkit::{DEADLINE, Log, Signal};
 
 /// How much larger the server may be after any number of clients than before the first, in KiB. The allocator keeps
 /// some memory for each thread.
 const GROWTH: u64 = 24 << 10;
+
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Descriptors that may come and go: one for a thread of the runtime, one for the log.
 const DESCRIPTORS: u64 = 2;
@@ -70,7 +73,7 @@ impl Watch {
     }
 
     fn until(&self, mut ask: impl FnMut() -> Result<()>, fits: impl Fn(&Vitals) -> bool) -> Result<()> {
-        let began = Instant::now();
+        let (began, pause) = (Instant::now(), Signal::new(false));
         loop {
             let now = vitals(self.pid).context("the server is gone")?;
             if fits(&now) {
@@ -84,6 +87,7 @@ impl Watch {
                 );
             }
             ask()?;
+            pause.wait_until(PAUSE, |over| *over);
         }
     }
 }

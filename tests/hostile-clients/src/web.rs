@@ -12,8 +12,8 @@ use toolbay_testkit::{DEADLINE, Folder, Listener, Signal, Socket};
 
 use crate::attack::{Ends, attack};
 use crate::honest::{Honest, PATIENCE};
-use crate::plugins::{CONNECTIONS, LIST, REQUESTS, folder, serve};
-use crate::session::Visit;
+use crate::plugins::{CONNECTIONS, LIST, OWN, folder, serve};
+use crate::session::{Visit, repeated};
 use crate::watch::Watch;
 
 /// Hostile clients at a time.
@@ -22,8 +22,8 @@ const CROWD: usize = 12;
 /// How often an honest client asks for everything before the server counts as warm.
 const WARM_UP: usize = 20;
 
-/// What a connection may have read or written ahead, in KiB: twice 64 KiB, and as much again for values.
-const BUFFERS: u64 = 256;
+/// What a connection may have read and written ahead, in KiB.
+const BUFFERS: u64 = 2 * 64;
 
 /// What the server may grow by beyond what its limits allow, in KiB.
 const MARGIN: u64 = 32 << 10;
@@ -64,7 +64,7 @@ impl Web {
         for _ in 0..WARM_UP {
             honest.iter_mut().try_for_each(Honest::ask)?;
         }
-        let most = REQUESTS + CONNECTIONS * (BUFFERS + LIST) + MARGIN;
+        let most = OWN + CONNECTIONS * (BUFFERS + LIST) + MARGIN;
         let watch = Watch::new(listener.process.pid(), &listener.log, most)?;
         Ok(Self { listener, folder, honest: honest.into(), watch })
     }
@@ -73,8 +73,14 @@ impl Web {
     ///
     /// # Errors
     ///
-    /// The server did not hold. Names the client if it is one alone.
+    /// The server did not hold. Shows the client, or all of them if it may be due to any.
     pub(crate) fn round(&mut self, visits: &[Visit]) -> Result<Ends> {
+        let log = self.listener.log.clone();
+        self.attacked(visits).with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
+    }
+
+    fn attacked(&mut self, visits: &[Visit]) -> Result<Ends> {
+        let all = || repeated(visits, visits.first().map_or(0, |visit| visit.seed));
         self.watch.begin()?;
         let (server, root) = (self.listener.address, self.folder.root().display().to_string());
         let (next, ends, fault) = (AtomicUsize::new(0), Mutex::new(Ends::new()), Mutex::new(None));
@@ -94,7 +100,9 @@ impl Web {
                                 }
                                 Err(error) => {
                                     let mut fault = fault.lock().unwrap_or_else(PoisonError::into_inner);
-                                    fault.get_or_insert_with(|| alone(error, visit));
+                                    fault.get_or_insert_with(|| {
+                                        error.context(repeated(std::slice::from_ref(visit), visit.seed))
+                                    });
                                 }
                             }
                         }
@@ -108,13 +116,13 @@ impl Web {
             honest.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("an honest client panicked"))).collect()
         });
         if let Some(fault) = fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(fault.context(format!("the server's log ends:\n{}", self.listener.log.tail(20))));
+            return Err(fault);
         }
         let asked: Result<Vec<u64>> = asked;
-        let asked: u64 =
-            asked.with_context(|| format!("the server's log ends:\n{}", self.listener.log.tail(20)))?.into_iter().sum();
+        let asked: u64 = asked.with_context(all)?.into_iter().sum();
         let honest = &mut self.honest;
-        self.watch.end(|| honest.iter_mut().try_for_each(|one| one.ask().and_then(|()| one.leave())))?;
+        let ask = || honest.iter_mut().try_for_each(|one| one.ask().and_then(|()| one.leave()));
+        self.watch.end(ask).with_context(all)?;
         let mut ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
         ends.insert("honest requests".to_owned(), asked);
         Ok(ends)
@@ -140,9 +148,4 @@ impl Web {
         let slowest = self.honest.iter().map(|one| one.slowest).max().unwrap_or_default();
         Ok(format!("grew by {} MiB at most; the slowest honest answer took {slowest:?}", self.watch.grown >> 10))
     }
-}
-
-/// The error of one client, with what it did.
-fn alone(error: anyhow::Error, visit: &Visit) -> anyhow::Error {
-    error.context(format!("repeat it with --seed {} --clients 1: {visit}", visit.seed))
 }
