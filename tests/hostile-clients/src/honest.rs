@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 use toolbay_testkit::{Ended, Reply, Signal, Socket, message, revision};
 
+use crate::plugins::large;
 use crate::verdict::HUSH;
 
 /// The address of honest clients. What others have is counted for theirs.
@@ -46,6 +47,14 @@ impl Honest {
         }
         self.leave()?;
         Ok(self.asked - began)
+    }
+
+    /// Makes the server as large as it gets without hostile clients. What comes of the calls does not matter.
+    pub(crate) fn warm_up(&mut self) -> Result<()> {
+        for (tool, arguments) in large() {
+            self.result("tools/call", json!({"name": tool, "arguments": arguments}), None)?;
+        }
+        self.ask()
     }
 
     /// Asks for everything once.

@@ -13,7 +13,7 @@ use toolbay_testkit::{Arrived, Connection, Event, Folder, Log, Mailbox, Signal, 
 
 use crate::attack::Ends;
 use crate::honest::PATIENCE;
-use crate::plugins::{REQUESTS, folder, serve};
+use crate::plugins::{REQUESTS, folder, large, serve};
 use crate::session::{Line, Talk, repeated};
 use crate::verdict::Verdict;
 use crate::watch::Watch;
@@ -54,6 +54,9 @@ impl Pipe {
         connection.until_listed(PATIENCE, listed)?;
         let mailbox = connection.mailbox();
         for _ in 0..WARM_UP {
+            for (tool, arguments) in large() {
+                answer(&mailbox, mailbox.call(tool, &arguments)?)?;
+            }
             ask(&connection, &mailbox, true)?;
         }
         let watch = Watch::new(connection.pid(), &log, REQUESTS + MARGIN)?;
@@ -153,7 +156,7 @@ impl Pipe {
         ensure!(status.code() == Some(0), "the server ended with {status}:\n{}", self.log.tail(20));
         let log = self.log.text();
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
-        Ok(format!("grew by {} MiB at most; the slowest pong took {:?}", self.watch.grown >> 10, self.slowest))
+        Ok(format!("{}; the slowest pong took {:?}", self.watch.words(), self.slowest))
     }
 }
 

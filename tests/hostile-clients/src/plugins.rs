@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use toolbay_testkit::{Folder, Program, Tiny, Tool, Toolbay};
 
 /// Bytes of all requests, in KiB.
@@ -61,6 +62,17 @@ const STRICT: &str = r#"{"type": "object", "required": ["text"], "properties": {
 
 /// An argument that a header repeats.
 const HEADER: &str = r#"{"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}"#;
+
+/// Calls, by a tool and arguments, that make the server hold what it keeps for later: room for a long message, and what
+/// checks need.
+pub(crate) fn large() -> [(&'static str, Value); 3] {
+    let lists = vec![json!([[]]); 30_000];
+    [
+        ("bystander", json!({"x": "x".repeat(3 << 20)})),
+        ("strict", json!({"text": format!("{}!", "ab".repeat(500_000)), "list": lists})),
+        ("strict", json!({"text": "a".repeat(200_000), "list": [], "xabab": 1})),
+    ]
+}
 
 /// A folder for a server, with all plugins in it.
 pub(crate) fn folder(server: &Path) -> Result<Folder> {

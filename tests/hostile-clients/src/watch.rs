@@ -27,13 +27,15 @@ pub(crate) struct Watch {
     /// What it held when the round began, in KiB.
     began: u64,
     /// The most that it grew in any round, in KiB.
-    pub(crate) grown: u64,
+    grown: u64,
+    /// The most that it held more than before after any round, in KiB.
+    left: u64,
 }
 
 impl Watch {
     /// Begins when the server is as large as it gets with honest clients alone. It may grow by `most` KiB in a round.
     pub(crate) fn new(pid: u32, log: &Log, most: u64) -> Result<Self> {
-        Ok(Self { pid, log: log.clone(), before: vitals(pid)?, most, began: 0, grown: 0 })
+        Ok(Self { pid, log: log.clone(), before: vitals(pid)?, most, began: 0, grown: 0, left: 0 })
     }
 
     /// Begins a round.
@@ -59,7 +61,15 @@ impl Watch {
         let before = self.before;
         self.until(ask, |now| {
             held(now) <= held(&before) + GROWTH && now.descriptors <= before.descriptors + DESCRIPTORS
-        })
+        })?;
+        self.left = self.left.max(held(&vitals(self.pid)?).saturating_sub(held(&before)));
+        Ok(())
+    }
+
+    /// What is worth knowing of its memory.
+    pub(crate) fn words(&self) -> String {
+        let [before, grown, left] = [held(&self.before), self.grown, self.left].map(|kib| kib >> 10);
+        format!("held {before} MiB, {grown} more at most during a round, and {left} more at most after one")
     }
 
     /// Waits until the threads that were started for a while have ended.

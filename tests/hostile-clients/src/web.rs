@@ -62,7 +62,7 @@ impl Web {
             ensure!(began.elapsed() < DEADLINE, "an honest client alone: {error:#}; the log:\n{}", listener.log.text());
         }
         for _ in 0..WARM_UP {
-            honest.iter_mut().try_for_each(Honest::ask)?;
+            honest.iter_mut().try_for_each(Honest::warm_up)?;
         }
         let most = OWN + CONNECTIONS * (BUFFERS + LIST) + MARGIN;
         let watch = Watch::new(listener.process.pid(), &listener.log, most)?;
@@ -146,6 +146,6 @@ impl Web {
         ensure!(status.code() == Some(0), "the server ended with {status}:\n{}", self.listener.log.tail(20));
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
         let slowest = self.honest.iter().map(|one| one.slowest).max().unwrap_or_default();
-        Ok(format!("grew by {} MiB at most; the slowest honest answer took {slowest:?}", self.watch.grown >> 10))
+        Ok(format!("{}; the slowest honest answer took {slowest:?}", self.watch.words()))
     }
 }
