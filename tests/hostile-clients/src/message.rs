@@ -37,7 +37,7 @@ pub(crate) const TOOLS: [&str; 7] = ["echo", "bystander", "spin", "crash", "stri
 const ODD: u32 = 9;
 
 /// A message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Message {
     pub(crate) text: Text,
     pub(crate) method: String,
@@ -90,28 +90,22 @@ impl Writer {
             json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": self.mark, "version": "1"}});
         let (id, text) = self.fresh();
         let text = format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"initialize","params":{params}}}"#);
-        Message {
-            text: Text::new(text),
-            method: "initialize".to_owned(),
-            tool: None,
-            region: None,
-            is_stateless: false,
-            id: Some(id),
-        }
+        let method = "initialize".to_owned();
+        Message { text: Text::new(text), method, id: Some(id), ..Message::default() }
     }
 
     /// Any message.
     pub(crate) fn message(&mut self, may_be_stateless: bool) -> Message {
         if self.chance(5) {
             let text = broken(&mut self.random);
-            return Message { text, ..self.nothing() };
+            return Message { text, ..Message::default() };
         }
         if self.chance(3) {
             return self.response();
         }
         let method = weighted(&mut self.random, &METHODS);
         let is_stateless = may_be_stateless && self.chance(50);
-        let mut message = Message { method: method.to_owned(), is_stateless, ..self.nothing() };
+        let mut message = Message { method: method.to_owned(), is_stateless, ..Message::default() };
         let params = self.params(&mut message);
         let is_note = if self.chance(4) { self.random.bool() } else { method.starts_with("notifications/") };
         let (id, id_text) = if is_note { (None, Text::default()) } else { self.id() };
@@ -144,19 +138,14 @@ impl Writer {
         }
         // What is in it may be answered together, or not at all.
         self.single.clear();
-        Message { text: text.and("]"), ..self.nothing() }
-    }
-
-    fn nothing(&self) -> Message {
-        let (text, method) = (Text::default(), String::new());
-        Message { text, method, tool: None, region: None, is_stateless: false, id: None }
+        Message { text: text.and("]"), ..Message::default() }
     }
 
     /// An answer to a request that the server never sent.
     fn response(&mut self) -> Message {
         let (_, id) = self.id();
         let members = vec![("jsonrpc", Text::new("\"2.0\"")), ("id", id), ("result", Text::new("{}"))];
-        Message { text: object(&mut self.random, members, 30).0, ..self.nothing() }
+        Message { text: object(&mut self.random, members, 30).0, ..Message::default() }
     }
 
     /// An id that was not used before, and its text.

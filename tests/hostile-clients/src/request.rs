@@ -52,15 +52,15 @@ pub(crate) struct Request {
     pub(crate) is_head: bool,
 }
 
-impl Writer {
-    /// A request with this message, as an honest client sends it.
-    pub(crate) fn honest(&mut self, message: Message) -> Request {
-        let headers = headers(&message);
-        let length = message.text.bytes("").len();
-        let text = head("POST", "/mcp", "HTTP/1.1", headers).and(format!("Content-Length: {length}\r\n\r\n"));
-        Request { text: text.then(message.text), is_head: false }
-    }
+/// A request with this message, as an honest client sends it.
+pub(crate) fn honest(message: Message) -> Request {
+    let headers = headers(&message);
+    let length = message.text.bytes("").len();
+    let text = head("POST", "/mcp", "HTTP/1.1", headers).and(format!("Content-Length: {length}\r\n\r\n"));
+    Request { text: text.then(message.text), is_head: false }
+}
 
+impl Writer {
     /// Any request.
     pub(crate) fn request(&mut self) -> Request {
         if self.chance(12) {
@@ -233,7 +233,7 @@ mod tests {
         for _ in 0..50 {
             let message = writer.message(true);
             let body = message.text.bytes("");
-            let request = writer.honest(message).text.bytes("S");
+            let request = honest(message).text.bytes("S");
             let head = String::from_utf8_lossy(&request[..request.len() - body.len()]).into_owned();
             assert!(head.ends_with(&format!("Content-Length: {}\r\n\r\n", body.len())), "{head}");
             assert!(request.ends_with(&body));

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::message::Writer;
-use crate::request::Request;
+use crate::request::{Request, honest};
 use crate::text::Text;
 
 /// Steps of a client over HTTP.
@@ -83,7 +83,7 @@ impl Visit {
         // Otherwise most clients would have no session.
         if writer.chance(60) {
             let hello = writer.initialize();
-            let requests = vec![writer.honest(hello)];
+            let requests = vec![honest(hello)];
             steps.push(Step { manner: Manner::Polite, requests });
         }
         for _ in 0..writer.random.usize(STEPS) {
@@ -106,14 +106,14 @@ fn request(writer: &mut Writer, manner: Manner) -> Request {
         while message.method != "tools/list" || !message.is_stateless || message.id.is_none() {
             message = writer.message(true);
         }
-        return writer.honest(message);
+        return honest(message);
     }
     if writer.chance(4) {
         return writer.noise();
     }
     if writer.chance(25) {
         let message = writer.message(true);
-        return writer.honest(message);
+        return honest(message);
     }
     writer.request()
 }
