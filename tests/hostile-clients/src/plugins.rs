@@ -48,7 +48,8 @@ caller_requests = 32
 sessions = 40
 caller_sessions = 16
 address_sessions = 20
-session_idle = "1s"
+# More than an honest client may have to wait for an answer.
+session_idle = "11s"
 keep_alive = "200ms"
 idle = "1s"
 write_timeout = "500ms"

@@ -106,3 +106,30 @@ impl Watch {
 fn held(vitals: &Vitals) -> u64 {
     vitals.resident.saturating_sub(vitals.files)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_is_found_although_it_has_passed() {
+        let mut watch = Watch::new(std::process::id(), &Log::default(), 16 << 10).unwrap();
+        watch.begin().unwrap();
+        watch.end(|| Ok(())).unwrap();
+        watch.begin().unwrap();
+        // An odd byte in each page, so that the pages are there.
+        let large: Vec<u8> = (0..64 << 20).map(|n: u32| n.to_le_bytes()[0]).collect();
+        drop(std::hint::black_box(large));
+        let error = watch.end(|| Ok(())).unwrap_err().to_string();
+        assert!(error.starts_with("the server grew by ") && error.ends_with("expected at most 16384"), "{error}");
+    }
+
+    #[test]
+    fn a_panic_in_the_log_is_found() {
+        let log = Log::follow(&b"thread 'main' panicked at src/main.rs:1:1\n"[..]);
+        log.wait_for_end();
+        let mut watch = Watch::new(std::process::id(), &log, u64::MAX).unwrap();
+        watch.begin().unwrap();
+        assert!(watch.end(|| Ok(())).unwrap_err().to_string().starts_with("the server panicked"));
+    }
+}
