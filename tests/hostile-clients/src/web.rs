@@ -115,11 +115,12 @@ impl Web {
             over.update(|over| *over = true);
             honest.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("an honest client panicked"))).collect()
         });
+        // What honest clients suffer may be due to any of the others.
+        let asked: Result<Vec<u64>> = asked;
+        let asked: u64 = asked.with_context(all)?.into_iter().sum();
         if let Some(fault) = fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(fault);
         }
-        let asked: Result<Vec<u64>> = asked;
-        let asked: u64 = asked.with_context(all)?.into_iter().sum();
         let honest = &mut self.honest;
         let ask = || honest.iter_mut().try_for_each(|one| one.ask().and_then(|()| one.leave()));
         self.watch.end(ask).with_context(all)?;
