@@ -108,12 +108,13 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
 fn usage(usage: Usage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
-    let mut used = json!({"fuel": usage.fuel, "wall_ms": wall_ms, "memory": usage.memory});
-    if usage.http_requests > 0 {
-        used["http_requests"] = usage.http_requests.into();
-        used["http_bytes"] = usage.http_bytes.into();
+    let Usage { fuel, memory, http_requests, http_bytes, .. } = usage;
+    if http_requests == 0 {
+        return json!({"fuel": fuel, "wall_ms": wall_ms, "memory": memory});
     }
-    used
+    json!({
+        "fuel": fuel, "wall_ms": wall_ms, "memory": memory, "http_requests": http_requests, "http_bytes": http_bytes
+    })
 }
 
 #[cfg(test)]
