@@ -52,7 +52,7 @@ pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
 }
 
 /// All settings that affect compiled code. The pool does not.
-fn config(stack: ByteSize) -> Config {
+pub(super) fn config(stack: ByteSize) -> Config {
     let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
     let mut config = Config::new();
     config
