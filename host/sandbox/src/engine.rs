@@ -70,7 +70,8 @@ pub(super) fn config(stack: ByteSize) -> Config {
     config
 }
 
-fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
+/// A pool for `slots` components within `ceiling`.
+pub(super) fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
     let [instances, memories, tables] =
         [ceiling.instances, ceiling.memories, TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
