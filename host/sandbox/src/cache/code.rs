@@ -43,7 +43,8 @@ pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
     let mut code = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut code)?;
-    // SAFETY: only our compiler, a child process that has ended, had access to the file, or it is in our private folder.
+    // SAFETY: only our compiler, a child process that has ended, had access to the file, or it is in our private
+    // folder.
     #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
     unsafe {
         Component::deserialize(engine, code)
@@ -52,8 +53,8 @@ pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<
 
 /// What opened code does, and what of damaged code is noticed even without the cache's authentication code.
 ///
-/// `cargo xtask miri` runs these tests under Miri as well. There, Wasmtime's own interpreter runs the code, because Miri
-/// cannot run machine code; an ordinary build compiles it beforehand, because Cranelift would take hours.
+/// `cargo xtask miri` runs these tests under Miri as well. There, Wasmtime's interpreter runs the code, because Miri
+/// cannot run machine code; an ordinary build compiles it beforehand, because Cranelift would take too long.
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -200,8 +201,10 @@ mod tests {
         if cfg!(miri) { map(engine, &path) } else { open(engine, &File::open(path).unwrap()) }
     }
 
+    type Opener = fn(&Engine, &[u8]) -> wasmtime::Result<Component>;
+
     /// Both ways to open code.
-    const WAYS: [fn(&Engine, &[u8]) -> wasmtime::Result<Component>; 2] = [opened_from_memory, opened_from_file];
+    const WAYS: [Opener; 2] = [opened_from_memory, opened_from_file];
 
     /// An instance in a store like that of a call.
     fn instance(component: &Component) -> (Store<usize>, Instance) {
