@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, LIST_CHANGED, Server, Tiny, Tool};
 
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// All revisions with a handshake.
+fn revisions() -> Vec<String> {
+    Server::spawn(&Folder::new()).with_sessions()
+}
 
 /// A tool with everything that a tool can have.
 fn eloquent() -> Tool {
@@ -25,14 +28,14 @@ fn eloquent() -> Tool {
 #[test]
 fn every_revision_can_be_negotiated() {
     let folder = Folder::new();
-    for revision in REVISIONS {
+    for revision in &revisions() {
         let mut server = Server::spawn(&folder);
         let result = server.initialize(revision);
-        assert_eq!(result["protocolVersion"], revision);
+        assert_eq!(result["protocolVersion"], **revision);
         assert_eq!(result["capabilities"], json!({"tools": {"listChanged": true}, "logging": {}}));
         assert_eq!(result["serverInfo"]["name"], "toolbay");
         assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(result["serverInfo"].get("title").is_some(), revision >= "2025-06-18", "{result}");
+        assert_eq!(result["serverInfo"].get("title").is_some(), revision.as_str() >= "2025-06-18", "{result}");
     }
 }
 
@@ -97,7 +100,7 @@ fn tools_in_every_revision() {
     let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("returns-a-list") };
     let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent(), list]).build());
     let mut shapes = String::new();
-    for revision in REVISIONS {
+    for revision in &revisions() {
         let mut server = Server::spawn(&folder).initialized(revision);
         server.wait_until_listed(&["eloquent", "returns-a-list"]);
         let _ = writeln!(shapes, "{revision}\n{:#}", Value::from(server.tools()));
@@ -108,12 +111,12 @@ fn tools_in_every_revision() {
 #[test]
 fn results_in_every_revision() {
     let folder = Folder::with("a.wasm", Tiny::of(vec![eloquent()]).structured(r#"{"n":1}"#).build());
-    for revision in REVISIONS {
+    for revision in &revisions() {
         let mut server = Server::spawn(&folder).initialized(revision);
         server.wait_until_listed(&["eloquent"]);
         let result = server.call("eloquent", json!({"n": 1}));
         assert_eq!(result["content"], json!([{"type": "text", "text": "fine"}]));
-        let structured = (revision >= "2025-06-18").then(|| json!({"n": 1}));
+        let structured = (revision.as_str() >= "2025-06-18").then(|| json!({"n": 1}));
         assert_eq!(result.get("structuredContent"), structured.as_ref(), "{revision}");
     }
 }

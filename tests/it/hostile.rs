@@ -10,6 +10,7 @@ mod run;
 mod wasi;
 
 pub(crate) use self::bombs::{doubling, exports, nested_blocks};
+pub(crate) use self::wasi::calls;
 use crate::support::Folder;
 
 /// How much more memory the server may hold after an attack than before, in KiB.

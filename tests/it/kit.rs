@@ -9,7 +9,7 @@ use crate::support::Folder;
 #[test]
 fn the_newest_session_is_the_one_that_tests_begin() {
     let mut client = Client::start(&Folder::new()).unwrap();
-    assert_eq!(client.newest_session().unwrap(), revision::SESSION);
+    assert_eq!(client.with_sessions().unwrap().pop().unwrap(), revision::SESSION);
     // The server continues the session after a stateless request.
     let hello = client.initialize(revision::SESSION).unwrap().what;
     assert_eq!(hello["protocolVersion"], revision::SESSION);

@@ -30,6 +30,7 @@ mod mounts;
 mod output;
 mod pages;
 mod paging;
+mod proposals;
 mod rates;
 mod reload;
 mod retry;

@@ -86,10 +86,11 @@ fn crates_depend_only_on_those_below_them() {
         ("model", &[][..]),
         ("settings", &[]),
         ("schema", &["model"]),
-        ("sandbox", &["model", "schema"]),
-        ("catalog", &["model", "settings", "schema", "sandbox"]),
+        ("policy", &["model"]),
+        ("sandbox", &["model", "schema", "policy"]),
+        ("catalog", &["model", "settings", "schema", "policy", "sandbox"]),
         ("mcp", &["model"]),
-        ("toolbay", &["model", "settings", "schema", "sandbox", "catalog", "mcp"]),
+        ("toolbay", &["model", "settings", "schema", "policy", "sandbox", "catalog", "mcp"]),
         ("testkit", &[]),
     ];
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -22,12 +22,13 @@ const PLUGIN: &str = "conformance.wasm";
 /// A plugin that one of these tools puts into the folder, to change the list.
 const NEWCOMER: &str = "bare.wasm";
 
-/// What lets it do so.
+/// What lets it do so: nobody should let a plugin do this.
 const GRANT: &str = r#"
 [[permissions.mounts]]
 host = "."
 guest = "/plugins"
 access = "read-write"
+unsafe = true
 
 [[permissions.mounts]]
 host = "../spare"

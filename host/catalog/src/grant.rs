@@ -14,7 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{LimitsPatch, Permissions, ToolRateLimit, is_name};
+use toolbay_model::{LimitsPatch, ToolRateLimit, is_name};
+use toolbay_policy::Permissions;
 use toolbay_sandbox::Secrets;
 use toolbay_settings::toml_file;
 

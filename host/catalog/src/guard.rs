@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use toolbay_model::{Access, Mount, Permissions};
+use toolbay_policy::{Access, Mount, Permissions};
 
 use crate::folder::{component_path, grant_path, wit_path};
 use crate::place::{Identity, Place};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::{Amount, Limits, Permissions, ToolRateLimit, serialize_amounts};
+use toolbay_model::{Amount, Limits, ToolRateLimit, serialize_amounts};
+use toolbay_policy::Permissions;
 
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]

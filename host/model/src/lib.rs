@@ -1,6 +1,6 @@
 //! The types that all parts of Toolbay share, as plain data.
 //!
-//! Definitions of tools, results of calls, limits and permissions, errors, usage, and the [`Observer`] of a running
+//! Definitions of tools, results of calls, limits, errors, usage, and the [`Observer`] of a running
 //! call. Nothing here reads a file, starts a thread, or knows wasmtime, JSON-RPC or the revisions of MCP. Values come
 //! from serde or from the crate that creates them, and every other crate uses them.
 
@@ -15,7 +15,6 @@ mod json;
 mod limits;
 mod name;
 mod observer;
-mod permissions;
 mod rate_limit;
 mod rejection;
 mod tool;
@@ -37,7 +36,6 @@ pub use self::json::{Json, JsonSize};
 pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet};
-pub use self::permissions::{Access, Mount, Permissions};
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{Bound, Reason, Rejection};
 pub use self::tool::Tool;

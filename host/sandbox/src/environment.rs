@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolbay_model::{Limits, Observer, Permissions, Trace};
+use toolbay_model::{Limits, Observer, Trace};
+use toolbay_policy::Permissions;
 
 use crate::roots::Roots;
 use crate::secret::Secrets;

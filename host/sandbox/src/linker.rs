@@ -9,13 +9,15 @@ use crate::wasi;
 
 /// Prefixes of the names of all imports that a plugin can have. They are always linked; the grant decides what they may
 /// do.
-pub(crate) const WORLD: [&str; 8] = [
+pub(crate) const WORLD: [&str; 10] = [
     "toolbay:plugin/",
     "wasi:cli/",
     "wasi:clocks/",
+    "wasi:config/",
     "wasi:filesystem/",
     "wasi:http/",
     "wasi:io/",
+    "wasi:logging/",
     "wasi:random/",
     "wasi:sockets/",
 ];
@@ -26,6 +28,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wasi::replace(&mut linker)?;
+    wasi::add(&mut linker)?;
     contract::add_to_linker(&mut linker)?;
     Ok(linker)
 }

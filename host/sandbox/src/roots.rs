@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
-use toolbay_model::{Access, Mount};
+use toolbay_policy::{Access, Mount};
 use wasmtime_wasi::OpenMode;
 use wasmtime_wasi::filesystem::{Dir, FsPerms};
 

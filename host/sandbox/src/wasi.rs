@@ -1,11 +1,14 @@
 //! The parts of WASI that Toolbay replaces: those in which a guest could have the host hold more than the call's
 //! [`Account`](crate::account::Account) allows, or a thread wait for something that never comes.
 //!
-//! Each replacement does what `wasmtime-wasi` does, within bounds. Everything else of WASI is linked unchanged.
+//! Each replacement does what `wasmtime-wasi` does, within bounds. Everything else of WASI is linked unchanged. Beside
+//! them are the interfaces that `wasmtime-wasi` does not have: configuration and logging.
 
+mod config;
 mod files;
 mod http;
 mod listing;
+mod logging;
 mod sockets;
 mod stream;
 mod version;
@@ -23,4 +26,10 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     sockets::replace(linker)?;
     linker.allow_shadowing(false);
     Ok(())
+}
+
+/// Adds the interfaces that `wasmtime-wasi` does not have.
+pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    config::add(linker)?;
+    logging::add(linker)
 }

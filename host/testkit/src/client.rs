@@ -61,12 +61,12 @@ impl Client {
         &self.log
     }
 
-    /// The newest revision with sessions that the server offers.
-    pub fn newest_session(&mut self) -> Result<String> {
+    /// The revisions with sessions that the server offers, oldest first.
+    pub fn with_sessions(&mut self) -> Result<Vec<String>> {
         let id = self.next_id();
         self.send(&message::stateless(revision::STATELESS, id, "server/discover", json!({})))?;
         let discovered = message::answer(self.answer(id)?.what)?.context("server/discover")?;
-        revision::newest_session(&discovered).map(str::to_owned)
+        revision::with_sessions(&discovered)
     }
 
     /// Performs the handshake for a revision with sessions; returns the result of `initialize`.

@@ -80,6 +80,11 @@ impl Server {
         self.must(|client| client.say_initialize(revision)).what
     }
 
+    /// The revisions with sessions that the server offers, oldest first.
+    pub fn with_sessions(&mut self) -> Vec<String> {
+        self.must(Client::with_sessions)
+    }
+
     /// Sends bytes unchanged, with a line feed.
     pub fn send(&mut self, line: impl AsRef<[u8]>) {
         self.send_unfinished([line.as_ref(), b"\n"].concat());

@@ -6,7 +6,7 @@ use crate::support::Tiny;
 
 /// A component whose calls do `body`, which may call what is in `functions`:
 /// the name of a core function that `interfaces` lowers, and its core type.
-pub(super) fn calls(interfaces: &str, functions: &[(&str, &str)], body: &str) -> Tiny {
+pub(crate) fn calls(interfaces: &str, functions: &[(&str, &str)], body: &str) -> Tiny {
     plain(interfaces, functions, body).before_call("(call $run)")
 }
 

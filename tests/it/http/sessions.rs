@@ -4,12 +4,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, HttpServer, LIST_CHANGED, Tiny, hostile, initialize, text};
 
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
 #[test]
 fn a_session_of_every_revision_lists_calls_and_ends() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).ready();
-    for revision in REVISIONS {
+    for revision in &server.with_sessions() {
         let session = server.session(revision);
         assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| byte.is_ascii_graphic()), "{}", session.id);
         assert!(session.names().contains(&"echo".to_owned()));
@@ -206,7 +204,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
     let config = "[server]\nqueue_wait = \"100ms\"\ngrace = \"100ms\"\n\
                   [http]\nsession_idle = \"300ms\"\nkeep_alive = \"100ms\"\nidle = \"300ms\"";
     let server = HttpServer::configured(&folder, config).ready();
-    for revision in REVISIONS {
+    for revision in &server.with_sessions() {
         let quiet = server.session(revision);
         let listening = server.session(revision);
         let mut stream = listening.stream();
@@ -215,7 +213,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
             assert_eq!(stream.event(), Some((String::new(), String::new())));
         }
         assert_eq!(quiet.ask("ping", json!({})).status, 404);
-        folder.put(&format!("{revision}.wasm"), Tiny::new(&[revision]).build());
+        folder.put(&format!("{revision}.wasm"), Tiny::new(&[revision.as_str()]).build());
         assert_eq!(stream.next().unwrap()["method"], LIST_CHANGED);
         assert_eq!(listening.ask("ping", json!({})).status, 200);
     }

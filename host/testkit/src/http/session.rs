@@ -5,7 +5,7 @@ use std::cell::Cell;
 use serde_json::{Value, json};
 
 use super::{HttpServer, Response};
-use crate::message;
+use crate::{message, revision};
 
 /// A session that follows the rules of its revision.
 #[derive(Debug)]
@@ -20,6 +20,12 @@ pub struct HttpSession<'a> {
 }
 
 impl HttpServer {
+    /// The revisions with sessions that the server offers, oldest first.
+    pub fn with_sessions(&self) -> Vec<String> {
+        let discovered = self.result("server/discover", json!({}));
+        revision::with_sessions(&discovered).unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
     /// Begins a session, and says that it is ready.
     pub fn session(&self, revision: &str) -> HttpSession<'_> {
         self.session_with(revision, &[])

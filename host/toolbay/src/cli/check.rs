@@ -38,14 +38,16 @@ struct Findings {
 }
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
-const INTERFACES: [(&str, &str); 10] = [
+const INTERFACES: [(&str, &str); 12] = [
     ("toolbay:plugin/", "the host's log, progress and configuration (always allowed)"),
     ("wasi:cli/environment", "environment variables (only those listed in permissions.environment)"),
     ("wasi:cli/", "standard input and output, and exit (always allowed; output is captured)"),
     ("wasi:clocks/", "clocks (always allowed)"),
+    ("wasi:config/", "values of [config] in the grant (always allowed)"),
     ("wasi:filesystem/", "files (only in folders listed in [[permissions.mounts]])"),
     ("wasi:http/", "HTTP requests (always denied)"),
     ("wasi:io/", "streams that the other imports use (always allowed)"),
+    ("wasi:logging/", "the host's log (always allowed, within limits.log)"),
     ("wasi:random/", "random numbers (always allowed)"),
     ("wasi:sockets/", "network sockets (always denied)"),
     ("", "interfaces that the host does not provide"),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use toolbay_catalog::{Different, Granted, PluginReport, Snapshot, Status};
 use toolbay_mcp::definition_json;
 use toolbay_model::text::line;
-use toolbay_model::{Access, Amount, Limits};
+use toolbay_model::{Amount, Limits};
+use toolbay_policy::Access;
 
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_json};

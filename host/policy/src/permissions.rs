@@ -4,8 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::is_name;
+use toolbay_model::is_name;
 
 /// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

@@ -1,0 +1,81 @@
+//! The addresses of a name that a connection may use.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::address::{openings, refusal};
+use crate::network::Network;
+
+/// The addresses that a guest's connection may go to, in their order: those that are globally reachable, or that
+/// `opened` contains. At least one.
+///
+/// # Errors
+///
+/// All addresses were refused, or there were none.
+pub fn choose(addresses: &[IpAddr], opened: &[Network]) -> Result<Vec<IpAddr>, Refused> {
+    let mut allowed = Vec::new();
+    let mut refused = Vec::new();
+    for address in addresses {
+        match refusal(*address, opened) {
+            None => allowed.push(*address),
+            Some(why) => refused.push((*address, why)),
+        }
+    }
+    if allowed.is_empty() { Err(Refused(refused)) } else { Ok(allowed) }
+}
+
+/// Every address of a name was refused, or it had none.
+///
+/// This is for the operator alone: a guest that learned why could explore the operator's network by its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(Vec<(IpAddr, &'static str)>);
+
+impl Refused {
+    /// The addresses and why each was refused, in their order. See [`refusal`].
+    pub fn addresses(&self) -> &[(IpAddr, &'static str)] {
+        &self.0
+    }
+
+    /// The line of TOML under `[permissions]` that opens these addresses and no others. `None` if there were none.
+    pub fn remedy(&self) -> Option<String> {
+        let mut networks: Vec<Network> = Vec::new();
+        for network in self.0.iter().flat_map(|(address, _)| openings(*address)) {
+            if !networks.contains(&network) {
+                networks.push(network);
+            }
+        }
+        (!networks.is_empty()).then(|| line(&networks))
+    }
+}
+
+/// The line of TOML that opens these networks.
+pub(crate) fn line(networks: &[Network]) -> String {
+    let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+    format!("network_private = [\"{}\"]", networks.join("\", \""))
+}
+
+/// How many addresses were refused, and why, without the addresses: `the 3 addresses were refused: 2 are loopback, 1 is
+/// private (RFC 1918)`.
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [] => return f.write_str("the name has no addresses"),
+            [(_, why)] => return write!(f, "the only address was refused: it is {why}"),
+            all => write!(f, "the {} addresses were refused: ", all.len())?,
+        }
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for (_, why) in &self.0 {
+            match counts.iter_mut().find(|(counted, _)| counted == why) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((why, 1)),
+            }
+        }
+        for (index, (why, count)) in counts.into_iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{count} {} {why}", if count == 1 { "is" } else { "are" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -1,0 +1,143 @@
+//! Decides about a TCP connection.
+
+use std::net::Ipv6Addr;
+
+use crate::denied::Denied;
+use crate::host::Host;
+use crate::tcp_rule::TcpRule;
+
+/// A TCP connection that a guest asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpRequest<'a> {
+    /// A name, or an IP address; one of IPv6 with or without brackets.
+    pub host: &'a str,
+    /// The port.
+    pub port: u16,
+}
+
+/// An allowed connection: where to connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedConnection {
+    /// The normalised host. A name is absolute. Its addresses are still to be [chosen](crate::choose), and so is an IP
+    /// literal.
+    pub host: Host,
+    /// The port, 1 to 65535.
+    pub port: u16,
+    /// The index of the rule that allows the connection.
+    pub rule: usize,
+}
+
+impl TcpRequest<'_> {
+    /// Whether a rule allows the connection.
+    ///
+    /// An address that the guest got by resolving a name is an IP literal here, which rules for names do not cover:
+    /// whoever resolves names for guests remembers for which name, and asks about the name.
+    ///
+    /// # Errors
+    ///
+    /// What is malformed, or that no rule allows the connection.
+    pub fn check(&self, rules: &[TcpRule]) -> Result<AllowedConnection, Denied> {
+        let host = match self.host.parse::<Ipv6Addr>() {
+            Ok(address) => Host::Ip(address.into()),
+            Err(_) => Host::parse(self.host).map_err(Denied::Authority)?,
+        };
+        let port = self.port;
+        if port == 0 {
+            return Err(Denied::ConnectionPortZero);
+        }
+        if let Some(rule) = rules.iter().position(|rule| rule.covers(&host, port)) {
+            return Ok(AllowedConnection { host, port, rule });
+        }
+        if rules.iter().any(|rule| rule.host().covers(&host)) {
+            return Err(Denied::ConnectionPort(host, port));
+        }
+        Err(match host {
+            Host::Ip(address) => Denied::ConnectionIpLiteral(address, port),
+            Host::Name(_) => Denied::ConnectionHost(host, port),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections() {
+        let rules: Vec<TcpRule> = ["db.internal:5432", "*.example.org:443", "10.0.0.7:6379", "[2001:db8::7]:6379"]
+            .map(|entry| TcpRule::parse(entry).unwrap())
+            .into();
+        for (host, port, expected) in [
+            ("db.internal", 5432, "db.internal by 0"),
+            ("DB.Internal.", 5432, "db.internal by 0"),
+            ("db.internal", 5433, "ConnectionPort"),
+            ("db.internal", 0, "ConnectionPortZero"),
+            ("internal", 5432, "ConnectionHost"),
+            ("evil.db.internal", 5432, "ConnectionHost"),
+            ("a.example.org", 443, "a.example.org by 1"),
+            ("a.b.example.org", 443, "a.b.example.org by 1"),
+            ("example.org", 443, "ConnectionHost"),
+            ("10.0.0.7", 6379, "10.0.0.7 by 2"),
+            ("0xa.7", 6379, "10.0.0.7 by 2"),
+            ("10.0.0.7", 6380, "ConnectionPort"),
+            ("10.0.0.8", 6379, "ConnectionIpLiteral"),
+            ("::ffff:10.0.0.7", 6379, "ConnectionIpLiteral"),
+            ("2001:db8::7", 6379, "[2001:db8::7] by 3"),
+            ("[2001:db8::7]", 6379, "[2001:db8::7] by 3"),
+            ("[2001:db8::8]", 6379, "ConnectionIpLiteral"),
+            ("169.254.169.254", 80, "ConnectionIpLiteral"),
+            ("db.internal:5432", 5432, "Authority(Name)"),
+            ("user@db.internal", 5432, "Authority(Name)"),
+            ("db.internal\\@evil.example", 5432, "Authority(Name)"),
+            ("db。internal", 5432, "Authority(Dot)"),
+            ("fe80::1%eth0", 5432, "Authority(Percent)"),
+            ("", 5432, "Authority(Empty)"),
+        ] {
+            let verdict = match (TcpRequest { host, port }).check(&rules) {
+                Ok(allowed) => {
+                    assert_eq!(allowed.port, port);
+                    format!("{} by {}", allowed.host, allowed.rule)
+                }
+                Err(denied @ Denied::Authority(_)) => format!("{denied:?}"),
+                Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
+            };
+            assert_eq!(verdict, expected, "{host} {port}");
+        }
+    }
+
+    #[test]
+    fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
+        let rules = [TcpRule::parse("db.internal:5432").unwrap()];
+        let requests = [
+            ("evil.example", 443),
+            ("db.internal", 5433),
+            ("8.8.8.8", 53),
+            ("::1", 22),
+            ("db.internal", 0),
+            ("db.internal:5432", 5432),
+        ];
+        let said: Vec<String> = requests
+            .into_iter()
+            .map(|(host, port)| {
+                let denied = TcpRequest { host, port }.check(&rules).unwrap_err();
+                let remedy = denied.remedy().unwrap_or_else(|| "(nothing)".to_owned());
+                format!("{denied}\n    {}", remedy.replace('\n', "\n    "))
+            })
+            .collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        evil.example:443 is not among the hosts and ports that this tool may connect to.
+            tcp = ["evil.example:443"]
+        This tool may connect to db.internal at another port, and not at 5433.
+            tcp = ["db.internal:5433"]
+        This tool may connect to no IP address that its grant does not list.
+            tcp = ["8.8.8.8:53"]
+        This tool may connect to no IP address that its grant does not list.
+            tcp = ["[::1]:22"]
+            network_private = ["::1"]
+        Port 0 is not a port to connect to.
+            (nothing)
+        The address of the request is not a valid host name.
+            (nothing)
+        "#);
+    }
+}

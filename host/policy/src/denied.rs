@@ -1,0 +1,136 @@
+//! Why a request or a connection is denied: a sentence for the model, and a line of TOML for the operator.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::address::openings;
+use crate::choice;
+use crate::host::Host;
+use crate::http_rule::HttpRule;
+use crate::malformed::Malformed;
+use crate::origin::Origin;
+use crate::origin_pattern::OriginPattern;
+use crate::scheme::Scheme;
+
+/// Why a request or a connection of a guest is denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// The scheme is neither `http` nor `https`.
+    Scheme,
+    /// The authority of the request, or the host of the connection, is malformed.
+    Authority(Malformed),
+    /// The method is not a token (RFC 9110, section 5.6.2).
+    MalformedMethod,
+    /// No tool may use this method.
+    ForbiddenMethod(&'static str),
+    /// The path does not begin with `/`, or contains a space, a control character or a `#`.
+    MalformedPath,
+    /// No rule covers the host.
+    Host(Origin),
+    /// The host is an IP literal that no rule lists.
+    IpLiteral(Origin),
+    /// Rules cover the host with the other scheme only.
+    OtherScheme(Origin),
+    /// Rules cover the host and the scheme with other ports only.
+    OtherPort(Origin),
+    /// No rule for the origin allows the method. The rule is the closest one, extended by what the request needs;
+    /// `None` if its method or its path cannot be an entry of a grant, such as `get`.
+    Method(Origin, Option<Box<HttpRule>>),
+    /// No rule for the origin and the method allows the path. The rule is as in [`Denied::Method`].
+    Path(Origin, Option<Box<HttpRule>>),
+    /// The rules for the origin and the method restrict paths, and servers would read this path in different ways.
+    ConcealedPath(Origin),
+    /// No rule covers the host of a connection.
+    ConnectionHost(Host, u16),
+    /// The host of a connection is an IP literal that no rule lists.
+    ConnectionIpLiteral(IpAddr, u16),
+    /// Rules cover the host of a connection with other ports only.
+    ConnectionPort(Host, u16),
+    /// A connection to port 0.
+    ConnectionPortZero,
+}
+
+impl Denied {
+    /// For the operator: what allows this under `[permissions]`, as TOML. `None` if no grant allows it, and for
+    /// a [concealed path](Denied::ConcealedPath), for which the operator would have to give up `paths`.
+    ///
+    /// One line, and for an IP literal that is not globally reachable a second one, which opens the address. The entry
+    /// allows no more than was denied; if the key exists already, the entry is to be added to its list.
+    pub fn remedy(&self) -> Option<String> {
+        let (line, host) = match self {
+            Self::Scheme
+            | Self::Authority(_)
+            | Self::MalformedMethod
+            | Self::ForbiddenMethod(_)
+            | Self::MalformedPath
+            | Self::ConcealedPath(_)
+            | Self::ConnectionPortZero
+            | Self::Method(_, None)
+            | Self::Path(_, None) => return None,
+            Self::Host(origin) | Self::IpLiteral(origin) | Self::OtherScheme(origin) | Self::OtherPort(origin) => {
+                let rule = HttpRule::new(OriginPattern::one(origin.clone()));
+                (format!("http = [{rule}]"), origin.host.clone())
+            }
+            Self::Method(origin, Some(rule)) | Self::Path(origin, Some(rule)) => {
+                (format!("http = [{rule}]"), origin.host.clone())
+            }
+            Self::ConnectionHost(host, port) | Self::ConnectionPort(host, port) => {
+                (format!("tcp = [\"{host}:{port}\"]"), host.clone())
+            }
+            Self::ConnectionIpLiteral(address, port) => {
+                let host = Host::Ip(*address);
+                (format!("tcp = [\"{host}:{port}\"]"), host)
+            }
+        };
+        let networks = match host {
+            Host::Ip(address) => openings(address),
+            Host::Name(_) => Vec::new(),
+        };
+        Some(if networks.is_empty() { line } else { format!("{line}\n{}", choice::line(&networks)) })
+    }
+}
+
+/// A sentence for the model. Of the guest's text, it repeats only what was normalised.
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scheme => f.write_str("The scheme of a request must be http or https."),
+            Self::Authority(malformed) => write!(f, "The address of the request {malformed}."),
+            Self::MalformedMethod => f.write_str("The method of the request is not a valid HTTP method."),
+            Self::ForbiddenMethod(method) => write!(f, "No tool may send requests with the method {method}."),
+            Self::MalformedPath => {
+                f.write_str("The path of a request must begin with `/`, without spaces, control characters and `#`.")
+            }
+            Self::Host(origin) => write!(f, "{origin} is not among the origins that this tool may call."),
+            Self::IpLiteral(_) => f.write_str("This tool may call no IP address that its grant does not list."),
+            Self::OtherScheme(Origin { scheme, host, .. }) => {
+                let other = if *scheme == Scheme::Http { Scheme::Https } else { Scheme::Http };
+                write!(f, "This tool may call {host} over {other}, and not over {scheme}.")
+            }
+            Self::OtherPort(Origin { host, port, .. }) => {
+                write!(f, "This tool may call {host} at another port, and not at {port}.")
+            }
+            Self::Method(origin, _) => {
+                write!(f, "The method is not among those that this tool may use at {origin} (case matters).")
+            }
+            Self::Path(origin, _) => write!(f, "The path is not among those that this tool may call at {origin}."),
+            Self::ConcealedPath(origin) => write!(
+                f,
+                "This tool may call only some paths at {origin}, and its paths must be plain: without encoded dots, \
+                 slashes, backslashes and control characters, and without segments such as `..;`."
+            ),
+            Self::ConnectionHost(host, port) => {
+                write!(f, "{host}:{port} is not among the hosts and ports that this tool may connect to.")
+            }
+            Self::ConnectionIpLiteral(..) => {
+                f.write_str("This tool may connect to no IP address that its grant does not list.")
+            }
+            Self::ConnectionPort(host, port) => {
+                write!(f, "This tool may connect to {host} at another port, and not at {port}.")
+            }
+            Self::ConnectionPortZero => f.write_str("Port 0 is not a port to connect to."),
+        }
+    }
+}
+
+impl std::error::Error for Denied {}

@@ -1,0 +1,74 @@
+//! Which hosts an entry of a grant covers.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::host::Host;
+
+/// The host of a rule: one host, or all names below one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HostPattern {
+    /// This host alone. An IP literal is covered only by the same IP literal.
+    One(Host),
+    /// `*.example.org`: every name with at least one more label in front, such as `a.example.org` and
+    /// `a.b.example.org`. Never `example.org` itself, which is an entry of its own, and never an IP literal.
+    Below(String),
+}
+
+impl HostPattern {
+    /// Parses the host of an entry. Unlike a guest, an operator has to write an IPv4 address in its usual spelling.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, as the rest of a sentence that begins with the entry, and what would be right.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text == "*" {
+            return Err("would allow every host; list the hosts, such as api.example.com or *.example.com".to_owned());
+        }
+        let Some(below) = text.strip_prefix("*.").or_else(|| text.contains('*').then_some(text)) else {
+            return host(text).map(Self::One);
+        };
+        if below.contains('*') {
+            return Err(
+                "has a `*` that is not its whole first label; a pattern is written as in *.example.com".to_owned()
+            );
+        }
+        match host(below)? {
+            Host::Ip(address) => Err(format!("has `*` before an IP address; list each address, such as {address}")),
+            Host::Name(name) if !name.contains('.') => Err(format!(
+                "would allow every host below {name}; name at least two labels after `*.`, as in *.example.{name}"
+            )),
+            Host::Name(name) => Ok(Self::Below(name)),
+        }
+    }
+
+    /// Whether the host is one of those that the pattern stands for.
+    pub fn covers(&self, host: &Host) -> bool {
+        match (self, host) {
+            (Self::One(one), host) => one == host,
+            (Self::Below(parent), Host::Name(name)) => {
+                name.strip_suffix(parent.as_str()).is_some_and(|labels| labels.len() > 1 && labels.ends_with('.'))
+            }
+            (Self::Below(_), Host::Ip(_)) => false,
+        }
+    }
+}
+
+/// A host without `*`.
+fn host(text: &str) -> Result<Host, String> {
+    match Host::parse(text).map_err(|wrong| wrong.to_string())? {
+        Host::Ip(IpAddr::V4(address)) if address.to_string() != text => {
+            Err(format!("has another spelling of the address {address}; write {address}"))
+        }
+        host => Ok(host),
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(host) => write!(f, "{host}"),
+            Self::Below(name) => write!(f, "*.{name}"),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! An entry of `permissions.http`.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::method::Method;
+use crate::origin_pattern::OriginPattern;
+use crate::path::PathPrefix;
+
+/// Requests that a plugin can send: an origin, or a table with an origin and what is allowed there.
+///
+/// ```toml
+/// http = ["https://api.example.com", { origin = "https://api.github.com", methods = ["GET"], paths = ["/v1/"] }]
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HttpRule {
+    table: Table,
+}
+
+/// The rule as a table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    origin: OriginPattern,
+    /// `None` allows every method that [`Method`] can be.
+    #[serde(default, deserialize_with = "methods", skip_serializing_if = "Option::is_none")]
+    methods: Option<Vec<Method>>,
+    /// `None` allows every path.
+    #[serde(default, deserialize_with = "paths", skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<PathPrefix>>,
+}
+
+impl HttpRule {
+    /// A rule that allows everything at these origins.
+    pub fn new(origin: OriginPattern) -> Self {
+        Self { table: Table { origin, methods: None, paths: None } }
+    }
+
+    /// The same rule, with this method as well. It changes nothing if the rule allows every method.
+    pub(crate) fn with_method(mut self, method: Method) -> Self {
+        if let Some(methods) = self.table.methods.as_mut().filter(|methods| !methods.contains(&method)) {
+            methods.push(method);
+        }
+        self
+    }
+
+    /// The same rule, with this prefix as well. It changes nothing if the rule allows every path.
+    pub(crate) fn with_path(mut self, path: PathPrefix) -> Self {
+        if let Some(paths) = self.table.paths.as_mut().filter(|paths| !paths.contains(&path)) {
+            paths.push(path);
+        }
+        self
+    }
+
+    /// The same rule for these origins.
+    pub(crate) fn at(mut self, origin: OriginPattern) -> Self {
+        self.table.origin = origin;
+        self
+    }
+
+    /// The origins that the rule covers.
+    pub fn origin(&self) -> &OriginPattern {
+        &self.table.origin
+    }
+
+    /// The methods that the rule allows, at least one. `None` allows every method that [`Method`] can be.
+    pub fn methods(&self) -> Option<&[Method]> {
+        self.table.methods.as_deref()
+    }
+
+    /// Prefixes of the paths that the rule allows, at least one. `None` allows every path.
+    pub fn paths(&self) -> Option<&[PathPrefix]> {
+        self.table.paths.as_deref()
+    }
+}
+
+/// The rule as TOML, in one line. Nothing in it needs an escape: see what [`OriginPattern`], [`Method`] and
+/// [`PathPrefix`] accept.
+impl fmt::Display for HttpRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Table { origin, methods, paths } = &self.table;
+        if methods.is_none() && paths.is_none() {
+            return write!(f, "\"{origin}\"");
+        }
+        write!(f, "{{ origin = \"{origin}\"")?;
+        if let Some(methods) = methods {
+            let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
+            write!(f, ", methods = [\"{}\"]", methods.join("\", \""))?;
+        }
+        if let Some(paths) = paths {
+            let paths: Vec<&str> = paths.iter().map(PathPrefix::as_str).collect();
+            write!(f, ", paths = [\"{}\"]", paths.join("\", \""))?;
+        }
+        f.write_str(" }")
+    }
+}
+
+impl<'de> Deserialize<'de> for HttpRule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StringOrTable;
+
+        impl<'de> Visitor<'de> for StringOrTable {
+            type Value = HttpRule;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an origin in quotes, such as \"https://api.example.com\", or a table with `origin`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HttpRule, E> {
+                OriginPattern::parse(text).map(HttpRule::new).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HttpRule, A::Error> {
+                Ok(HttpRule { table: Table::deserialize(MapAccessDeserializer::new(map))? })
+            }
+        }
+
+        deserializer.deserialize_any(StringOrTable)
+    }
+}
+
+/// A string, unless the rule has methods or paths.
+impl Serialize for HttpRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.table.methods.is_none() && self.table.paths.is_none() {
+            return self.table.origin.serialize(serializer);
+        }
+        self.table.serialize(serializer)
+    }
+}
+
+fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Method>>, D::Error> {
+    let methods = unique(Vec::<Method>::deserialize(deserializer)?);
+    if methods.is_empty() {
+        return Err(D::Error::custom("expected at least one method; to allow every method, leave out `methods`"));
+    }
+    Ok(Some(methods))
+}
+
+fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PathPrefix>>, D::Error> {
+    let paths = unique(Vec::<PathPrefix>::deserialize(deserializer)?);
+    if paths.is_empty() {
+        return Err(D::Error::custom("expected at least one path; to allow every path, leave out `paths`"));
+    }
+    Ok(Some(paths))
+}
+
+/// The entries without repetitions, in their order.
+fn unique<T: PartialEq>(entries: Vec<T>) -> Vec<T> {
+    let mut unique = Vec::with_capacity(entries.len());
+    for entry in entries {
+        if !unique.contains(&entry) {
+            unique.push(entry);
+        }
+    }
+    unique
+}
+
+#[cfg(test)]
+mod tests;

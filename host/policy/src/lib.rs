@@ -1,0 +1,53 @@
+//! What an operator's grant allows: data and functions, without input or output.
+//!
+//! The catalog parses the entries of a grant into [`HttpRule`], [`TcpRule`] and [`Network`]. The sandbox asks three
+//! times before a guest reaches anything:
+//!
+//! 1. [`HttpRequest::check`] or [`TcpRequest::check`] compares what the guest wrote with the rules. The host and port
+//!    of the [`Allowed`] answer are normalised: the sandbox connects to those, never to what the guest wrote.
+//! 2. The sandbox resolves the name.
+//! 3. [`choose`] removes every address that is not globally reachable, unless `network_private` opens it. An allowed
+//!    name whose records point into the operator's network stays outside, and so does an allowed IP literal.
+//!
+//! Each redirect, each new name and each resolution is checked again. Nothing here resolves a name, opens a socket, or
+//! knows wasmtime; everything is allowed by a rule or denied.
+
+mod address;
+mod authority;
+mod choice;
+mod connection;
+mod denied;
+mod host;
+mod host_pattern;
+mod http_rule;
+mod malformed;
+mod method;
+mod network;
+mod origin;
+mod origin_pattern;
+mod path;
+mod permissions;
+mod request;
+mod scheme;
+mod tcp_rule;
+
+pub use self::address::refusal;
+pub use self::choice::{Refused, choose};
+pub use self::connection::{AllowedConnection, TcpRequest};
+pub use self::denied::Denied;
+pub use self::host::Host;
+pub use self::host_pattern::HostPattern;
+pub use self::http_rule::HttpRule;
+pub use self::malformed::Malformed;
+pub use self::method::Method;
+pub use self::network::Network;
+pub use self::origin::Origin;
+pub use self::origin_pattern::OriginPattern;
+pub use self::path::PathPrefix;
+pub use self::permissions::{Access, Mount, Permissions};
+pub use self::request::{Allowed, HttpRequest};
+pub use self::scheme::Scheme;
+pub use self::tcp_rule::TcpRule;
+
+#[cfg(test)]
+mod tests;

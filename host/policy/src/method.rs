@@ -1,0 +1,90 @@
+//! The methods of requests.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The methods of RFC 9110 and RFC 5789 that a grant can list. Methods are case-sensitive: `get` is another one.
+const STANDARD: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
+/// The methods that no request can have, as in the [Fetch standard](https://fetch.spec.whatwg.org/#forbidden-method):
+/// CONNECT makes a tunnel, in which nothing is checked, and the others return what was sent, with the credentials that
+/// the host adds.
+const FORBIDDEN: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+
+/// A method that requests can have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Method(String);
+
+/// Why no request can have a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadMethod {
+    /// It is not a token.
+    Malformed,
+    /// It is this method, in any case.
+    Forbidden(&'static str),
+}
+
+impl Method {
+    /// The method of a request: a token (RFC 9110, section 5.6.2) that is not forbidden.
+    pub(crate) fn of_request(text: &str) -> Result<Self, BadMethod> {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if text.is_empty() || !text.bytes().all(token) {
+            return Err(BadMethod::Malformed);
+        }
+        match FORBIDDEN.into_iter().find(|forbidden| text.eq_ignore_ascii_case(forbidden)) {
+            Some(forbidden) => Err(BadMethod::Forbidden(forbidden)),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// Parses an entry of `methods`.
+    ///
+    /// # Errors
+    ///
+    /// The entry in quotes, what is wrong with it, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let method = Self::of_request(text).map_err(|bad| match bad {
+            BadMethod::Malformed if text.contains('*') || text.is_empty() => {
+                format!("{text:?} is not a method; to allow every method, leave out `methods`")
+            }
+            BadMethod::Malformed => format!("{text:?} is not a method, such as \"GET\""),
+            BadMethod::Forbidden(method) => format!("{text:?} cannot be allowed: no tool may use {method}"),
+        })?;
+        // `*` is a token, but here it was meant as a pattern.
+        if text.contains('*') {
+            return Err(format!("{text:?} is not a method; to allow every method, leave out `methods`"));
+        }
+        match STANDARD.into_iter().find(|standard| text.eq_ignore_ascii_case(standard)) {
+            Some(standard) if standard != text => {
+                Err(format!("{text:?} is not {standard:?}: methods are case-sensitive; write {standard:?}"))
+            }
+            _ => Ok(method),
+        }
+    }
+
+    /// The method as it is sent.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Method {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Method> for String {
+    fn from(method: Method) -> Self {
+        method.0
+    }
+}

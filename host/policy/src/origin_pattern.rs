@@ -1,0 +1,138 @@
+//! The origin of an entry of `permissions.http`.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::authority;
+use crate::host_pattern::HostPattern;
+use crate::malformed::Malformed;
+use crate::origin::Origin;
+use crate::scheme::Scheme;
+
+/// The origins that a rule covers: `https://api.example.com`, `http://localhost:8080`, `https://*.example.org`.
+///
+/// Scheme and port are compared as they are: a rule for `https` never covers `http`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct OriginPattern {
+    scheme: Scheme,
+    host: HostPattern,
+    port: u16,
+}
+
+impl OriginPattern {
+    /// Parses an entry.
+    ///
+    /// # Errors
+    ///
+    /// The entry in quotes, what is wrong with it, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
+        let Some((scheme, rest)) = text.split_once("://") else {
+            let with_scheme = format!("https://{text}");
+            return Err(match Self::parse(&with_scheme) {
+                Ok(_) => wrong(&format_args!("has no scheme; write {with_scheme:?}")),
+                Err(_) => wrong(&"is not an origin, such as \"https://api.example.com\""),
+            });
+        };
+        let Some(scheme) = Scheme::parse(scheme) else {
+            return Err(wrong(&"must begin with \"https://\" or \"http://\""));
+        };
+        if let Some(end) = rest.find(['/', '\\', '?', '#']) {
+            let (authority, rest) = rest.split_at(end);
+            let origin = format!("{scheme}://{authority}");
+            // What is suggested must be an origin.
+            Self::parse(&origin)?;
+            return Err(wrong(&beyond(&origin, rest)));
+        }
+        if rest.parse::<Ipv6Addr>().is_ok() {
+            return Err(wrong(&format_args!("must have its IPv6 address in brackets; write \"{scheme}://[{rest}]\"")));
+        }
+        let (host, port) = authority::split(rest).map_err(|malformed| malformed_entry(text, malformed))?;
+        let port = match port {
+            None => scheme.default_port(),
+            Some("") => return Err(wrong(&"has no port after its last colon; add the port, or leave out the colon")),
+            Some(digits) => port_of(digits).map_err(|why| wrong(&why))?,
+        };
+        let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
+        Ok(Self { scheme, host, port })
+    }
+
+    /// The pattern that covers this origin alone.
+    pub(crate) fn one(origin: Origin) -> Self {
+        Self { scheme: origin.scheme, host: HostPattern::One(origin.host), port: origin.port }
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The hosts.
+    pub fn host(&self) -> &HostPattern {
+        &self.host
+    }
+
+    /// The port, 1 to 65535.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// What to say about an entry whose authority is malformed. User information is left out: often it is a password.
+pub(crate) fn malformed_entry(entry: &str, malformed: Malformed) -> String {
+    match entry.rsplit_once('@') {
+        Some((before, host)) => {
+            let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
+            format!("{:?} {malformed}", format!("{scheme}…@{host}"))
+        }
+        None => format!("{entry:?} {malformed}"),
+    }
+}
+
+/// A port in an entry: digits without leading zeros.
+pub(crate) fn port_of(digits: &str) -> Result<u16, String> {
+    let port = authority::number(digits).map_err(|wrong: Malformed| wrong.to_string())?;
+    if digits.starts_with('0') {
+        return Err(format!("has leading zeros in its port; write {port}"));
+    }
+    Ok(port)
+}
+
+/// What to say about `rest`, which begins where an origin ends.
+fn beyond(origin: &str, rest: &str) -> String {
+    match rest.chars().next() {
+        Some('/') if rest == "/" => format!("ends with a slash, which an origin does not have; write {origin:?}"),
+        Some('/') => {
+            let path = rest.split(['?', '#']).next().unwrap_or(rest);
+            format!("has a path; put the path into `paths`, as in {{ origin = {origin:?}, paths = [{path:?}] }}")
+        }
+        Some('?') => format!("has a query, which a rule cannot restrict; write {origin:?}"),
+        Some('#') => format!("has a fragment, which no request has; write {origin:?}"),
+        _ => "has a backslash, which an origin does not have".to_owned(),
+    }
+}
+
+/// The canonical form, which [`OriginPattern::parse`] reads again: without the default port of the scheme.
+impl fmt::Display for OriginPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.host)?;
+        if self.port == self.scheme.default_port() { Ok(()) } else { write!(f, ":{}", self.port) }
+    }
+}
+
+impl TryFrom<String> for OriginPattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<OriginPattern> for String {
+    fn from(origin: OriginPattern) -> Self {
+        origin.to_string()
+    }
+}

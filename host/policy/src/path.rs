@@ -1,0 +1,278 @@
+//! The paths of requests, and the prefixes that a rule allows.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode;
+use serde::{Deserialize, Serialize};
+
+/// How often a path may be percent-encoded over itself: `%2541` is `%41` for one server and `A` for the next.
+const ENCODINGS: usize = 4;
+
+/// A prefix of the paths that a rule allows, as it stands in a request.
+///
+/// `/v1/` covers what begins with it. `/v1`, without a slash at the end, covers `/v1` itself and what begins with
+/// `/v1/`, and not `/v10`. Upper and lower case differ. A query is not part of the path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PathPrefix(String);
+
+impl PathPrefix {
+    /// Parses an entry of `paths`.
+    ///
+    /// # Errors
+    ///
+    /// The entry in quotes, what is wrong with it, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !text.starts_with('/') {
+            return Err(format!("{text:?} must begin with `/`, as in \"/v1/\""));
+        }
+        if text.contains('*') {
+            return Err(format!(
+                "{text:?} has `*`, which is not a pattern here: an entry covers every path that begins with it"
+            ));
+        }
+        if text.contains(['?', '#']) {
+            return Err(format!("{text:?} must be a path without query and fragment; a rule cannot restrict those"));
+        }
+        // The characters of a path in RFC 3986, section 3.3.
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%/".contains(&byte);
+        if !text.bytes().all(plain) {
+            return Err(format!(
+                "{text:?} has characters that do not stand in the path of a request; write them percent-encoded, \
+                 such as %20 for a space"
+            ));
+        }
+        match resolve(text) {
+            Ok(resolved) if resolved.eq_ignore_ascii_case(text) => Ok(Self(resolved)),
+            Ok(resolved) => Err(format!("{text:?} has `.` or `..` as a segment; write {resolved:?}")),
+            Err(Concealed) => Err(format!(
+                "{text:?} never matches: paths with an encoded dot, slash, backslash or control character, an invalid \
+                 percent-encoding, or a segment such as `..;` are denied"
+            )),
+        }
+    }
+
+    /// Whether a path that [`resolve`] returned begins with the prefix.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.0.as_str());
+        rest.is_some_and(|rest| self.0.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// The prefix.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PathPrefix {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<PathPrefix> for String {
+    fn from(path: PathPrefix) -> Self {
+        path.0
+    }
+}
+
+/// A path that servers read in different ways, so that no prefix says where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Concealed;
+
+/// The path without `.` and `..` segments (RFC 3986, section 5.2.4), with the digits of its percent-encodings in upper
+/// case. `path` has no query.
+///
+/// Every server that removes dot segments comes to the same path. What some servers take for a slash or a dot segment,
+/// and others do not, is an error: they would leave the prefix that the operator allowed.
+pub(crate) fn resolve(path: &str) -> Result<String, Concealed> {
+    let graphic = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if !path.starts_with('/') || !graphic || encodings_conceal(path) {
+        return Err(Concealed);
+    }
+    let dots = |segment: &&str| matches!(*segment, "." | "..");
+    // Some servers merge slashes before they resolve, others after: `/v1//../x` is `/v1/x` or `/x`.
+    if path.contains("//") && path.split('/').any(|segment| dots(&segment)) {
+        return Err(Concealed);
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split('/').skip(1) {
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            segment => kept.push(segment),
+        }
+    }
+    // A dot segment at the end leaves a folder.
+    if path.rsplit('/').next().is_some_and(|last| dots(&last)) {
+        kept.push("");
+    }
+    Ok(upper_case_encodings(&format!("/{}", kept.join("/"))))
+}
+
+/// Whether percent-encodings could hide a separator or a dot segment from the check and show it to a server.
+fn encodings_conceal(path: &str) -> bool {
+    let complete = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !path.split('%').skip(1).all(complete) {
+        return true;
+    }
+    // Some servers decode more than once: `%252e` is `%2e`, and then a dot.
+    let mut text = Cow::Borrowed(path.as_bytes());
+    for _ in 0..ENCODINGS {
+        let hidden = |byte: u8| byte.is_ascii_control() || b"./\\".contains(&byte);
+        if encoded(&text).any(hidden) {
+            return true;
+        }
+        let decoded: Vec<u8> = percent_decode(&text).collect();
+        if decoded == *text {
+            return std::str::from_utf8(&decoded).map_or(true, has_decorated_dots);
+        }
+        text = Cow::Owned(decoded);
+    }
+    true
+}
+
+/// The bytes that are percent-encoded in `text`.
+fn encoded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    text.windows(3).filter_map(move |window| match window {
+        [b'%', high, low] => Some(digit(*high)? * 16 + digit(*low)?),
+        _ => None,
+    })
+}
+
+/// Whether a segment is a dot segment for some servers only: with a path parameter (`..;a=1`), or with spaces around.
+fn has_decorated_dots(path: &str) -> bool {
+    path.split('/').any(|segment| {
+        let name = segment.split(';').next().unwrap_or(segment);
+        matches!(name.trim(), "." | "..") && !matches!(segment, "." | "..")
+    })
+}
+
+/// `%c3` as `%C3`, which means the same (RFC 3986, section 6.2.2.1).
+fn upper_case_encodings(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut digits = 0;
+    for c in path.chars() {
+        match c {
+            '%' => digits = 2,
+            _ if digits > 0 => digits -= 1,
+            _ => {
+                out.push(c);
+                continue;
+            }
+        }
+        out.push(c.to_ascii_uppercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dot_segments_are_resolved_as_by_the_url_standard() {
+        let paths = [
+            "/",
+            "/v1",
+            "/v1/",
+            "/.",
+            "/..",
+            "/v1/.",
+            "/v1/..",
+            "/v1/./x",
+            "/v1/../x",
+            "/../../x",
+            "/a/b/../../c/",
+            "/v1/x/..",
+            "/...",
+            "/v1/.x",
+            "/v1//x",
+            "//x",
+            "/%C3%BC",
+        ];
+        for path in paths {
+            let url = url::Url::parse(&format!("http://a.example{path}")).unwrap();
+            assert_eq!(resolve(path).as_deref(), Ok(url.path()), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_servers_read_differently_is_an_error() {
+        let paths = [
+            "",
+            "x",
+            "*",
+            "/%2e",
+            "/%2E%2e/x",
+            "/a%2fb",
+            "/a%2Fb",
+            "/a%5cb",
+            "/a\\b",
+            "/a b",
+            "/a\tb",
+            "/a\u{7f}",
+            "/ü",
+            "/%00",
+            "/%0d%0a",
+            "/%7f",
+            "/%",
+            "/%2",
+            "/%zz",
+            "/%u002e",
+            "/%252e",
+            "/%25%32%65",
+            "/%252525252e",
+            "/%c0%ae",
+            "/%ff",
+            "/..;/x",
+            "/.;a=1/x",
+            "/..%3b/x",
+            "/..%20/x",
+            "/v1//../x",
+            "/v1/..//x",
+            "/%2525252525252541",
+        ];
+        for path in paths {
+            assert_eq!(resolve(path), Err(Concealed), "{path}");
+        }
+    }
+
+    #[test]
+    fn encodings_that_hide_nothing_are_kept_in_upper_case() {
+        for (path, resolved) in [
+            ("/%c3%bc/x", "/%C3%BC/x"),
+            ("/100%25", "/100%25"),
+            ("/a%20b", "/a%20b"),
+            ("/%41%2541", "/%41%2541"),
+            ("/a;b=c/..a", "/a;b=c/..a"),
+        ] {
+            assert_eq!(resolve(path).as_deref(), Ok(resolved));
+        }
+    }
+
+    #[test]
+    fn a_prefix_ends_at_a_segment() {
+        for (prefix, path, covered) in [
+            ("/", "/", true),
+            ("/", "/x", true),
+            ("/v1", "/v1", true),
+            ("/v1", "/v1/", true),
+            ("/v1", "/v1/x", true),
+            ("/v1", "/v10", false),
+            ("/v1", "/v1;a", false),
+            ("/v1", "/V1", false),
+            ("/v1/", "/v1", false),
+            ("/v1/", "/v1/", true),
+            ("/v1/", "/v1/x/y", true),
+            ("/v1/", "/v2/", false),
+            ("/%c3%bc", "/%C3%BC/x", true),
+        ] {
+            let covers = PathPrefix::parse(prefix).unwrap().covers(&resolve(path).unwrap());
+            assert_eq!(covers, covered, "{prefix} {path}");
+        }
+    }
+}

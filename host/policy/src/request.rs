@@ -1,0 +1,148 @@
+//! Decides about an HTTP request.
+
+use crate::authority;
+use crate::denied::Denied;
+use crate::host::Host;
+use crate::http_rule::HttpRule;
+use crate::method::{BadMethod, Method};
+use crate::origin::Origin;
+use crate::origin_pattern::OriginPattern;
+use crate::path::{self, Concealed, PathPrefix};
+use crate::scheme::Scheme;
+
+/// Longest path that is suggested to the operator as an entry of `paths`, in bytes.
+const SUGGESTED: usize = 200;
+
+/// An outgoing HTTP request, as a guest wrote it. A redirect is a new request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpRequest<'a> {
+    /// The scheme, in any case.
+    pub scheme: &'a str,
+    /// Host and port, in any spelling of the URL standard without user information and percent-encoding.
+    pub authority: &'a str,
+    /// The method. Case is significant.
+    pub method: &'a str,
+    /// Path and query. An empty path is `/`; OPTIONS can have `*`.
+    pub path_with_query: &'a str,
+}
+
+/// An allowed request: where to send it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// The normalised origin. Connect to its host and port, with TLS if its scheme is https, and send the same host in
+    /// the `Host` field. A name is absolute: no search domain of the machine belongs to it. Its addresses are still to
+    /// be [chosen](crate::choose), and so is an IP literal.
+    pub origin: Origin,
+    /// The index of the rule that allows the request.
+    pub rule: usize,
+}
+
+/// What a request asks for, normalised.
+struct Asked {
+    origin: Origin,
+    method: Method,
+    /// The path without the query.
+    path: Result<String, Concealed>,
+}
+
+impl HttpRequest<'_> {
+    /// Whether a rule allows the request.
+    ///
+    /// # Errors
+    ///
+    /// What is malformed, or why the rule that comes closest does not allow the request.
+    pub fn check(&self, rules: &[HttpRule]) -> Result<Allowed, Denied> {
+        let asked = self.parse()?;
+        let mut closest = match asked.origin.host {
+            Host::Name(_) => Denied::Host(asked.origin.clone()),
+            Host::Ip(_) => Denied::IpLiteral(asked.origin.clone()),
+        };
+        for (index, rule) in rules.iter().enumerate() {
+            match asked.compare(rule) {
+                Ok(()) => return Ok(Allowed { origin: asked.origin, rule: index }),
+                Err(denied) if closeness(&denied) > closeness(&closest) => closest = denied,
+                Err(_) => {}
+            }
+        }
+        Err(closest)
+    }
+
+    fn parse(&self) -> Result<Asked, Denied> {
+        let scheme = Scheme::parse(self.scheme).ok_or(Denied::Scheme)?;
+        let (host, port) = authority::parse(self.authority).map_err(Denied::Authority)?;
+        let method = Method::of_request(self.method).map_err(|bad| match bad {
+            BadMethod::Malformed => Denied::MalformedMethod,
+            BadMethod::Forbidden(method) => Denied::ForbiddenMethod(method),
+        })?;
+        let path = self.path_with_query.split('?').next().unwrap_or_default();
+        let path = if path.is_empty() { "/" } else { path };
+        // Such characters could end the request line.
+        let breaks = |c: char| c == ' ' || c == '#' || c.is_control();
+        let begins = path.starts_with('/') || (self.path_with_query == "*" && self.method == "OPTIONS");
+        if !begins || self.path_with_query.contains(breaks) {
+            return Err(Denied::MalformedPath);
+        }
+        let origin = Origin { scheme, host, port: port.unwrap_or(scheme.default_port()) };
+        Ok(Asked { origin, method, path: path::resolve(path) })
+    }
+}
+
+impl Asked {
+    /// Whether this rule allows the request, and otherwise what is the first to differ.
+    fn compare(&self, rule: &HttpRule) -> Result<(), Denied> {
+        let origin = || self.origin.clone();
+        let pattern = rule.origin();
+        if !pattern.host().covers(&self.origin.host) {
+            return Err(match self.origin.host {
+                Host::Name(_) => Denied::Host(origin()),
+                Host::Ip(_) => Denied::IpLiteral(origin()),
+            });
+        }
+        if pattern.scheme() != self.origin.scheme {
+            return Err(Denied::OtherScheme(origin()));
+        }
+        if pattern.port() != self.origin.port {
+            return Err(Denied::OtherPort(origin()));
+        }
+        if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
+            return Err(Denied::Method(origin(), self.extended(rule)));
+        }
+        match (rule.paths(), &self.path) {
+            (None, _) => Ok(()),
+            (Some(_), Err(Concealed)) => Err(Denied::ConcealedPath(origin())),
+            (Some(paths), Ok(path)) if paths.iter().any(|prefix| prefix.covers(path)) => Ok(()),
+            (Some(_), Ok(_)) => Err(Denied::Path(origin(), self.extended(rule))),
+        }
+    }
+
+    /// The rule at the origin of the request alone, also if it covers more, extended by what the request needs. `None`
+    /// if the method or the path cannot be an entry of a grant.
+    fn extended(&self, rule: &HttpRule) -> Option<Box<HttpRule>> {
+        let mut extended = rule.clone().at(OriginPattern::one(self.origin.clone()));
+        if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
+            extended = extended.with_method(Method::parse(self.method.as_str()).ok()?);
+        }
+        if let Some(paths) = rule.paths() {
+            let path = self.path.as_ref().ok()?;
+            if !paths.iter().any(|prefix| prefix.covers(path)) {
+                let prefix = Some(path).filter(|path| path.len() <= SUGGESTED)?;
+                extended = extended.with_path(PathPrefix::parse(prefix).ok()?);
+            }
+        }
+        Some(Box::new(extended))
+    }
+}
+
+/// How much of a rule a denied request matched.
+fn closeness(denied: &Denied) -> u8 {
+    match denied {
+        Denied::OtherScheme(_) => 1,
+        Denied::OtherPort(_) => 2,
+        Denied::Method(..) => 3,
+        Denied::Path(..) | Denied::ConcealedPath(_) => 4,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

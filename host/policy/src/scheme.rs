@@ -1,0 +1,41 @@
+//! The schemes that requests can have.
+
+use std::fmt;
+
+/// The scheme of an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Unencrypted.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme with this name, in any case. `None` for every other one.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Http, Self::Https].into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.as_str()))
+    }
+
+    /// The name, in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port of an origin that names none.
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,25 @@
+//! `wasi:config`: the grant's `[config]` for components that do not know Toolbay's contract.
+
+use wasmtime::component::{ComponentType, Linker, Lower};
+
+use crate::state::State;
+
+/// The version that toolchains use. As a release candidate, it is compatible with no other.
+const STORE: &str = "wasi:config/store@0.2.0-rc.1";
+
+/// Why a value cannot be read (`store.error`). Values are in memory, so there is never a reason.
+#[derive(ComponentType, Lower)]
+#[component(variant)]
+#[expect(dead_code, reason = "the interface has these cases, and they never occur")]
+enum Error {
+    #[component(name = "upstream")]
+    Upstream(String),
+    #[component(name = "io")]
+    Io(String),
+}
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut store = linker.instance(STORE)?;
+    store.func_wrap("get", |store, (key,): (String,)| Ok((Ok::<_, Error>(store.data().imports.config(&key)),)))?;
+    store.func_wrap("get-all", |store, (): ()| Ok((Ok::<_, Error>(store.data().imports.config_all()),)))
+}

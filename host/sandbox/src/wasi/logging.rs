@@ -1,0 +1,53 @@
+//! `wasi:logging`: the host's log for components that do not know Toolbay's contract.
+
+use toolbay_model::LogLevel;
+use wasmtime::component::{ComponentType, Lift, Linker};
+
+use crate::state::State;
+
+/// The names under which components import the interface: the draft, and without a version.
+const LOGGING: [&str; 2] = ["wasi:logging/logging@0.1.0-draft", "wasi:logging/logging"];
+
+/// The severity of a message (`logging.level`).
+#[derive(Clone, Copy, ComponentType, Lift)]
+#[component(enum)]
+#[expect(dead_code, reason = "guests choose the values")]
+#[repr(u8)]
+enum Level {
+    #[component(name = "trace")]
+    Trace,
+    #[component(name = "debug")]
+    Debug,
+    #[component(name = "info")]
+    Info,
+    #[component(name = "warn")]
+    Warn,
+    #[component(name = "error")]
+    Error,
+    #[component(name = "critical")]
+    Critical,
+}
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    for name in LOGGING {
+        linker.instance(name)?.func_wrap("log", |mut store, (level, context, message): (Level, String, String)| {
+            let text = if context.is_empty() { message } else { context + ": " + &message };
+            store.data_mut().imports.log(level.into(), &text);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+impl From<Level> for LogLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            // MCP has no level below this one.
+            Level::Trace | Level::Debug => Self::Debug,
+            Level::Info => Self::Info,
+            Level::Warn => Self::Warning,
+            Level::Error => Self::Error,
+            Level::Critical => Self::Critical,
+        }
+    }
+}
