@@ -1,6 +1,7 @@
 //! HTTP requests of plugins: what a grant allows reaches the server, and nothing else does.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -243,7 +244,7 @@ fn a_mistake_in_a_grant_is_told_with_its_place() {
         folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
         let outcome = Toolbay::new(&folder).args(["list"]).run();
         let problem = outcome.stdout.lines().find(|line| line.trim_start().starts_with('!'));
-        said += &format!("{permissions}\n  {}\n", problem.unwrap_or(&outcome.stdout).trim());
+        let _ = writeln!(said, "{permissions}\n  {}", problem.unwrap_or(&outcome.stdout).trim());
     }
     insta::assert_snapshot!(said);
 }

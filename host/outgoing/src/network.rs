@@ -1,5 +1,6 @@
 //! What all plugins of a server share: certificates, names, the proxy.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,6 +28,13 @@ pub struct Options {
     /// The proxy resolves the names. An IP literal is filtered here; which addresses names may lead to, the proxy has to
     /// filter. The address of the proxy itself is the operator's choice and is not filtered.
     pub proxy: Option<Url>,
+}
+
+/// Without the password that the URL of the proxy may have.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("extra_ca", &self.extra_ca).field("proxy", &self.proxy.is_some()).finish()
+    }
 }
 
 /// The server's part of every request.

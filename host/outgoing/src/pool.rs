@@ -35,6 +35,8 @@ pub(crate) struct Pool {
     changed: Arc<Notify>,
     /// Held by whoever is next to get room: first come, first served.
     turn: tokio::sync::Mutex<()>,
+    /// How long a connection is kept without a request.
+    idle: Duration,
     close: CancellationToken,
 }
 
@@ -70,13 +72,15 @@ pub(crate) enum Got {
 }
 
 impl Pool {
-    /// A pool of at most this many connections, at least one. All of them end with `close`.
-    pub(crate) fn new(connections: usize, close: CancellationToken) -> Arc<Self> {
+    /// A pool of at most this many connections, at least one, each of which is kept for `idle` without a request. All of
+    /// them end with `close`.
+    pub(crate) fn new(connections: usize, idle: Duration, close: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             kept: Mutex::default(),
             room: Arc::new(Semaphore::new(connections.clamp(1, Semaphore::MAX_PERMITS))),
             changed: Arc::default(),
             turn: tokio::sync::Mutex::default(),
+            idle,
             close,
         })
     }
@@ -222,7 +226,7 @@ impl Pool {
         let mut kept = self.lock();
         let index = kept.connections.iter().position(|connection| connection.id == id)?;
         let now = Instant::now();
-        let at = kept.connections.get(index)?.idle_since.unwrap_or(now) + IDLE;
+        let at = kept.connections.get(index)?.idle_since.unwrap_or(now) + self.idle;
         if at <= now {
             kept.connections.remove(index);
             return None;
@@ -263,7 +267,7 @@ impl Pool {
 async fn drive(work: impl Future<Output = ()>, ended: CancellationToken, pool: Weak<Pool>, id: u64) {
     tokio::pin!(work);
     // No connection is idle for longer than this before it is looked at: one that becomes idle later expires later.
-    let mut look = Instant::now() + IDLE;
+    let mut look = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
     loop {
         tokio::select! {
             () = &mut work => break,

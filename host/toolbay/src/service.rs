@@ -394,18 +394,12 @@ impl Observer for Logged {
         self.inner.progress(progress);
     }
 
-    fn denied(&self, what: &str, remedy: Option<&str>) {
+    fn denied(&self, what: &str, line: Option<&str>) {
         let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
-        match remedy {
-            Some(remedy) => tracing::info!(
-                target: "toolbay::denied",
-                plugin,
-                tool,
-                "denied: {what} To allow it, write in {plugin}.toml under [permissions]: {remedy}"
-            ),
-            None => tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}"),
-        }
-        self.inner.denied(what, remedy);
+        let remedy = line.map(|line| format!(" To allow it, write in {plugin}.toml under [permissions]: {line}"));
+        let remedy = remedy.as_deref().unwrap_or_default();
+        tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
+        self.inner.denied(what, line);
     }
 
     fn cancelled(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Takes in long bodies on other threads than the protocol's: decoding megabytes takes tens of milliseconds, in which no
 //! other client would be answered.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -58,7 +59,7 @@ impl Lane {
                 Ok((rest, Poll::Pending)) => work = rest,
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                 // The runtime is ending, and with it whoever waits.
-                Err(_) => std::future::pending().await,
+                Err(_) => match std::future::pending::<Infallible>().await {},
             }
             woken.0.notified().await;
         }

@@ -1,6 +1,7 @@
 //! Which connections are used again, and how many there are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt, Empty};
@@ -11,7 +12,6 @@ use tokio::time::Instant;
 use super::setup::{
     Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text, unlimited,
 };
-use crate::pool::IDLE;
 use crate::{Credential, Outlet, SendError, Timeouts};
 
 async fn hello(_: Request<hyper::body::Incoming>) -> Response<super::setup::BoxedBody> {
@@ -215,12 +215,8 @@ async fn an_idle_connection_is_closed_after_a_while() {
     for alpn in ["http/1.1", "h2"] {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), hello).await;
-        let outlet = World::trusting(&authority).outlet(&server, 1);
+        let outlet = World::trusting(&authority).outlet_keeping(&server, 1, Duration::from_millis(50));
         with(&outlet, &server.url("https", "/"), &Credential::NONE).await;
-        assert_eq!(outlet.connections(), (1, 0), "{alpn}");
-        tokio::time::pause();
-        tokio::time::advance(IDLE).await;
-        tokio::time::resume();
         eventually(|| outlet.connections() == (0, 1)).await;
     }
 }
