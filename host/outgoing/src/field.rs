@@ -7,12 +7,13 @@ pub(crate) const HEAD: usize = 64 * 1024;
 /// The most fields of a response.
 pub(crate) const FIELDS: usize = 100;
 
-/// Fields that are about one connection (RFC 9110, section 7.6.1), and what HTTP/1.1 frames messages with. The host makes
-/// the connections, so these are its own.
+/// Fields that are about one connection (RFC 9110, section 7.6.1), and what HTTP/1.1 frames messages with. The host
+/// makes the connections, so these are its own.
 const HOP: [HeaderName; 5] =
     [header::CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// Removes what is about one connection: the fields of [`HOP`], those that `Connection` lists, and what speaks to proxies.
+/// Removes what is about one connection: the fields of [`HOP`], those that `Connection` lists, and what speaks to
+/// proxies.
 pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
     let listed = |value: &HeaderValue| -> Vec<HeaderName> {
         let names = value.as_bytes().split(|byte| *byte == b',');

@@ -1,15 +1,15 @@
 //! The HTTP requests that plugins send: names are resolved, addresses filtered, connections made and kept, TLS spoken,
 //! and everything that a server sends back is bounded.
 //!
-//! Three lifetimes are three types. [`Network`] belongs to the server: certificates, resolver, proxy. [`Outlet`] belongs
-//! to a plugin: its rules and its connections, which no other plugin uses. [`Meter`] belongs to a call.
+//! Three lifetimes are three types. [`Network`] belongs to the server: certificates, resolver, proxy. [`Outlet`]
+//! belongs to a plugin: its rules and its connections, which no other plugin uses. [`Meter`] belongs to a call.
 //!
 //! [`Outlet::send`] takes the steps in an order that leaves no gap between what is checked and what is done:
 //!
 //! 1. The rules decide about the request as the guest wrote it. From then on only the normalised origin is used.
-//! 2. A connection of this plugin for this origin and this [`Credential`] is used again, or a new one is made: the name
-//!    is resolved once, the addresses are filtered, and the connection goes to an address that is left. Nothing resolves
-//!    the name a second time. The address of the socket itself is filtered again.
+//! 2. A connection of this plugin for this origin and this [`Credential`] is used again, or a new one is made: the
+//!    name is resolved once, the addresses are filtered, and the connection goes to an address that is left. Nothing
+//!    resolves the name a second time. The address of the socket itself is filtered again.
 //! 3. TLS verifies the name. The request is sent, and counted by the meter as it is.
 //! 4. The head of the response is bounded, its body is handed on as it comes: no faster than it is read.
 //!

@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 use crate::error::SendError;
 use crate::resolve::Resolve;
 
-/// At most this many lookups of a server at once: each may hold one of the runtime's threads that may block (512), which
-/// files are read on as well.
+/// At most this many lookups of a server at once: each may hold one of the runtime's threads that may block (512),
+/// which files are read on as well.
 const SERVER: usize = 64;
 /// At most this many lookups of a plugin at once, so that one whose names are resolved slowly leaves most to others.
 const PLUGIN: usize = 4;
@@ -37,8 +37,8 @@ impl Lookups {
 
     /// The addresses of a name, when there is a place for the plugin (if it is for one) and in the server.
     ///
-    /// A lookup that has begun keeps its places until it ends: the thread of `getaddrinfo` cannot be stopped, and a guest
-    /// that gave up early must not get another one for it.
+    /// A lookup that has begun keeps its places until it ends: the thread of `getaddrinfo` cannot be stopped, and a
+    /// guest that gave up early must not get another one for it.
     pub(crate) async fn resolve(&self, name: &str, plugin: Option<&Places>) -> Result<Vec<IpAddr>, SendError> {
         let of_plugin = match plugin {
             Some(Places(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),

@@ -25,8 +25,8 @@ pub struct Options {
     /// An HTTP proxy, `http://[user:password@]host[:port]`, that every request goes through: https through a tunnel
     /// (CONNECT), http with the whole URL.
     ///
-    /// The proxy resolves the names. An IP literal is filtered here; which addresses names may lead to, the proxy has to
-    /// filter. The address of the proxy itself is the operator's choice and is not filtered.
+    /// The proxy resolves the names. An IP literal is filtered here; which addresses names may lead to, the proxy has
+    /// to filter. The address of the proxy itself is the operator's choice and is not filtered.
     pub proxy: Option<Url>,
 }
 

@@ -66,12 +66,13 @@ impl Outlet {
 
     /// Sends a request, whose URI has a scheme and an authority, and returns the head of the response.
     ///
-    /// The body of the request is read while it is sent, no faster than the server takes it in, and until the response is
-    /// dropped. Connections are used again for requests with the same `credential`. Dropping the future gives up the
-    /// request; its connection is closed if HTTP/1.1 is spoken on it.
+    /// The body of the request is read while it is sent, no faster than the server takes it in, and until the
+    /// response is dropped. Connections are used again for requests with the same `credential`. Dropping the future
+    /// gives up the request; its connection is closed if HTTP/1.1 is spoken on it.
     ///
-    /// Fields that are about a connection are removed from request and response. A redirect is a response. If the guest
-    /// declares a length, hyper takes no more of the body than that: a guest that writes more later finds its body gone.
+    /// Fields that are about a connection are removed from request and response. A redirect is a response. If the
+    /// guest declares a length, hyper takes no more of the body than that: a guest that writes more later finds its
+    /// body gone.
     ///
     /// # Errors
     ///

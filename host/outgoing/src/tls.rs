@@ -30,7 +30,8 @@ pub(crate) fn config(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> 
     Ok(Arc::new(config))
 }
 
-/// Speaks TLS with `host`, whose certificate has to be for this name or this address. Also whether HTTP/2 was agreed on.
+/// Speaks TLS with `host`, whose certificate has to be for this name or this address. Also whether HTTP/2 was agreed
+/// on.
 pub(crate) async fn handshake(
     config: Arc<ClientConfig>,
     host: &Host,

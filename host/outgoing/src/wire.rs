@@ -12,8 +12,8 @@ use crate::error::SendError;
 
 /// How many bytes a connection may still read.
 ///
-/// hyper bounds the head of a response, and skips any number of interim responses (1xx) before it. Here all of them have
-/// one bound. The body of a response has none here: it is read as it is asked for.
+/// hyper bounds the head of a response, and skips any number of interim responses (1xx) before it. Here all of them
+/// have one bound. The body of a response has none here: it is read as it is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance(Arc<AtomicUsize>);
 
