@@ -3,9 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Server, Toolbay, failure, web};
@@ -258,4 +264,72 @@ fn list_shows_what_a_plugin_can_request() {
          paths = [\"/v1\"] }]\nnetwork_private = [\"10.0.0.0/8\"]",
     );
     insta::assert_snapshot!(Toolbay::new(&folder).args(["list"]).run());
+}
+
+/// A certificate authority, and its certificate as a file beside the plugin folder.
+fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let der = BASE64.encode(params.self_signed(&key).unwrap().der());
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{der}\n-----END CERTIFICATE-----\n");
+    std::fs::write(folder.beside("ca.pem"), pem).unwrap();
+    Issuer::new(params, key)
+}
+
+/// A web server behind TLS, with a certificate for `localhost`. It answers each connection once.
+fn secure(issuer: &Issuer<'static, KeyPair>) -> SocketAddr {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .unwrap();
+    let (listener, config) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(config));
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(tls, stream.unwrap());
+            let mut head = [0; 4096];
+            // A client that does not trust the certificate ends the handshake.
+            if stream.read(&mut head).is_ok_and(|count| count > 0) {
+                drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"));
+                stream.conn.send_close_notify();
+                drop(stream.flush());
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_certificate_is_trusted_if_its_authority_is_listed() {
+    let folder = Folder::new();
+    let address = secure(&authority(&folder));
+    let url = format!("https://localhost:{}", address.port());
+    let grant = format!("[permissions]\nhttp = [\"{url}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]\n");
+    let sends = |config: &str| {
+        folder.configure(config);
+        server(&folder, &grant).text("try_to_send", json!({"url": url}))
+    };
+    assert_eq!(sends(""), "The connection to the server is not secure.");
+    assert_eq!(sends("[http_client]\nextra_ca = [\"ca.pem\"]"), "status 200");
+}
+
+#[test]
+fn a_file_without_certificates_stops_the_server() {
+    let folder = Folder::new();
+    std::fs::write(folder.beside("empty.pem"), "").unwrap();
+    let mut said = String::new();
+    for path in ["missing.pem", "empty.pem"] {
+        folder.configure(&format!("[http_client]\nextra_ca = [{path:?}]"));
+        let outcome = Toolbay::new(&folder).args(["serve"]).run();
+        assert_eq!(outcome.code, 64, "{outcome}");
+        said += &outcome.stderr;
+    }
+    insta::assert_snapshot!(said);
 }

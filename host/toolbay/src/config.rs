@@ -426,7 +426,7 @@ mod tests {
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http, http_client
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"
