@@ -1,5 +1,6 @@
 //! The certificates that servers are trusted by.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustls::RootCertStore;
@@ -28,7 +29,8 @@ pub(crate) fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
 fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
     let name = path.display();
     let broken = |error: pem::Error| match error {
-        pem::Error::Io(error) => format!("{name}: cannot be read: {error}"),
+        pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => format!("{name}: does not exist"),
+        pem::Error::Io(error) => format!("{name}: cannot be read: {}", error.kind()),
         error => format!("{name}: is not a valid PEM file: {error}"),
     };
     let mut count = 0;
@@ -63,7 +65,7 @@ mod tests {
             let message = load(std::slice::from_ref(&path)).unwrap_err();
             message.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&message).to_owned()
         };
-        assert_eq!(message(None), "cannot be read: No such file or directory (os error 2)");
+        assert_eq!(message(None), "does not exist");
         assert_eq!(
             message(Some("not a certificate")),
             "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`"

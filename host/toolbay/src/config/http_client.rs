@@ -30,6 +30,9 @@ impl HttpClient {
     /// A file of certificates that cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
         // The system's own certificates are read when the first plugin needs them.
-        if self.extra_ca.is_empty() { Ok(()) } else { check_network(&self.options()) }
+        if self.extra_ca.is_empty() {
+            return Ok(());
+        }
+        check_network(&self.options()).map_err(|why| format!("http_client.extra_ca: {why}"))
     }
 }
