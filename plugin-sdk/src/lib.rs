@@ -159,6 +159,8 @@ mod content;
 mod context;
 mod error;
 mod export;
+#[cfg(feature = "http")]
+pub mod http;
 mod icon;
 mod level;
 pub mod log;

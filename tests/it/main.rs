@@ -33,6 +33,7 @@ mod paging;
 mod proposals;
 mod rates;
 mod reload;
+mod requests;
 mod retry;
 mod revisions;
 mod seams;

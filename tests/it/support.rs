@@ -49,6 +49,11 @@ pub(crate) fn conformance() -> Vec<u8> {
     ready("conformance", kit::guests::guest("conformance").unwrap())
 }
 
+/// The guest that sends HTTP requests, see `tests/guests/web`.
+pub(crate) fn web() -> Vec<u8> {
+    ready("web", kit::guests::guest("web").unwrap())
+}
+
 /// A sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: runs each fuzz target for a while, under a sanitizer, and guests that call the host at random in
-//! the folder of a real server.
+//! `cargo xtask fuzz`: runs each fuzz target for a while, under a sanitizer, and what attacks a real server at random:
+//! guests that call the host, and clients.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// How long to run each, such as 90s or 15m
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = humantime::parse_duration)]
     time: Duration,
-    /// Seed of the random numbers, to repeat a run of hostcalls; the other targets keep what they find
+    /// Seed of the random numbers, to repeat a run of hostcalls or clients; the other targets keep what they find
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -37,6 +37,8 @@ enum Target {
     Component,
     /// Calls of guests to the host, in a real server
     Hostcalls,
+    /// What clients do to a real server, over HTTP and over standard input and output
+    Clients,
 }
 
 impl Target {
@@ -47,6 +49,16 @@ impl Target {
             Self::Schema => "schema",
             Self::Component => "component",
             Self::Hostcalls => "hostcalls",
+            Self::Clients => "clients",
+        }
+    }
+
+    /// The package of a target that is a program of its own, and needs no sanitizer.
+    fn program(self) -> Option<&'static str> {
+        match self {
+            Self::Hostcalls => Some("toolbay-hostcalls"),
+            Self::Clients => Some("toolbay-hostile-clients"),
+            Self::Request | Self::Grant | Self::Schema | Self::Component => None,
         }
     }
 
@@ -56,15 +68,15 @@ impl Target {
             Self::Request | Self::Grant => (4096, 10),
             Self::Schema => (8192, 30),
             Self::Component => (8192, 60),
-            // It makes its own inputs.
-            Self::Hostcalls => (0, 0),
+            // They make their own inputs.
+            Self::Hostcalls | Self::Clients => (0, 0),
         }
     }
 
     fn run(self, workspace: &Workspace, time: Duration, seed: Option<u64>) -> Result<()> {
-        if matches!(self, Self::Hostcalls) {
+        if let Some(program) = self.program() {
             let mut cargo = command::cargo(&workspace.root);
-            cargo.args(["run", "--quiet", "--package", "toolbay-hostcalls", "--"]);
+            cargo.args(["run", "--quiet", "--package", program, "--"]);
             cargo.arg(format!("--time={}s", time.as_secs()));
             cargo.args(seed.map(|seed| format!("--seed={seed}")));
             return command::run(&mut cargo);
@@ -103,7 +115,7 @@ impl Target {
 /// `cargo xtask fuzz`.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let targets = options.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
-    if targets.iter().any(|target| !matches!(target, Target::Hostcalls)) {
+    if targets.iter().any(|target| target.program().is_none()) {
         ensure_tools()?;
     }
     for target in targets {

@@ -1,4 +1,5 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `bench`, `fuzz`.
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `bench`, `fuzz`,
+//! `miri`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -8,6 +9,7 @@ mod conformance;
 mod demo;
 mod fuzz;
 mod languages;
+mod miri;
 mod nextest;
 mod program;
 mod progress;
@@ -51,6 +53,8 @@ enum Command {
     Bench(program::Args),
     /// Fuzz the host under a sanitizer (see fuzz/README.md)
     Fuzz(fuzz::Options),
+    /// Run the host's unsafe code under Miri (see fuzz/README.md)
+    Miri,
 }
 
 fn main() -> ExitCode {
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),
         Command::Bench(args) => program::run(&workspace, "toolbay-bench", &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
+        Command::Miri => miri::run(&workspace).map(|()| ExitCode::SUCCESS),
     });
     result.unwrap_or_else(|error| {
         eprintln!("{} {error:#}", terminal::red("error:"));

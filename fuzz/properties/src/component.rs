@@ -188,6 +188,10 @@ fn judge(answer: &Answer) {
         Err(Failure::Call(CallError::Limit { limit, tool })) => {
             assert!(is_plain_line(&limit.message(tool.as_deref())), "{limit:?} of {tool:?}");
         }
+        Err(Failure::Call(CallError::Denied { words, denied })) => {
+            assert_eq!(clean(words), *words);
+            assert!(is_plain_line(denied), "{denied:?}");
+        }
         Err(Failure::Call(CallError::Cancelled)) => unreachable!("nobody cancelled it"),
     }
 }

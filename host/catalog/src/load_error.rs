@@ -36,6 +36,7 @@ pub fn describe_failed(error: &CallError) -> LoadError {
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
+        CallError::Denied { words, denied } => format!("{words} ({denied})"),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };
     let why = format!("listing its tools failed: {}", why.replace('\n', "; "));

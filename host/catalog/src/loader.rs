@@ -110,6 +110,9 @@ impl Loader {
         let secrets = grant.secrets(|name| std::env::var(name).ok());
         let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
+        let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
+        let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
+        terms.share(&requests);
         let mounts;
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
         let remarks = unset.iter().chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));

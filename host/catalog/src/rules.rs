@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
-use toolbay_sandbox::{Environment, Roots, Secrets};
+use toolbay_sandbox::{Environment, Requests, Roots, Secrets};
 
 use crate::bounds::Bounds;
 use crate::component::Component;
@@ -41,7 +41,8 @@ impl Rules {
         let config = Arc::new(grant.config_values());
         let roots = Roots::new(&grant.permissions.mounts);
         let secrets = Arc::new(secrets);
-        let environment = Environment { limits, permissions: grant.permissions, roots, config, secrets };
+        let requests = Requests::default();
+        let environment = Environment { limits, permissions: grant.permissions, roots, requests, config, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolbay_model::ToolRateLimit;
-use toolbay_sandbox::Environment;
+use toolbay_sandbox::{Environment, Requests};
 
 use crate::grant::Shown;
 use crate::guard::Places;
@@ -23,6 +23,16 @@ pub struct Terms {
     pub rate_limit: Option<ToolRateLimit>,
     /// Where its mounts and files are.
     pub places: Places,
+}
+
+impl Terms {
+    /// Has all calls of the plugin send their HTTP requests here.
+    pub(crate) fn share(&mut self, requests: &Requests) {
+        let tools = self.tools.values_mut().map(|tool| &mut tool.environment);
+        for environment in tools.chain([&mut self.environment]) {
+            environment.requests = requests.clone();
+        }
+    }
 }
 
 /// The terms of one tool.

@@ -14,6 +14,7 @@ mod endpoint;
 mod guard;
 mod headers;
 mod keys;
+mod lane;
 mod listener;
 mod oauth;
 mod options;
@@ -47,6 +48,7 @@ use tower_http::trace::TraceLayer;
 use self::app::App;
 use self::auth::Gate;
 use self::guard::Guard;
+use self::lane::Lane;
 pub use self::options::{AuthorizationServer, OAuth, Options, Token};
 use self::peer::Peer;
 use self::reply::JSON;
@@ -78,6 +80,7 @@ pub async fn serve(
         guard: Guard::new(&options, address),
         sessions: Sessions::new(&options),
         intake: host.options().intake(true),
+        lane: Lane::new(),
         requests: Quota::new(usize::MAX, options.caller_requests),
         streams: Streams::default(),
         life: life.clone(),
@@ -125,9 +128,14 @@ fn router(app: &Arc<App>) -> Router {
         .fallback(nothing_here)
         .layer(CatchPanicLayer::new())
         // Not the whole URL: its query may contain a secret.
-        .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
-            tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
-        }))
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(|request: &Request| {
+                    tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
+                })
+                // Otherwise each request of a crowd that is refused (503) would be an error in the log.
+                .on_failure(()),
+        )
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
         .with_state(Arc::clone(app))
 }

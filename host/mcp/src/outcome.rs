@@ -69,6 +69,7 @@ pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> R
         Failure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
             CallError::Limit { limit, tool } => failed(&limit.message(tool.as_deref())),
+            CallError::Denied { words, denied } => failed(&format!("{words}\n{denied}")),
             CallError::Trap { .. } => failed(&format!("The tool crashed: {error}.")),
             CallError::InvalidOutput(what) => failed(&format!("The tool returned invalid output: {what}.")),
             CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
@@ -107,7 +108,13 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
 fn usage(usage: Usage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
-    json!({"fuel": usage.fuel, "wall_ms": wall_ms, "memory": usage.memory})
+    let Usage { fuel, memory, http_requests, http_bytes, .. } = usage;
+    if http_requests == 0 {
+        return json!({"fuel": fuel, "wall_ms": wall_ms, "memory": memory});
+    }
+    json!({
+        "fuel": fuel, "wall_ms": wall_ms, "memory": memory, "http_requests": http_requests, "http_bytes": http_bytes
+    })
 }
 
 #[cfg(test)]
@@ -147,6 +154,13 @@ mod tests {
             told(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
             told(Failure::Call(CallError::Failed("no luck".into())), latest),
             told(Failure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            told(
+                Failure::Call(CallError::Denied {
+                    words: "no weather".into(),
+                    denied: "https://evil.example is not among the origins that this tool may call.".into(),
+                }),
+                latest,
+            ),
             told(Failure::Call(CallError::Trap { what: "unreachable".into(), stderr: Some("boom".into()) }), latest),
             told(Failure::Call(CallError::InvalidOutput("(root): no".into())), latest),
             told(Failure::Call(CallError::Cancelled), latest),

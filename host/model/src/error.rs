@@ -38,8 +38,10 @@ pub enum ErrorKind {
     /// The result, or what the guest wrote or passed to the host, is too large (`output`, `output_items`, `transfer`,
     /// `stdio`).
     Output,
-    /// Another limit was reached: handles, random data, tables, instances or memories.
+    /// Another limit was reached: handles, random data, tables, instances, memories or HTTP.
     Limit,
+    /// The tool failed after the grant had denied it something.
+    Denied,
     /// The guest crashed.
     Trap,
     /// The call was cancelled.
@@ -50,7 +52,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, in the order in which counts are reported.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::UnknownTool,
         Self::MissingCapability,
         Self::InvalidArguments,
@@ -65,6 +67,7 @@ impl ErrorKind {
         Self::Stack,
         Self::Output,
         Self::Limit,
+        Self::Denied,
         Self::Trap,
         Self::Cancelled,
         Self::Internal,
@@ -87,6 +90,7 @@ impl ErrorKind {
             Self::Stack => "stack",
             Self::Output => "output",
             Self::Limit => "limit",
+            Self::Denied => "denied",
             Self::Trap => "trap",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
@@ -115,6 +119,13 @@ pub enum CallError {
         /// The plugin's name for the tool, if the limit is set for that tool alone.
         tool: Option<String>,
     },
+    /// The tool failed after the grant had denied it something.
+    Denied {
+        /// What the plugin says of its failure, or why it crashed.
+        words: String,
+        /// What was denied, as a sentence.
+        denied: String,
+    },
     /// The guest crashed.
     Trap {
         /// The trap or error, in wasmtime's words.
@@ -142,6 +153,7 @@ impl CallError {
             Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
             Self::Failed(_) => ErrorKind::Failed,
             Self::Limit { limit, .. } => limit.kind(),
+            Self::Denied { .. } => ErrorKind::Denied,
             Self::Trap { .. } => ErrorKind::Trap,
             Self::InvalidOutput(_) => ErrorKind::InvalidOutput,
             Self::Cancelled => ErrorKind::Cancelled,
@@ -157,6 +169,7 @@ impl fmt::Display for CallError {
             Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
             Self::Limit { limit, tool } => f.write_str(&limit.message(tool.as_deref())),
+            Self::Denied { words, denied } => write!(f, "{words} ({denied})"),
             // The guest's last output usually says what went wrong, so it comes first.
             Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
             Self::Trap { what, stderr: None } => f.write_str(what),
@@ -199,6 +212,10 @@ pub enum Limit {
     Instances(usize),
     /// [`Limits::memories`](crate::Limits::memories).
     Memories(usize),
+    /// [`Limits::http_requests`](crate::Limits::http_requests).
+    HttpRequests(u64),
+    /// [`Limits::http_bytes`](crate::Limits::http_bytes).
+    HttpBytes(ByteSize),
 }
 
 impl Limit {
@@ -217,7 +234,9 @@ impl Limit {
             | Self::Random(_)
             | Self::TableElements(_)
             | Self::Instances(_)
-            | Self::Memories(_) => ErrorKind::Limit,
+            | Self::Memories(_)
+            | Self::HttpRequests(_)
+            | Self::HttpBytes(_) => ErrorKind::Limit,
         }
     }
 
@@ -238,6 +257,8 @@ impl Limit {
             Self::TableElements(_) => "limits.table_elements",
             Self::Instances(_) => "limits.instances",
             Self::Memories(_) => "limits.memories",
+            Self::HttpRequests(_) => "limits.http_requests",
+            Self::HttpBytes(_) => "limits.http_bytes",
         }
     }
 
@@ -261,6 +282,8 @@ impl Limit {
             Self::TableElements(n) => format!("{it} needed a table of more than {} elements", count(n)),
             Self::Instances(n) => format!("{it} has more than {} core instances", count(n)),
             Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
+            Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", thousands(n)),
+            Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", bytes(size)),
         }
     }
 
@@ -329,6 +352,8 @@ mod tests {
             (Limit::TableElements(20_000), "20,000", "limits.table_elements"),
             (Limit::Instances(40), "40", "limits.instances"),
             (Limit::Memories(8), "8", "limits.memories"),
+            (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
+            (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
         ];
         for (limit, value, key) in limits {
             let message = limit.message(None);
@@ -337,8 +362,8 @@ mod tests {
         }
         for key in Limits::KEYS {
             let told = limits.iter().any(|(limit, ..)| limit.key() == format!("limits.{key}"));
-            // Calls wait for `concurrency`, and are told so by a `Rejection`.
-            assert!(told || *key == "concurrency", "{key} has no words");
+            // Calls wait for `concurrency`, and are told so by a `Rejection`; requests wait for `http_connections`.
+            assert!(told || ["concurrency", "http_connections"].contains(key), "{key} has no words");
         }
         let of_a_tool = Limit::Fuel(7).message(Some("sum"));
         assert_eq!(

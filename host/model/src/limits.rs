@@ -95,6 +95,12 @@ limits! {
     stdio: ByteSize, "crate::setting::any", ByteSize::mib(8), ByteSize::mib(256), ByteSize::tib(1);
     /// Bytes of log lines that are forwarded per call. Later lines are dropped and counted. 0 allows none.
     log: ByteSize, "crate::setting::any", ByteSize::kib(64), ByteSize::mib(8), ByteSize::gib(1);
+    /// HTTP requests that a call sends. 0 allows none.
+    http_requests: u64, "crate::setting::any", 100, 10_000, 1_000_000;
+    /// Bytes of HTTP requests and responses of a call, heads included. 0 allows none.
+    http_bytes: ByteSize, "crate::setting::any", ByteSize::mib(64), ByteSize::gib(1), ByteSize::tib(1);
+    /// HTTP connections of the plugin that are open at once. Like `concurrency`, it belongs to the plugin.
+    http_connections: usize, "crate::setting::positive", 16, 64, 1_000;
     /// Calls of the plugin that run at once. Unlike the other fields, it belongs to the plugin, not to a call.
     concurrency: usize, "crate::setting::positive", 16, 64, 10_000;
 }

@@ -10,6 +10,9 @@ pub trait Observer: Send + Sync {
     fn log(&self, level: LogLevel, message: &str);
     /// Receives progress. `progress.progress` increases with each call.
     fn progress(&self, progress: Progress);
+    /// Something was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the grant
+    /// to allow it. Both are one line without secrets.
+    fn denied(&self, _what: &str, _remedy: Option<&str>) {}
     /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }

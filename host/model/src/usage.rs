@@ -12,4 +12,8 @@ pub struct Usage {
     pub wall: Duration,
     /// Peak linear memory in bytes, summed over all memories of the component.
     pub memory: u64,
+    /// HTTP requests that were sent.
+    pub http_requests: u64,
+    /// Bytes of HTTP requests and responses, heads included.
+    pub http_bytes: u64,
 }

@@ -6,6 +6,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use toolbay_model::is_name;
 
+use crate::http_rule::HttpRule;
+use crate::network::Network;
+
 /// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -16,6 +19,12 @@ pub struct Permissions {
     /// Folders that the plugin can use, each under its own path.
     #[serde(deserialize_with = "mounts")]
     pub mounts: Vec<Mount>,
+    /// The HTTP requests that the plugin can send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<HttpRule>,
+    /// Networks that are not globally reachable, and that the plugin can reach nevertheless.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network_private: Vec<Network>,
 }
 
 /// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).

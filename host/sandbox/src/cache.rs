@@ -10,14 +10,14 @@
 //! Files are written under a temporary name, synced, renamed, and never changed. Several servers can share the folder,
 //! and one that is killed at any moment leaves it usable.
 
+mod code;
 mod key;
 mod private;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -29,6 +29,7 @@ use toolbay_model::{Description, Digest};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+pub(crate) use self::code::{memory, open, open_memory};
 use self::key::{Claim, Key};
 use self::private::{Private, TEMPORARY};
 use crate::about::About;
@@ -323,39 +324,6 @@ fn orphans(files: &[Listed]) -> BTreeSet<String> {
     };
     let found = files.iter().filter(|file| file.is_abandoned() && alone(&file.name));
     found.map(|file| file.name.clone()).collect()
-}
-
-/// Opens compiled code that our compiler wrote into our private folder. The name of the file does not matter any more:
-/// the descriptor decides which one is mapped.
-pub(crate) fn open(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
-    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    if !path.exists() {
-        // There is no /proc here. The code is copied instead of mapped.
-        return open_memory(engine, &mut file.try_clone()?);
-    }
-    // SAFETY: the file is in a folder that only this user can write; our compiler wrote all of it, and it is never
-    // changed in place.
-    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
-    unsafe {
-        Component::deserialize_file(engine, path)
-    }
-}
-
-/// A file in memory, for code that is not added to the cache.
-pub(crate) fn memory() -> io::Result<File> {
-    Ok(rustix::fs::memfd_create("toolbay-code", rustix::fs::MemfdFlags::CLOEXEC)?.into())
-}
-
-/// Opens compiled code that our compiler wrote into `file`, which has no name.
-pub(crate) fn open_memory(engine: &Engine, file: &mut File) -> wasmtime::Result<Component> {
-    let mut code = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut code)?;
-    // SAFETY: only our compiler, a child process that has ended, had access to the file, or it is in our private folder.
-    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
-    unsafe {
-        Component::deserialize(engine, code)
-    }
 }
 
 /// Whether a file with this name belongs to the cache. Other files in the folder are left alone.

@@ -14,6 +14,7 @@ use crate::coop::{Meter, coop};
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
+use crate::hindrance::Hindrance;
 use crate::listed::Listed;
 use crate::output::Unchecked;
 use crate::prepared::Prepared;
@@ -40,6 +41,8 @@ pub struct Finished<T> {
     pub stderr: String,
     /// Log messages that were dropped because of [`Limits::log`](toolbay_model::Limits::log).
     pub log_dropped: u64,
+    /// What was refused to the guest first; `None` if nothing was.
+    pub hindered: Option<Hindrance>,
 }
 
 impl Sandbox {
@@ -88,9 +91,10 @@ impl Sandbox {
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
-        let Entry { environment, trace, observer, .. } = entry;
+        let Entry { environment, trace, observer, deadline } = entry;
         let limits = &environment.limits;
-        let state = State::new(environment, self.files(), trace, observer, stdin).map_err(CallError::Failed)?;
+        let state =
+            State::new(environment, self.files(), trace, observer, deadline, stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
@@ -140,7 +144,9 @@ impl Entered<'_> {
         let (stdout, stderr) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
-        let mut usage = Usage { fuel: burnt, wall, memory: state.account.peak() as u64 };
+        let (http_requests, http_bytes) = state.requests.used();
+        let memory = state.account.peak() as u64;
+        let mut usage = Usage { fuel: burnt, wall, memory, http_requests, http_bytes };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
@@ -156,7 +162,8 @@ impl Entered<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped() }
+        let hindered = state.requests.hindrance(self.limits);
+        Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
     }
 }
 
@@ -168,6 +175,7 @@ impl<T> Finished<T> {
             stdout: String::new(),
             stderr: String::new(),
             log_dropped: 0,
+            hindered: None,
         }
     }
 }

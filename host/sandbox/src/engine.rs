@@ -52,7 +52,7 @@ pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
 }
 
 /// All settings that affect compiled code. The pool does not.
-fn config(stack: ByteSize) -> Config {
+pub(super) fn config(stack: ByteSize) -> Config {
     let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
     let mut config = Config::new();
     config
@@ -70,7 +70,8 @@ fn config(stack: ByteSize) -> Config {
     config
 }
 
-fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
+/// A pool for `slots` components within `ceiling`.
+pub(super) fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
     let [instances, memories, tables] =
         [ceiling.instances, ceiling.memories, TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();

@@ -7,6 +7,7 @@ use std::time::Instant;
 use toolbay_model::{Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 
+use crate::requests::Requests;
 use crate::roots::Roots;
 use crate::secret::Secrets;
 
@@ -19,6 +20,8 @@ pub struct Environment {
     pub permissions: Permissions,
     /// The folders of the mounts.
     pub roots: Roots,
+    /// The HTTP requests that the plugin sends.
+    pub requests: Requests,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
     /// The secrets to redact in the guest's output.

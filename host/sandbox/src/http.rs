@@ -1,11 +1,28 @@
-//! HTTP of a guest: always linked, because runtimes import it whether a tool uses it or not, and always denied.
+//! HTTP of a guest: always linked, because runtimes import it whether a tool uses it or not. Requests are sent as far as
+//! the grant allows; all others are denied before a name is resolved.
 
+mod code;
+mod denials;
+
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use toolbay_model::text::line;
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use toolbay_model::{Limit, Limits, Observer, Trace};
+use toolbay_outgoing::{Credential, Meter, Outlet, Received, Timeouts, Which};
+use toolbay_policy::{HttpRequest, HttpRule};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use crate::secret::Secrets;
+use self::code::code;
+use self::denials::Denials;
+use crate::account::Held;
+use crate::environment::Environment;
+use crate::hindrance::Hindrance;
 
 /// Bytes of names and values in one set of fields; servers commonly accept no more.
 pub(crate) const FIELDS: usize = 16 << 10;
@@ -13,19 +30,90 @@ pub(crate) const FIELDS: usize = 16 << 10;
 /// Bytes of a body that the host holds until they are sent, in one piece.
 pub(crate) const BODY: usize = 16 << 10;
 
-/// Longest part of a host's name that the log shows, in bytes.
-const ORIGIN: usize = 300;
-
-/// Denies every request before its host name is resolved.
-pub(crate) struct NoNetwork {
-    /// The guest chooses the name, so it may contain what the log must not.
-    pub(crate) secrets: Arc<Secrets>,
+/// The requests of one call.
+pub(crate) struct Http {
+    rules: Vec<HttpRule>,
+    outlet: Option<Arc<Outlet>>,
+    meter: Arc<Meter>,
+    /// What the next request holds of the call's memory until its response is gone.
+    pub(crate) held: Option<Held>,
+    deadline: Instant,
+    trace: Option<Trace>,
+    denials: Arc<Denials>,
 }
 
 type Sending = Box<dyn Future<Output = Result<Sent, Error>> + Send>;
 type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
-impl WasiHttpHooks for NoNetwork {
+impl Http {
+    pub(crate) fn new(
+        environment: &Environment,
+        trace: Option<&Trace>,
+        deadline: Instant,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        let Environment { limits, permissions, requests, secrets, .. } = environment;
+        Self {
+            rules: permissions.http.clone(),
+            outlet: requests.outlet(),
+            meter: Arc::new(Meter::new(limits.http_requests, limits.http_bytes.as_u64())),
+            held: None,
+            deadline,
+            trace: trace.cloned(),
+            denials: Arc::new(Denials::new(observer, Arc::clone(secrets))),
+        }
+    }
+
+    /// Whether any request can be sent.
+    pub(crate) fn is_open(&self) -> bool {
+        self.outlet.is_some()
+    }
+
+    /// Requests that were sent, and bytes of requests and responses.
+    pub(crate) fn used(&self) -> (u64, u64) {
+        (self.meter.requests(), self.meter.bytes())
+    }
+
+    /// What was first refused to the guest: it may explain a failure.
+    pub(crate) fn hindrance(&self, limits: &Limits) -> Option<Hindrance> {
+        match self.meter.exceeded() {
+            Some(Which::Requests) => Some(Hindrance::Limit(Limit::HttpRequests(limits.http_requests))),
+            Some(Which::Bytes) => Some(Hindrance::Limit(Limit::HttpBytes(limits.http_bytes))),
+            None => self.denials.first().map(Hindrance::Denied),
+        }
+    }
+
+    /// Where the outlet is, if the rules allow the request. They are asked again when it is sent.
+    fn outlet(&self, request: &http::Request<WasiBody>) -> Option<Arc<Outlet>> {
+        let uri = request.uri();
+        let asked = HttpRequest {
+            scheme: uri.scheme_str().unwrap_or_default(),
+            authority: uri.authority().map(http::uri::Authority::as_str).unwrap_or_default(),
+            method: request.method().as_str(),
+            path_with_query: uri.path_and_query().map(http::uri::PathAndQuery::as_str).unwrap_or_default(),
+        };
+        match asked.check(&self.rules) {
+            Ok(_) => self.outlet.clone(),
+            Err(denied) => {
+                self.denials.note(&denied.to_string(), denied.remedy().as_deref());
+                None
+            }
+        }
+    }
+
+    /// Makes the request a part of the call's trace.
+    fn add_trace(&self, request: &mut http::Request<WasiBody>) {
+        let Some(trace) = &self.trace else { return };
+        let fields = [("traceparent", Some(trace.parent())), ("tracestate", trace.state.clone())];
+        for (name, value) in fields {
+            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+                request.headers_mut().insert(HeaderName::from_static(name), value);
+            }
+        }
+    }
+}
+
+impl WasiHttpHooks for Http {
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
         BODY
     }
@@ -36,13 +124,66 @@ impl WasiHttpHooks for NoNetwork {
 
     fn send_request(
         &mut self,
-        request: http::Request<WasiBody>,
-        _options: Option<RequestOptions>,
+        mut request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
-        let origin = request.uri().authority().map(ToString::to_string).unwrap_or_default();
-        let origin = line(&self.secrets.scrub(&origin), ORIGIN);
-        tracing::info!(target: "toolbay_sandbox::denied", origin, "HTTP request denied: plugins have no network access");
-        Box::new(async { Err(Error::HttpRequestDenied) })
+        let held = self.held.take();
+        let Some(outlet) = self.outlet(&request) else {
+            return Box::new(async { Err(Error::HttpRequestDenied) });
+        };
+        self.add_trace(&mut request);
+        let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
+        let timeouts = timeouts(options);
+        Box::new(async move {
+            match outlet.send(request, &Credential::NONE, timeouts, deadline.into(), &meter).await {
+                Ok(response) => {
+                    let response = response.map(|body| Receiving { body, _held: held }.map_err(code).boxed_unsync());
+                    let done: Box<dyn Future<Output = Result<(), Error>> + Send> = Box::new(async { Ok(()) });
+                    Ok((response, done))
+                }
+                Err(error) => {
+                    denials.failed(&error);
+                    Err(code(error))
+                }
+            }
+        })
+    }
+}
+
+/// The timeouts that the guest asks for. Those that it leaves out are the call's.
+fn timeouts(options: Option<RequestOptions>) -> Timeouts {
+    let options = options.unwrap_or_default();
+    let within = |timeout: Option<Duration>| timeout.unwrap_or(Limits::UTMOST.timeout);
+    Timeouts {
+        connect: within(options.connect_timeout),
+        first_byte: within(options.first_byte_timeout),
+        between_bytes: within(options.between_bytes_timeout),
+    }
+}
+
+/// The body of a response, with the memory that it holds.
+struct Receiving {
+    body: Received,
+    _held: Option<Held>,
+}
+
+impl Body for Receiving {
+    type Data = Bytes;
+    type Error = toolbay_outgoing::SendError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

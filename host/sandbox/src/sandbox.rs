@@ -1,7 +1,7 @@
 //! The engine, the linker, the compiler and the guests' runtime, put together.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
@@ -10,6 +10,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Digest, Limits};
+use toolbay_outgoing::{Network, Options, Outlet, SystemResolver};
+use toolbay_policy::Permissions;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
@@ -24,6 +26,7 @@ use crate::linker::linker;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
 use crate::prepared::Prepared;
+use crate::requests::Requests;
 use crate::source::Source;
 use crate::state::State;
 use crate::worker::Notes;
@@ -53,6 +56,8 @@ pub struct Settings {
     pub compile: Compile,
     /// Folder and largest size of the compile cache; `None` switches it off.
     pub cache: Option<(PathBuf, ByteSize)>,
+    /// How the HTTP requests of plugins are sent.
+    pub http_client: Options,
 }
 
 /// The engine, the linker and the runtime of the guests. Cloning is cheap.
@@ -71,6 +76,9 @@ struct Inner {
     stack: ByteSize,
     compiler: Compiler,
     descriptors: Arc<Descriptors>,
+    http_client: Options,
+    /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
+    network: OnceLock<Result<Arc<Network>, String>>,
     /// The compile cache, or why it is off.
     cache: Result<CompileCache, String>,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
@@ -85,7 +93,7 @@ impl Sandbox {
     ///
     /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { calls, stack, ceiling, compiler, compile, cache } = settings;
+        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let calls = slots.map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
@@ -110,8 +118,42 @@ impl Sandbox {
         let describing = Semaphore::new(DESCRIBING as usize);
         let runtime = Some(runtime);
         let descriptors = Arc::new(Descriptors::of_process(calls));
-        let inner = Inner { engine, calls, describing, linker, ticker, stack, compiler, descriptors, cache, runtime };
+        let inner = Inner {
+            engine,
+            calls,
+            describing,
+            linker,
+            ticker,
+            stack,
+            compiler,
+            descriptors,
+            cache,
+            http_client,
+            network: OnceLock::new(),
+            runtime,
+        };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The HTTP requests of a plugin with these permissions, which its calls share. Blocks while it reads the certificates
+    /// that the system trusts, the first time.
+    ///
+    /// # Errors
+    ///
+    /// Why no requests can be sent at all.
+    pub fn requests(&self, permissions: &Permissions, limits: &Limits) -> Result<Requests, String> {
+        let Permissions { http, network_private, .. } = permissions;
+        if http.is_empty() {
+            return Ok(Requests::default());
+        }
+        let network = || Network::new(&self.inner.http_client, Arc::new(SystemResolver));
+        let network = self.inner.network.get_or_init(network).as_ref().map_err(Clone::clone)?;
+        Ok(Requests::new(Outlet::new(
+            Arc::clone(network),
+            http.clone(),
+            network_private.clone(),
+            limits.http_connections,
+        )))
     }
 
     /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use toolbay_model::{Observer, Trace};
 use wasmtime::component::ResourceTable;
@@ -13,7 +14,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::account::{Account, Held};
 use crate::descriptors::{Files, Opened};
 use crate::environment::Environment;
-use crate::http::{FIELDS, NoNetwork};
+use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
@@ -32,7 +33,7 @@ pub(crate) struct State {
     pub(crate) open_files: BTreeMap<u32, Arc<Opened>>,
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
-    no_network: NoNetwork,
+    pub(crate) requests: Http,
     /// The memory of the call.
     pub(crate) account: Account,
     /// What the handles of `wasi:http` hold of it, by their entries in the resource table.
@@ -52,6 +53,7 @@ impl State {
         files: Files,
         trace: Option<&Trace>,
         observer: Arc<dyn Observer>,
+        deadline: Instant,
         input: Option<String>,
     ) -> Result<Self, String> {
         let Environment { limits, permissions, roots, secrets, .. } = environment;
@@ -91,7 +93,7 @@ impl State {
             files,
             open_files: BTreeMap::new(),
             files_refused: false,
-            no_network: NoNetwork { secrets: Arc::clone(secrets) },
+            requests: Http::new(environment, trace, deadline, Arc::clone(&observer)),
             limiter: Limiter::new(limits, account.clone()),
             account,
             http_memory: BTreeMap::new(),
@@ -110,6 +112,6 @@ impl WasiView for State {
 
 impl WasiHttpView for State {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.no_network }
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.requests }
     }
 }

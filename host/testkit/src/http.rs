@@ -16,7 +16,6 @@ mod session;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -153,7 +152,7 @@ impl HttpServer {
 
     /// Asks the server to end, and waits for that; its exit code.
     pub fn end(&mut self) -> Option<i32> {
-        assert!(Command::new("kill").arg(self.pid().to_string()).status().unwrap().success());
+        self.listener.process.ask_to_end().unwrap();
         let ended = self.listener.process.wait(DEADLINE);
         ended.unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text())).code()
     }

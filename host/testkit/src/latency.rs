@@ -49,6 +49,12 @@ impl Latencies {
     }
 }
 
+impl Extend<Duration> for Latencies {
+    fn extend<T: IntoIterator<Item = Duration>>(&mut self, durations: T) {
+        durations.into_iter().for_each(|duration| self.add(duration));
+    }
+}
+
 fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

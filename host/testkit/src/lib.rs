@@ -37,6 +37,8 @@ mod process;
 mod program;
 mod server;
 mod signal;
+#[cfg(feature = "sockets")]
+mod socket;
 #[cfg(feature = "components")]
 mod tiny;
 mod toolbay;
@@ -54,6 +56,8 @@ pub use self::process::{Heard, Process};
 pub use self::program::Program;
 pub use self::server::Server;
 pub use self::signal::Signal;
+#[cfg(feature = "sockets")]
+pub use self::socket::{Ended, Reply, Socket};
 #[cfg(feature = "components")]
 pub use self::tiny::{Tiny, Tool};
 pub use self::toolbay::{Outcome, Toolbay};

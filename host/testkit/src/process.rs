@@ -110,6 +110,12 @@ impl Process {
         Ok(status)
     }
 
+    /// Asks it to end, with SIGTERM. Does not wait.
+    pub fn ask_to_end(&self) -> Result<()> {
+        let sent = Command::new("kill").arg(self.pid().to_string()).status().context("failed to start kill")?;
+        if sent.success() { Ok(()) } else { bail!("the program has ended already") }
+    }
+
     /// Whether it has ended. Does not wait.
     pub fn has_ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("failed to check whether the program has ended")?.is_some())

@@ -26,6 +26,7 @@ pub struct Tiny {
     core: String,
     list: Option<String>,
     call: Option<String>,
+    echo: bool,
 }
 
 impl Tiny {
@@ -37,13 +38,29 @@ impl Tiny {
     /// With these tools.
     pub fn of(tools: Vec<Tool>) -> Self {
         let answer = "fine".to_owned();
-        Self { tools, answer, structured: None, imports: String::new(), core: String::new(), list: None, call: None }
+        Self {
+            tools,
+            answer,
+            structured: None,
+            imports: String::new(),
+            core: String::new(),
+            list: None,
+            call: None,
+            echo: false,
+        }
     }
 
     /// Sets the text that every call returns.
     #[must_use]
     pub fn answer(mut self, text: &str) -> Self {
         text.clone_into(&mut self.answer);
+        self
+    }
+
+    /// Lets every call return its arguments, as JSON text.
+    #[must_use]
+    pub fn echo(mut self) -> Self {
+        self.echo = true;
         self
     }
 
@@ -125,6 +142,15 @@ impl Tiny {
 
     fn text(&self) -> String {
         let (data, list, answer) = self.data();
+        // The text of the only block of the result: its address and its length.
+        let echo = if self.echo {
+            format!(
+                "(i32.store offset=8 (i32.load offset=4 (i32.const {answer})) (local.get $arguments))
+      (i32.store offset=12 (i32.load offset=4 (i32.const {answer})) (local.get $arguments-length))"
+            )
+        } else {
+            String::new()
+        };
         let with = if self.imports.contains("$import") {
             r#"(with "host" (instance (export "import" (func $import))))"#
         } else {
@@ -143,7 +169,7 @@ impl Tiny {
     {core}
     (func (export "list-tools") (result i32) {before_list} (i32.const {list}))
     (func (export "call-tool") (param $name i32) (param $name-length i32) (param $arguments i32)
-      (param $arguments-length i32) (result i32) {before_call} (i32.const {answer})))
+      (param $arguments-length i32) (result i32) {before_call} {echo} (i32.const {answer})))
   (core instance $main (instantiate $main-module (with "libc" (instance $libc)) {with}))
   (alias core export $main "list-tools" (core func $main-list))
   (alias core export $main "call-tool" (core func $main-call))
@@ -206,5 +232,6 @@ mod tests {
         assert!(tiny.module().starts_with(b"\0asm\x01\0\0\0"));
         let edited = tiny.edited(&[("\"toolbay:plugin/tools@0.1.0\"", "\"toolbay:plugin/tools@9.9.9\"")]);
         assert!(edited.windows(5).any(|window| window == b"9.9.9"));
+        assert!(tiny.echo().build().starts_with(b"\0asm\x0d\0\x01\0"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 /// The resources of a process at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +11,10 @@ pub struct Vitals {
     pub resident: u64,
     /// The part of it that is not backed by a file, in KiB.
     pub anonymous: u64,
+    /// The part of it that is backed by a file, in KiB.
+    pub files: u64,
+    /// The most resident memory since [`forget_peak`], in KiB.
+    pub peak: u64,
     /// Threads.
     pub threads: u64,
     /// Open file descriptors.
@@ -22,6 +26,11 @@ pub struct Vitals {
 /// Reads the resources of a process. An error if there is no `/proc`.
 pub fn vitals(pid: u32) -> Result<Vitals> {
     system::vitals(pid)
+}
+
+/// Forgets the peak of a process's memory. An error if there is no `/proc`, or the process is another user's.
+pub fn forget_peak(pid: u32) -> Result<()> {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").context("failed to forget the peak of memory")
 }
 
 /// The average number of runnable threads in the last minute. An error if there is no `/proc`.
@@ -47,6 +56,8 @@ mod system {
             Ok(Vitals {
                 resident: status.vmrss.context("no VmRSS")?,
                 anonymous: status.rssanon.context("no RssAnon")?,
+                files: status.rssfile.context("no RssFile")?,
+                peak: status.vmhwm.context("no VmHWM")?,
                 threads: status.threads,
                 descriptors: process.fd_count()? as u64,
                 cpu: ticks(stat.utime + stat.stime),
@@ -89,6 +100,8 @@ mod tests {
     fn the_resources_of_this_process_are_read() {
         let vitals = vitals(std::process::id()).unwrap();
         assert!(vitals.resident > 0 && vitals.resident >= vitals.anonymous);
+        assert!(vitals.peak >= vitals.resident - vitals.resident / 10 && vitals.resident > vitals.files);
+        forget_peak(std::process::id()).unwrap();
         assert!(vitals.threads > 0 && vitals.descriptors > 2);
         assert!(load_average().unwrap() >= 0.0);
         assert!(super::vitals(u32::MAX).is_err());

@@ -7,6 +7,7 @@ mod compile;
 mod describe;
 mod error;
 mod http;
+mod http_client;
 mod server;
 mod variables;
 
@@ -26,6 +27,7 @@ pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
 pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
+pub use self::http_client::HttpClient;
 pub use self::server::ServerConfig;
 use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
@@ -76,6 +78,8 @@ pub struct Config {
     pub compile: CompileConfig,
     /// Settings of MCP over HTTP.
     pub http: Http,
+    /// How the HTTP requests of plugins are sent.
+    pub http_client: HttpClient,
     /// Path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
     #[serde(skip)]
     pub file: PathBuf,
@@ -97,6 +101,7 @@ impl Default for Config {
             describe: Describe::default(),
             compile: CompileConfig::default(),
             http: Http::default(),
+            http_client: HttpClient::default(),
             file: PathBuf::new(),
         }
     }
@@ -181,6 +186,7 @@ impl Config {
             config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
         }
         config.http.resolve(folder);
+        config.http_client.resolve(folder);
         config.check()?;
         Ok(config)
     }
@@ -222,6 +228,8 @@ impl Config {
             guarded.push(writable("the server's configuration", self.file.clone()));
         }
         guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
+        let trusted = self.http_client.extra_ca.iter();
+        guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
         // Whoever knows its key can make entries.
         let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
@@ -259,6 +267,7 @@ impl Config {
             compiler: Some(compiler),
             compile: Compile { memory, cpu, timeout },
             cache: self.compile.store(),
+            http_client: self.http_client.options(),
         })
     }
 
@@ -290,6 +299,7 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
         self.server.check().map_err(ConfigError)?;
+        self.http_client.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
         }
@@ -416,7 +426,7 @@ mod tests {
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http, http_client
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

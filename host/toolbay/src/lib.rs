@@ -42,5 +42,7 @@ mod views;
 
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
-pub use self::config::{CompileConfig, Config, ConfigError, Describe, Flags, Http, Jwks, OAuth, ServerConfig, Token};
+pub use self::config::{
+    CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth, ServerConfig, Token,
+};
 pub use self::server::{Server, ServerBuilder};

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn usage(fuel: u64, wall_ms: u64, memory: u64) -> Usage {
-        Usage { fuel, wall: Duration::from_millis(wall_ms), memory }
+        Usage { fuel, wall: Duration::from_millis(wall_ms), memory, ..Usage::default() }
     }
 
     #[test]

@@ -177,6 +177,10 @@ impl Service {
             Ok(returned) => work.check_output(&offer, returned).instrument(span.clone()).await,
             Err(error) => Err(error),
         };
+        let result = match entered.hindered {
+            Some(hindrance) => result.map_err(|error| hindrance.explain(error)),
+            None => result,
+        };
         drop(work);
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         if record.breaker.note(crashed, self.inner.breaker) {
@@ -190,7 +194,7 @@ impl Service {
         }
         let result = result.map_err(|error| own_limit(error, plugin, name));
         let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
-        let finished = Finished { result, usage, stdout, stderr, log_dropped };
+        let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&offer, &finished));
         Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
     }
@@ -388,6 +392,14 @@ impl Observer for Logged {
 
     fn progress(&self, progress: Progress) {
         self.inner.progress(progress);
+    }
+
+    fn denied(&self, what: &str, line: Option<&str>) {
+        let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
+        let remedy = line.map(|line| format!(" To allow it, write in {plugin}.toml under [permissions]: {line}"));
+        let remedy = remedy.as_deref().unwrap_or_default();
+        tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
+        self.inner.denied(what, line);
     }
 
     fn cancelled(&self) -> bool {

@@ -8,6 +8,7 @@ mod close;
 mod fairness;
 mod row;
 mod stage;
+mod strangers;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ struct Cli {
 enum Bench {
     /// The latency of light calls beside guests that use all CPU time, and how soon cancelled guests end
     Fairness(Options),
+    /// The latency of honest HTTP clients beside one hostile client of each kind, and whether any is refused
+    Strangers(Beside),
 }
 
 /// How to measure.
@@ -59,9 +62,32 @@ struct Options {
     beside: Duration,
 }
 
+/// How to measure honest clients beside hostile ones.
+#[derive(Args)]
+struct Beside {
+    /// Measure a release build instead of the tests' build
+    #[arg(long)]
+    release: bool,
+    /// Measure this server; build none
+    #[arg(long, value_name = "PATH", conflicts_with = "release")]
+    server: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// How many rounds to measure, one after the other
+    #[arg(long, default_value_t = 1)]
+    rounds: u32,
+    /// How long to measure honest clients alone, and beside each kind of hostile client, in each round
+    #[arg(long, default_value = "5s", value_parser = humantime::parse_duration, value_name = "DURATION")]
+    time: Duration,
+}
+
 fn main() -> ExitCode {
-    let Cli { bench: Bench::Fairness(options) } = Cli::parse();
-    match fairness(&options) {
+    let measured = match Cli::parse().bench {
+        Bench::Fairness(options) => fairness(&options),
+        Bench::Strangers(options) => beside_strangers(&options),
+    };
+    match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{} {error:#}", terminal::red("error:"));
@@ -88,6 +114,33 @@ fn fairness(options: &Options) -> Result<()> {
             built_as,
             options.rounds,
             humantime::format_duration(options.beside),
+        );
+    }
+    Ok(())
+}
+
+fn beside_strangers(options: &Beside) -> Result<()> {
+    let profile = if options.release { Profile::Release } else { Profile::Dev };
+    let server = match &options.server {
+        Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
+        None => Builder::new(&Workspace::load()?).server(profile)?,
+    };
+    let load = vitals::load_average()?;
+    let outcomes = strangers::measure(&server, options.rounds, options.time, |what| {
+        say(&format!("honest clients beside one that {what}"));
+    })?;
+    let built_as = options.server.as_ref().map_or_else(|| profile.to_string(), |server| server.display().to_string());
+    let cores = std::thread::available_parallelism().context("how many cores are there?")?;
+    if options.json {
+        let rows: Vec<_> = outcomes.iter().map(strangers::Outcome::json).collect();
+        let machine = json!({"cores": cores, "load_before": load, "profile": built_as});
+        println!("{:#}", json!({"machine": machine, "rounds": options.rounds, "rows": rows}));
+    } else {
+        println!("{}", strangers::table(&outcomes));
+        println!(
+            "{cores} cores, load {load} before, {built_as} build, {} rounds, {} beside each kind in each",
+            options.rounds,
+            humantime::format_duration(options.time),
         );
     }
     Ok(())

@@ -103,7 +103,8 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     table
 }
 
-fn ms(duration: Duration) -> String {
+/// A duration in milliseconds.
+pub(crate) fn ms(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
     let digits = if ms < 10.0 { 2 } else { 1 };
     format!("{ms:.digits$} ms")

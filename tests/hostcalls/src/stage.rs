@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use toolbay_testkit::latency::Latencies;
-use toolbay_testkit::vitals::vitals;
+use toolbay_testkit::vitals::{forget_peak, vitals};
 use toolbay_testkit::{Client, DEADLINE, Folder, Program, Tiny, Toolbay, message, revision};
 
 use crate::guest::Guest;
@@ -93,7 +93,7 @@ impl Stage {
         fs::rename(&staged, self.folder.path("guest.wasm"))?;
         self.until("the guest is listed", |stage| Ok(stage.client.names()?.contains(&"a".to_owned())))?;
         let before = self.resident()?;
-        fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").context("failed to forget the peak of memory")?;
+        forget_peak(self.pid())?;
         let call = self.client.begin("a", &json!({}))?;
         let asked = Instant::now();
         self.bystander_answers()?;
@@ -173,18 +173,14 @@ impl Stage {
 
     /// The server's memory in KiB, without pages of files.
     fn resident(&self) -> Result<u64> {
-        Ok(self.status("VmRSS:")?.saturating_sub(self.status("RssFile:")?))
+        let vitals = vitals(self.pid())?;
+        Ok(vitals.resident.saturating_sub(vitals.files))
     }
 
     /// The most memory since the peak was forgotten, in KiB.
     fn peak(&self) -> Result<u64> {
-        Ok(self.status("VmHWM:")?.saturating_sub(self.status("RssFile:")?))
-    }
-
-    fn status(&self, name: &str) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).context("the server is gone")?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).context("no such line in its status")?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
+        let vitals = vitals(self.pid())?;
+        Ok(vitals.peak.saturating_sub(vitals.files))
     }
 
     /// Ends the server, which must end well, and must have answered pings in time.

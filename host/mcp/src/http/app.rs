@@ -9,6 +9,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::auth::Gate;
 use super::guard::Guard;
+use super::lane::Lane;
 use super::options::Options;
 use super::reply;
 use super::sessions::Sessions;
@@ -30,6 +31,8 @@ pub(super) struct App {
     pub(super) streams: Streams,
     /// The bytes of requests that are being handled.
     pub(super) intake: Arc<Quota>,
+    /// Threads for long bodies.
+    pub(super) lane: Lane,
     /// Requests that callers have open.
     pub(super) requests: Arc<Quota>,
     /// The life of the server; no session outlives it.

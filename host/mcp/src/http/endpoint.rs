@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use mime::Mime;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::app::{App, body};
+use super::app::{App, Payload, body};
 use super::headers;
 use super::peer::Peer;
 use super::reply::{events, refusal, reply, single, unavailable};
@@ -52,15 +52,26 @@ pub(super) async fn post(
         Ok(payload) => payload,
         Err(response) => return response,
     };
-    let begun = match jsonrpc::decode(&payload.bytes) {
+    let length = payload.bytes.len();
+    let begun = app.lane.run(length, begin(Arc::clone(&app), caller, trust, peer.clone(), headers, payload)).await;
+    begun.finish(app.options.keep_alive, &peer.half_closed).await
+}
+
+/// Takes a body in. What a call needs of it, it has then; nothing is kept while it runs.
+async fn begin(
+    app: Arc<App>,
+    caller: Arc<Caller>,
+    trust: Trust,
+    peer: Peer,
+    headers: HeaderMap,
+    payload: Payload,
+) -> Begun {
+    match jsonrpc::decode(&payload.bytes) {
         Ok(Incoming::Single(Message::Request(request))) => answer(&app, caller, trust, &peer, &headers, request).await,
         Ok(Incoming::Single(_)) if is_stateless(&headers) => Begun::Done(StatusCode::ACCEPTED.into_response()),
         Ok(incoming) => in_session(&app, caller, &headers, incoming).await,
         Err(error) => Begun::Done(refusal(StatusCode::BAD_REQUEST, &error)),
-    };
-    // What a call needs of it, it has; nothing is kept while it runs.
-    drop(payload);
-    begun.finish(app.options.keep_alive, &peer.half_closed).await
+    }
 }
 
 /// A request that has been taken in.
@@ -148,7 +159,7 @@ async fn stateless(
     let repeats =
         stated.as_ref().is_ok_and(|stated| stated.as_ref().is_none_or(|rules| rules.revision.features().http_headers));
     if (repeats || stated.is_err())
-        && let Err(error) = headers::check_anywhere(headers, &request, &app.host, &caller).await
+        && let Err(error) = headers::check(headers, &request, &*app.host, &caller)
     {
         return refused(error);
     }

@@ -1,7 +1,5 @@
 //! Validates the headers of a request, also against its body.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -16,7 +14,7 @@ use super::arguments;
 use super::decimal::Decimal;
 use crate::caller::Caller;
 use crate::host::Host;
-use crate::jsonrpc::{Error, INTERNAL_ERROR, Request};
+use crate::jsonrpc::{Error, Request};
 use crate::method::Method;
 
 /// The protocol revision of a request.
@@ -24,9 +22,6 @@ pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-pro
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM: &str = "mcp-param-";
-
-/// Longest parameters that are compared on the protocol's thread, in bytes: less than a millisecond's work.
-const AT_ONCE: usize = 64 << 10;
 
 /// How much of a value is quoted, in bytes: a body may have megabytes of it.
 const QUOTED: usize = 200;
@@ -97,34 +92,6 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     }
     let arguments = arguments::repeated(named.arguments, &tool.headers);
     tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| parameter(headers, header, argument))
-}
-
-/// As [`check`], elsewhere if the body is long: it is read twice more.
-///
-/// # Errors
-///
-/// As [`check`].
-pub(super) async fn check_anywhere(
-    headers: &HeaderMap,
-    request: &Request<'_>,
-    host: &Arc<dyn Host>,
-    caller: &Arc<Caller>,
-) -> Result<(), Error> {
-    let params = match request.params {
-        Some(params) if params.get().len() > AT_ONCE => params.to_owned(),
-        _ => return check(headers, request, &**host, caller),
-    };
-    let (id, method) = (request.id.clone(), request.method.to_string());
-    let (headers, host, caller) = (headers.clone(), Arc::clone(host), Arc::clone(caller));
-    let checked = tokio::task::spawn_blocking(move || {
-        let request = Request { id, method: method.into(), params: Some(&params) };
-        check(&headers, &request, &*host, &caller)
-    });
-    match checked.await {
-        Ok(checked) => checked,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Error::new(INTERNAL_ERROR, "the server is shutting down")),
-    }
 }
 
 /// Requires exactly one header `name`, with the value in the body. `None` in the body is reported elsewhere.

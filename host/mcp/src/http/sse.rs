@@ -91,6 +91,10 @@ pub(super) async fn post(
         Ok(payload) => payload,
         Err(response) => return response,
     };
-    dispatch::receive(&open.session, &caller, jsonrpc::decode(&payload.bytes), &open.outbox).await;
+    let length = payload.bytes.len();
+    let receiving = async move {
+        dispatch::receive(&open.session, &caller, jsonrpc::decode(&payload.bytes), &open.outbox).await;
+    };
+    app.lane.run(length, receiving).await;
     (StatusCode::ACCEPTED, "Accepted").into_response()
 }

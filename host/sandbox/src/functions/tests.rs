@@ -282,6 +282,7 @@ fn sandbox() -> Sandbox {
         compiler: None,
         compile: limits,
         cache: None,
+        http_client: toolbay_outgoing::Options::default(),
     };
     Sandbox::new(settings).unwrap()
 }

@@ -7,7 +7,9 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
 use wasmtime_wasi_http::p2::body::HostOutgoingBody;
-use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
+use wasmtime_wasi_http::p2::types::{
+    HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
+};
 use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpView as _};
 
 use super::version::versioned;
@@ -33,6 +35,9 @@ const BODY_HELD: usize = 2 * BODY;
 /// Bytes that a request holds besides its fields.
 const REQUEST_HELD: usize = PATH + AUTHORITY + 2 * NAME;
 
+/// Bytes that a request on its way and its response hold: two heads, and what is read and written of the bodies.
+const EXCHANGE_HELD: usize = 512 << 10;
+
 type Fields = Resource<FieldMap>;
 type Request = Resource<HostOutgoingRequest>;
 type Body = Resource<HostOutgoingBody>;
@@ -47,11 +52,16 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     handler.func_wrap("handle", |mut store, (request, options): (Request, Option<Resource<RequestOptions>>)| {
         let state = store.data_mut();
         state.http_memory.remove(&request.rep());
+        if state.requests.is_open() {
+            state.requests.held = Some(state.account.hold(EXCHANGE_HELD)?);
+        }
         let sent: Result<Resource<HostFutureIncomingResponse>, ErrorCode> = match state.http().handle(request, options)
         {
             Ok(response) => Ok(response),
             Err(error) => Err(error.downcast()?),
         };
+        // A request that was not even tried holds nothing.
+        state.requests.held = None;
         Ok((sent,))
     })
 }
@@ -149,7 +159,7 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-/// Responses of servers: no plugin is one, but each can make them.
+/// Responses: those that arrive, and those of servers. No plugin is a server, but each can make them.
 fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("outgoing-response", ResourceType::host::<HostOutgoingResponse>(), |mut store, rep| {
@@ -163,6 +173,14 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
         Ok((held(state, made, FIELDS_HELD)?,))
     })?;
+    types.func_wrap(
+        "[method]incoming-response.headers",
+        |mut store, (response,): (Resource<HostIncomingResponse>,)| {
+            let state = store.data_mut();
+            let made = types::HostIncomingResponse::headers(&mut state.http(), response)?;
+            Ok((held(state, made, FIELDS_HELD)?,))
+        },
+    )?;
     types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (Response,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;

@@ -45,7 +45,7 @@ const INTERFACES: [(&str, &str); 12] = [
     ("wasi:clocks/", "clocks (always allowed)"),
     ("wasi:config/", "values of [config] in the grant (always allowed)"),
     ("wasi:filesystem/", "files (only in folders listed in [[permissions.mounts]])"),
-    ("wasi:http/", "HTTP requests (always denied)"),
+    ("wasi:http/", "HTTP requests (only those listed in permissions.http)"),
     ("wasi:io/", "streams that the other imports use (always allowed)"),
     ("wasi:logging/", "the host's log (always allowed, within limits.log)"),
     ("wasi:random/", "random numbers (always allowed)"),

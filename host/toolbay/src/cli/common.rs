@@ -11,7 +11,7 @@ use crate::config::{Config, ConfigError, Flags};
 use crate::{machine, telemetry};
 
 /// Logs only the denied uses of imports.
-const DENIALS: &str = "toolbay_sandbox::denied=info,off";
+const DENIALS: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
 
 /// The options of every command that reads the plugin folder.
 #[derive(Args, Debug)]

@@ -137,6 +137,12 @@ fn grants(granted: &Granted) -> Vec<String> {
         let host: PathBuf = mount.host.components().collect();
         lines.push(format!("mount: {} at {} ({access})", host.display(), mount.guest));
     }
+    if !permissions.http.is_empty() {
+        lines.push(format!("HTTP requests: {}", list_of(&permissions.http)));
+    }
+    if !permissions.network_private.is_empty() {
+        lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
+    }
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
     }
@@ -156,6 +162,10 @@ fn grants(granted: &Granted) -> Vec<String> {
         lines.push(format!("tool {tool}: {}", limits.join(", ")));
     }
     lines
+}
+
+fn list_of(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn count(n: usize, noun: &str) -> String {

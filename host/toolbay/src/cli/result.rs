@@ -60,7 +60,14 @@ fn text(result: &Value) -> String {
 
 fn used(usage: Usage) -> String {
     let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
-    format!("{} fuel, {:.1} ms, {memory} peak memory", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
+    let http = match usage.http_requests {
+        0 => String::new(),
+        n => {
+            let bytes = bytesize::ByteSize::b(usage.http_bytes).display().iec();
+            format!(", {n} HTTP request{} of {bytes}", if n == 1 { "" } else { "s" })
+        }
+    };
+    format!("{} fuel, {:.1} ms, {memory} peak memory{http}", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
 }
 
 /// Prints a tool's progress while it runs. Its log messages are in the log.

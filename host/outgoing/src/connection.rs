@@ -1,0 +1,168 @@
+//! HTTP on one connection.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::rt::Executor;
+use hyper_util::rt::TokioIo;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::cause;
+use crate::error::SendError;
+use crate::field::{FIELDS, HEAD};
+use crate::network::Connected;
+use crate::upload::Upload;
+use crate::wire::{Allowance, Wire};
+
+/// At most this many requests at once on a connection of HTTP/2. If the server takes fewer, the others wait there.
+pub(crate) const STREAMS: usize = 16;
+/// How much of a response arrives before somebody reads it, in bytes.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// As much for all streams of a connection: one that nobody reads never stops the others.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * 16;
+/// How much of a request's body waits to be written, in bytes.
+const SEND_BUFFER: usize = 128 * 1024;
+/// How often a server may reset streams, or make us reset them, before its connection is closed. An attack resets
+/// thousands of them.
+const RESETS: usize = 64;
+/// How long to wait for a connection that should be idle. One that is not, still sends its last request.
+const SETTLE: Duration = Duration::from_millis(50);
+/// What a server may send before the body of a response: its head and interim responses.
+const BEFORE_BODY: usize = 2 * HEAD;
+
+/// The place of a connection among those that its plugin may have open. It is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    permit: Option<OwnedSemaphorePermit>,
+    changed: Arc<Notify>,
+}
+
+impl Slot {
+    pub(crate) fn new(permit: OwnedSemaphorePermit, changed: Arc<Notify>) -> Self {
+        Self { permit: Some(permit), changed }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.changed.notify_waiters();
+    }
+}
+
+/// Runs the tasks of one connection. All of them end with it, and each holds its slot until then.
+#[derive(Clone)]
+pub(crate) struct Tasks {
+    /// Closes the connection from here.
+    pub(crate) close: CancellationToken,
+    /// The connection has ended, whoever closed it.
+    pub(crate) ended: CancellationToken,
+    slot: Arc<Slot>,
+}
+
+impl Tasks {
+    pub(crate) fn new(close: CancellationToken, slot: Slot) -> Self {
+        Self { ended: close.child_token(), close, slot: Arc::new(slot) }
+    }
+}
+
+impl<F> Executor<F> for Tasks
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, task: F) {
+        let Self { ended, slot, .. } = self.clone();
+        tokio::spawn(async move {
+            ended.run_until_cancelled(task).await;
+            drop(slot);
+        });
+    }
+}
+
+/// Sends requests on a connection.
+#[derive(Debug)]
+pub(crate) enum Sender {
+    Http1(http1::SendRequest<Upload>),
+    Http2(http2::SendRequest<Upload>),
+}
+
+impl Sender {
+    pub(crate) fn is_http2(&self) -> bool {
+        matches!(self, Self::Http2(_))
+    }
+
+    /// Whether the connection takes a request now.
+    pub(crate) async fn ready(&mut self) -> bool {
+        match self {
+            Self::Http1(sender) => matches!(timeout(SETTLE, sender.ready()).await, Ok(Ok(()))),
+            Self::Http2(sender) => sender.is_ready(),
+        }
+    }
+
+    /// Sends a request, and waits for the head of its response.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Upload>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Upload>>> {
+        match self {
+            Self::Http1(sender) => sender.try_send_request(request).await,
+            Self::Http2(sender) => sender.try_send_request(request).await,
+        }
+    }
+}
+
+/// A connection that speaks HTTP.
+pub(crate) struct Established {
+    pub(crate) sender: Sender,
+    pub(crate) allowance: Allowance,
+    /// What has to be polled for the connection to do anything. It ends with the connection.
+    pub(crate) work: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// Begins to speak HTTP.
+pub(crate) async fn establish(connected: Connected, tasks: &Tasks) -> Result<Established, SendError> {
+    let allowance = Allowance::unlimited();
+    let io = TokioIo::new(Wire::new(connected.transport, allowance.clone()));
+    let failed = |error: hyper::Error| cause::of_hyper(&error, false);
+    if connected.http2 {
+        let (sender, connection) = http2::Builder::new(tasks.clone())
+            .adaptive_window(false)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(u32::try_from(HEAD).unwrap_or(u32::MAX))
+            .max_send_buf_size(SEND_BUFFER)
+            .initial_max_send_streams(STREAMS)
+            .max_pending_accept_reset_streams(RESETS)
+            .max_local_error_reset_streams(RESETS)
+            .handshake(io)
+            .await
+            .map_err(failed)?;
+        // Requests get the error as well.
+        let work = Box::pin(async { drop(connection.await) });
+        Ok(Established { sender: Sender::Http2(sender), allowance, work })
+    } else {
+        let (sender, connection) = http1::Builder::new()
+            .max_headers(FIELDS)
+            .max_header_size(HEAD)
+            .max_buf_size(HEAD)
+            .handshake(io)
+            .await
+            .map_err(failed)?;
+        let work = Box::pin(async { drop(connection.await) });
+        Ok(Established { sender: Sender::Http1(sender), allowance, work })
+    }
+}
+
+/// Bounds what may come before the body of the next response. HTTP/2 mixes several of them, and bounds each head.
+pub(crate) fn expect_head(sender: &Sender, allowance: &Allowance) {
+    if !sender.is_http2() {
+        allowance.set(BEFORE_BODY);
+    }
+}

@@ -1,0 +1,46 @@
+//! What separates the connections of one plugin.
+
+use std::fmt;
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+/// Whose credential a request carries. Connections are used again for equal credentials only: a server may take what
+/// one request proved as true for the connection.
+///
+/// The secret itself is not kept.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Credential(Option<[u8; 32]>);
+
+impl Credential {
+    /// The requests that carry no credential of the host's.
+    pub const NONE: Self = Self(None);
+
+    /// The requests that carry this secret, or act for whoever it identifies.
+    pub fn of(secret: &[u8]) -> Self {
+        let digest = digest(&SHA256, secret);
+        let mut key = [0; 32];
+        // A SHA-256 has 32 bytes.
+        key.iter_mut().zip(digest.as_ref()).for_each(|(key, byte)| *key = *byte);
+        Self(Some(key))
+    }
+}
+
+/// Nothing of the secret, not even its digest.
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Credential(..)" } else { "Credential::NONE" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Credential;
+
+    #[test]
+    fn equal_secrets_are_one_credential_and_none_is_shown() {
+        assert_eq!(Credential::of(b"secret"), Credential::of(b"secret"));
+        assert_ne!(Credential::of(b"secret"), Credential::of(b"Secret"));
+        assert_ne!(Credential::of(b""), Credential::NONE);
+        assert_eq!(format!("{:?}", Credential::of(b"secret")), "Credential(..)");
+    }
+}

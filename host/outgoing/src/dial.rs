@@ -1,0 +1,111 @@
+//! Connects to one of several addresses.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+use toolbay_policy::{Network, choose};
+
+use crate::error::SendError;
+
+/// At most this many addresses are tried. A name can have any number of them.
+const ADDRESSES: usize = 8;
+/// How long an attempt has before the next one begins beside it (RFC 8305, section 8).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Connects to the first address that answers. They are tried in their order, IPv4 and IPv6 in turns, each with a head
+/// start before the next one (RFC 8305).
+pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, SendError> {
+    let mut waiting = in_turns(addresses);
+    let mut attempts = FuturesUnordered::new();
+    let mut failure = SendError::NoAddress;
+    loop {
+        if let Some(address) = waiting.pop_front() {
+            let address = SocketAddr::new(address, port);
+            attempts.push(async move { TcpStream::connect(address).await.map_err(|error| failed(address, &error)) });
+        }
+        tokio::select! {
+            attempt = attempts.next() => match attempt {
+                Some(Ok(stream)) => {
+                    // Requests are written whole: waiting for more of them would only delay them.
+                    let _slower_without = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Some(Err(error)) => failure = error,
+                None => return Err(failure),
+            },
+            () = sleep(HEAD_START), if !waiting.is_empty() => {}
+        }
+    }
+}
+
+/// The first addresses, IPv4 and IPv6 in turns, beginning with the kind of the first one.
+fn in_turns(addresses: &[IpAddr]) -> VecDeque<IpAddr> {
+    let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
+    let (mut these, mut others): (VecDeque<IpAddr>, VecDeque<IpAddr>) =
+        addresses.iter().partition(|address| address.is_ipv6() == first_is_v6);
+    let mut turns = VecDeque::new();
+    while turns.len() < ADDRESSES
+        && let Some(next) = these.pop_front().or_else(|| others.pop_front())
+    {
+        turns.push_back(next);
+        std::mem::swap(&mut these, &mut others);
+    }
+    turns
+}
+
+/// Whether the peer of a socket may be connected to: what was chosen before is checked where it counts.
+pub(crate) fn check(stream: &TcpStream, opened: &[Network]) -> Result<(), SendError> {
+    let peer = stream.peer_addr().map_err(|error| SendError::Reset(error.to_string()))?;
+    choose(&[peer.ip()], opened).map(drop).map_err(SendError::Addresses)
+}
+
+fn failed(address: SocketAddr, error: &io::Error) -> SendError {
+    let details = format!("{address}: {error}");
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => SendError::ConnectionRefused(details),
+        io::ErrorKind::TimedOut => SendError::ConnectTimeout,
+        _ => SendError::Unreachable(details),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use tokio::net::TcpListener;
+
+    use super::{ADDRESSES, check, dial, in_turns};
+    use crate::error::SendError;
+
+    fn addresses(text: &[&str]) -> Vec<IpAddr> {
+        text.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn kinds_take_turns() {
+        let turns = |text: &[&str]| Vec::from(in_turns(&addresses(text)));
+        assert_eq!(turns(&["::1", "::2", "::3", "1.1.1.1"]), addresses(&["::1", "1.1.1.1", "::2", "::3"]));
+        assert_eq!(turns(&["1.1.1.1", "::1", "1.1.1.2"]), addresses(&["1.1.1.1", "::1", "1.1.1.2"]));
+        assert_eq!(turns(&[]), addresses(&[]));
+        assert_eq!(turns(&["1.1.1.1"; 3 * ADDRESSES]).len(), ADDRESSES);
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_if_one_refuses() {
+        let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stream = dial(&addresses(&["127.0.0.3", "127.0.0.2"]), port).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap().ip(), IpAddr::from([127, 0, 0, 2]));
+        assert!(matches!(check(&stream, &[]), Err(SendError::Addresses(_))));
+        check(&stream, &["127.0.0.2".parse::<IpAddr>().unwrap().into()]).unwrap();
+        let refused = dial(&addresses(&["127.0.0.3"]), port).await.unwrap_err();
+        assert!(matches!(refused, SendError::ConnectionRefused(_)), "{refused:?}");
+        assert_eq!(dial(&[], port).await.unwrap_err(), SendError::NoAddress);
+    }
+}

@@ -1,0 +1,170 @@
+//! Why a request has no response, or a response no end.
+
+use thiserror::Error;
+use toolbay_policy::{Denied, Refused};
+
+use crate::meter::Which;
+
+/// Why a request has no response, or why its body ended early.
+///
+/// The text is for the model: it names no address, and nothing of the host. [`SendError::details`] is for the operator.
+/// Each variant names the `error-code` of `wasi:http/types` that says the same to a guest.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// No rule allows the request. `HTTP-request-denied`.
+    #[error("{0}")]
+    Denied(Denied),
+    /// The field `Host` names another host than the address of the request. `HTTP-request-denied`.
+    #[error("The `Host` header must name the host of the request's address, or be left out.")]
+    HostHeader,
+    /// The fields or the target of the request are too long. `HTTP-request-header-section-size`.
+    #[error("The headers of the request, with its path, must have at most 64 KiB.")]
+    RequestHeadTooLarge,
+    /// The field `Content-Length` is not one number. `HTTP-request-body-size`.
+    #[error("The `Content-Length` header of the request must be one decimal number.")]
+    ContentLength,
+    /// The body of the request has another length than its `Content-Length`, in bytes. `HTTP-request-body-size`.
+    #[error("The body of the request does not have the {0} bytes that its `Content-Length` header declares.")]
+    RequestBodyLength(u64),
+    /// The guest's body failed: it was not finished, for instance. `internal-error`.
+    #[error("The body of the request was not completed.")]
+    RequestBody(String),
+    /// The call has used up its requests or its bytes. `HTTP-request-denied` for requests, and for bytes
+    /// `HTTP-request-body-size` or `HTTP-response-body-size`.
+    #[error("{}", match .0 {
+        Which::Requests => "This call has sent as many HTTP requests as it may.",
+        Which::Bytes => "The HTTP requests of this call have sent and received as many bytes as they may.",
+    })]
+    Meter(Which),
+
+    /// Every address of the host was refused. `destination-IP-prohibited`.
+    #[error("This tool may not connect to the address of this host.")]
+    Addresses(Refused),
+    /// The name has no address. `destination-not-found`.
+    #[error("The host was not found: its name has no address.")]
+    NoAddress,
+    /// The name could not be resolved. `DNS-error`.
+    #[error("The name of the host could not be resolved.")]
+    Resolve(String),
+    /// Resolving the name took longer than the timeout for connecting. `DNS-timeout`.
+    #[error("The name of the host could not be resolved in time.")]
+    ResolveTimeout,
+
+    /// All connections of the plugin are in use, and none became free within the timeout for connecting.
+    /// `connection-limit-reached`.
+    #[error("This tool has as many connections open as it may, and none became free in time.")]
+    NoConnection,
+    /// No connection within the timeout. `connection-timeout`.
+    #[error("The host did not accept a connection in time.")]
+    ConnectTimeout,
+    /// The host refused the connection. `connection-refused`.
+    #[error("The host refused the connection.")]
+    ConnectionRefused(String),
+    /// There is no way to the host. `destination-unavailable`.
+    #[error("The host cannot be reached.")]
+    Unreachable(String),
+    /// The operator's proxy did not make a connection; its status, or 0 if its response was none.
+    /// `destination-unavailable`.
+    #[error("The host cannot be reached: the proxy of the server did not connect to it.")]
+    Proxy(u16),
+
+    /// No authority that the server trusts has signed the certificate. `TLS-certificate-error`.
+    #[error("The certificate of the host was not issued by a trusted authority.")]
+    CertificateUntrusted(String),
+    /// The certificate has expired. `TLS-certificate-error`.
+    #[error("The certificate of the host has expired.")]
+    CertificateExpired(String),
+    /// The certificate is not valid yet. `TLS-certificate-error`.
+    #[error("The certificate of the host is not valid yet.")]
+    CertificateNotYetValid(String),
+    /// The certificate is for other names. `TLS-certificate-error`.
+    #[error("The certificate of the host is for another name.")]
+    CertificateName(String),
+    /// Something else is wrong with the certificate. `TLS-certificate-error`.
+    #[error("The certificate of the host is not valid.")]
+    Certificate(String),
+    /// The host ended TLS with an alert. `TLS-alert-received`.
+    #[error("The host ended the TLS connection with the alert {name} ({id}).")]
+    TlsAlert {
+        /// The number of the alert (RFC 8446, section 6).
+        id: u8,
+        /// Its name.
+        name: String,
+    },
+    /// TLS failed in another way. `TLS-protocol-error`.
+    #[error("No TLS connection to the host could be established.")]
+    Tls(String),
+
+    /// The server was silent before the head of its response. `connection-read-timeout`.
+    #[error("The host did not answer in time.")]
+    FirstByteTimeout,
+    /// The server was silent in the middle of its response. `connection-read-timeout`.
+    #[error("The host stopped sending in the middle of its response.")]
+    BetweenBytesTimeout,
+    /// The deadline of the call. `HTTP-response-timeout`.
+    #[error("The time of the call is over.")]
+    Deadline,
+    /// The connection ended. `connection-terminated`.
+    #[error("The connection to the host ended before the response was complete.")]
+    Reset(String),
+    /// What the server sent is not HTTP. `HTTP-protocol-error`.
+    #[error("The host did not answer with valid HTTP.")]
+    Protocol(String),
+    /// The head of the response has more than 64 KiB or 100 fields, or too much came before it.
+    /// `HTTP-response-header-section-size`.
+    #[error("The headers of the response are larger than 64 KiB, or more than 100.")]
+    HeadTooLarge,
+    /// The body of the response does not have the length that the response declares. `HTTP-response-incomplete`.
+    #[error("The response is incomplete: its body does not have the declared length.")]
+    Incomplete(String),
+}
+
+impl From<Which> for SendError {
+    fn from(which: Which) -> Self {
+        Self::Meter(which)
+    }
+}
+
+impl SendError {
+    /// What the operator's log can say beyond the text, in a few words. `None` if there is no more to say.
+    pub fn details(&self) -> Option<String> {
+        match self {
+            Self::Denied(denied) => denied.remedy().map(|remedy| format!("to allow it: {remedy}")),
+            Self::Addresses(refused) => {
+                let addresses: Vec<String> =
+                    refused.addresses().iter().map(|(address, why)| format!("{address} is {why}")).collect();
+                let remedy = refused.remedy().map(|remedy| format!("; to allow it: {remedy}")).unwrap_or_default();
+                Some(format!("{}{remedy}", addresses.join(", ")))
+            }
+            Self::RequestBody(details)
+            | Self::Resolve(details)
+            | Self::ConnectionRefused(details)
+            | Self::Unreachable(details)
+            | Self::CertificateUntrusted(details)
+            | Self::CertificateExpired(details)
+            | Self::CertificateNotYetValid(details)
+            | Self::CertificateName(details)
+            | Self::Certificate(details)
+            | Self::Tls(details)
+            | Self::Reset(details)
+            | Self::Protocol(details)
+            | Self::Incomplete(details) => Some(details.clone()),
+            Self::Proxy(0) => Some("the proxy's response to CONNECT was not HTTP".to_owned()),
+            Self::Proxy(status) => Some(format!("the proxy's response to CONNECT had the status {status}")),
+            Self::HostHeader
+            | Self::RequestHeadTooLarge
+            | Self::ContentLength
+            | Self::RequestBodyLength(_)
+            | Self::Meter(_)
+            | Self::NoAddress
+            | Self::ResolveTimeout
+            | Self::NoConnection
+            | Self::ConnectTimeout
+            | Self::TlsAlert { .. }
+            | Self::FirstByteTimeout
+            | Self::BetweenBytesTimeout
+            | Self::Deadline
+            | Self::HeadTooLarge => None,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The HTTP requests that plugins send: names are resolved, addresses filtered, connections made and kept, TLS spoken,
+//! and everything that a server sends back is bounded.
+//!
+//! Three lifetimes are three types. [`Network`] belongs to the server: certificates, resolver, proxy. [`Outlet`]
+//! belongs to a plugin: its rules and its connections, which no other plugin uses. [`Meter`] belongs to a call.
+//!
+//! [`Outlet::send`] takes the steps in an order that leaves no gap between what is checked and what is done:
+//!
+//! 1. The rules decide about the request as the guest wrote it. From then on only the normalised origin is used.
+//! 2. A connection of this plugin for this origin and this [`Credential`] is used again, or a new one is made: the
+//!    name is resolved once, the addresses are filtered, and the connection goes to an address that is left. Nothing
+//!    resolves the name a second time. The address of the socket itself is filtered again.
+//! 3. TLS verifies the name. The request is sent, and counted by the meter as it is.
+//! 4. The head of the response is bounded, its body is handed on as it comes: no faster than it is read.
+//!
+//! A redirect is a response like others: it is returned, and the guest decides. No variable of the environment names a
+//! proxy. A request is sent again only if nothing of it left the host.
+//!
+//! This crate knows nothing of wasmtime, of MCP or of configuration files.
+
+mod cause;
+mod connection;
+mod credential;
+mod deadline;
+mod dial;
+mod error;
+mod exchange;
+mod field;
+mod lookups;
+mod meter;
+mod network;
+mod outlet;
+mod pool;
+mod proxy;
+mod received;
+mod request;
+mod resolve;
+mod roots;
+mod timeouts;
+mod tls;
+mod upload;
+mod wire;
+
+pub use self::credential::Credential;
+pub use self::error::SendError;
+pub use self::meter::{Meter, Which};
+pub use self::network::{Network, Options};
+pub use self::outlet::Outlet;
+pub use self::received::Received;
+pub use self::resolve::{Resolve, SystemResolver};
+pub use self::timeouts::Timeouts;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! How many lookups run at once.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::error::SendError;
+use crate::resolve::Resolve;
+
+/// At most this many lookups of a server at once: each may hold one of the runtime's threads that may block (512),
+/// which files are read on as well.
+const SERVER: usize = 64;
+/// At most this many lookups of a plugin at once, so that one whose names are resolved slowly leaves most to others.
+const PLUGIN: usize = 4;
+
+/// The lookups of the server.
+pub(crate) struct Lookups {
+    resolver: Arc<dyn Resolve>,
+    places: Arc<Semaphore>,
+}
+
+/// The places of a plugin.
+pub(crate) struct Places(Arc<Semaphore>);
+
+impl Places {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(PLUGIN)))
+    }
+}
+
+impl Lookups {
+    pub(crate) fn new(resolver: Arc<dyn Resolve>) -> Self {
+        Self { resolver, places: Arc::new(Semaphore::new(SERVER)) }
+    }
+
+    /// The addresses of a name, when there is a place for the plugin (if it is for one) and in the server.
+    ///
+    /// A lookup that has begun keeps its places until it ends: the thread of `getaddrinfo` cannot be stopped, and a
+    /// guest that gave up early must not get another one for it.
+    pub(crate) async fn resolve(&self, name: &str, plugin: Option<&Places>) -> Result<Vec<IpAddr>, SendError> {
+        let of_plugin = match plugin {
+            Some(Places(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),
+            None => None,
+        };
+        let of_server = self.places.clone().acquire_owned().await.map_err(|_| closed())?;
+        let lookup = self.resolver.resolve(name.to_owned());
+        let task = tokio::spawn(async move {
+            let found = lookup.await;
+            drop((of_plugin, of_server));
+            found
+        });
+        match task.await {
+            Ok(Ok(addresses)) if addresses.is_empty() => Err(SendError::NoAddress),
+            Ok(Ok(addresses)) => Ok(addresses),
+            Ok(Err(error)) => Err(failed(name, &error)),
+            Err(_) => Err(SendError::Resolve(format!("{name}: the resolver crashed"))),
+        }
+    }
+}
+
+fn failed(name: &str, error: &io::Error) -> SendError {
+    SendError::Resolve(format!("{name}: {error}"))
+}
+
+/// No semaphore here is ever closed.
+fn closed() -> SendError {
+    SendError::Resolve("the server is shutting down".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::io;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
+
+    use futures_util::future::BoxFuture;
+    use tokio::sync::Semaphore;
+
+    use super::{Lookups, PLUGIN, Places, SERVER};
+    use crate::resolve::Resolve;
+
+    /// Begins at once, and ends for each permit.
+    #[derive(Clone, Default)]
+    struct Slow {
+        begun: Arc<AtomicUsize>,
+        end: Arc<Gate>,
+    }
+
+    struct Gate(Semaphore);
+
+    impl Default for Gate {
+        fn default() -> Self {
+            Self(Semaphore::new(0))
+        }
+    }
+
+    impl Resolve for Slow {
+        fn resolve(&self, _: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+            let slow = self.clone();
+            Box::pin(async move {
+                slow.begun.fetch_add(1, Ordering::SeqCst);
+                slow.end.0.acquire().await.unwrap().forget();
+                Ok(vec![Ipv4Addr::LOCALHOST.into()])
+            })
+        }
+    }
+
+    /// Polls what is ready to run until nothing changes any more.
+    async fn settle() {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_plugin_that_gives_up_keeps_its_places_until_the_lookups_end() {
+        let slow = Slow::default();
+        let lookups = Arc::new(Lookups::new(Arc::new(slow.clone())));
+        let (greedy, modest) = (Places::new(), Places::new());
+        for _ in 0..10 * PLUGIN {
+            let mut attempt = Box::pin(lookups.resolve("slow.example", Some(&greedy)));
+            let begun = std::future::poll_fn(|context| Poll::Ready(attempt.as_mut().poll(context).is_pending())).await;
+            assert!(begun);
+        }
+        settle().await;
+        assert_eq!(slow.begun.load(Ordering::SeqCst), PLUGIN);
+        let other = {
+            let lookups = lookups.clone();
+            tokio::spawn(async move { lookups.resolve("slow.example", Some(&modest)).await })
+        };
+        settle().await;
+        assert_eq!(slow.begun.load(Ordering::SeqCst), PLUGIN + 1, "another plugin has places of its own");
+        slow.end.0.add_permits(PLUGIN + 2);
+        assert_eq!(other.await.unwrap().unwrap(), [IpAddr::from(Ipv4Addr::LOCALHOST)]);
+        lookups.resolve("slow.example", Some(&greedy)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_server_has_a_bound_of_its_own() {
+        let slow = Slow::default();
+        let lookups = Arc::new(Lookups::new(Arc::new(slow.clone())));
+        let attempts: Vec<_> = (0..SERVER + 8)
+            .map(|_| {
+                let lookups = lookups.clone();
+                tokio::spawn(async move { lookups.resolve("slow.example", Some(&Places::new())).await })
+            })
+            .collect();
+        settle().await;
+        assert_eq!(slow.begun.load(Ordering::SeqCst), SERVER);
+        slow.end.0.add_permits(SERVER + 8);
+        for attempt in attempts {
+            attempt.await.unwrap().unwrap();
+        }
+    }
+}

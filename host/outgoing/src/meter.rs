@@ -1,0 +1,114 @@
+//! What the requests of one call use.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// What a call has used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The number of its requests.
+    Requests,
+    /// The bytes of all requests and responses.
+    Bytes,
+}
+
+/// Counts the requests of one call and their bytes, and refuses what is over the limits.
+///
+/// Bytes are those of bodies, and of heads as HTTP/1.1 writes them: the lines with method, target and status, and
+/// `name: value` with its line ending. HTTP/2 and TLS send other numbers of bytes.
+#[derive(Debug)]
+pub struct Meter {
+    requests: Count,
+    bytes: Count,
+    /// 0, or the [`Which`] that was exceeded first, plus 1.
+    exceeded: AtomicU8,
+}
+
+#[derive(Debug)]
+struct Count {
+    used: AtomicU64,
+    limit: u64,
+}
+
+impl Count {
+    fn new(limit: u64) -> Self {
+        Self { used: AtomicU64::new(0), limit }
+    }
+
+    /// Whether `more` are within the limit. If not, none of them are counted.
+    fn add(&self, more: u64) -> bool {
+        let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
+    }
+}
+
+impl Meter {
+    /// A meter for at most this many requests, and bytes of all of them together.
+    pub fn new(requests: u64, bytes: u64) -> Self {
+        Self { requests: Count::new(requests), bytes: Count::new(bytes), exceeded: AtomicU8::new(0) }
+    }
+
+    /// What was used up first, if anything was refused.
+    pub fn exceeded(&self) -> Option<Which> {
+        match self.exceeded.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Which::Requests),
+            _ => Some(Which::Bytes),
+        }
+    }
+
+    /// The requests so far, without refused ones.
+    pub fn requests(&self) -> u64 {
+        self.requests.used.load(Ordering::Relaxed)
+    }
+
+    /// The bytes so far, without refused ones.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.used.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request.
+    pub(crate) fn request(&self) -> Result<(), Which> {
+        self.check(self.requests.add(1), Which::Requests)
+    }
+
+    /// Counts bytes that were sent or received.
+    pub(crate) fn count(&self, bytes: usize) -> Result<(), Which> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.check(self.bytes.add(bytes), Which::Bytes)
+    }
+
+    fn check(&self, within: bool, which: Which) -> Result<(), Which> {
+        if within {
+            return Ok(());
+        }
+        let code = if which == Which::Requests { 1 } else { 2 };
+        let _first_one_stays = self.exceeded.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        Err(which)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Meter, Which};
+
+    #[test]
+    fn what_is_over_a_limit_is_refused_and_not_counted() {
+        let meter = Meter::new(2, 10);
+        meter.request().unwrap();
+        meter.request().unwrap();
+        meter.count(10).unwrap();
+        assert_eq!(meter.exceeded(), None);
+        assert_eq!(meter.count(1), Err(Which::Bytes));
+        assert_eq!(meter.request(), Err(Which::Requests));
+        assert_eq!((meter.requests(), meter.bytes()), (2, 10));
+        assert_eq!(meter.exceeded(), Some(Which::Bytes), "the first one stays");
+    }
+
+    #[test]
+    fn a_count_never_overflows() {
+        let meter = Meter::new(u64::MAX, u64::MAX);
+        meter.count(usize::MAX).unwrap();
+        assert_eq!(meter.count(usize::MAX), Err(Which::Bytes));
+        assert_eq!(meter.bytes(), usize::MAX as u64);
+    }
+}

@@ -1,0 +1,227 @@
+//! The way out for the requests of one plugin.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolbay_policy::HttpRule;
+
+use crate::cause;
+use crate::connection::{Tasks, establish, expect_head};
+use crate::credential::Credential;
+use crate::deadline::{after, earliest};
+use crate::error::SendError;
+use crate::exchange::Exchange;
+use crate::field::{self, FIELDS, HEAD};
+use crate::lookups::Places;
+use crate::meter::Meter;
+use crate::network::{Network, within};
+use crate::pool::{Got, IDLE, Key, Lease, Pool};
+use crate::received::{Receipt, Received};
+use crate::request::Allowed;
+use crate::timeouts::Timeouts;
+use crate::upload::{BoxError, Upload};
+
+/// Sends the requests of one plugin within its rules, over connections that no other plugin uses. They are closed when
+/// this is dropped, also those in use.
+pub struct Outlet {
+    network: Arc<Network>,
+    rules: Vec<HttpRule>,
+    opened: Vec<toolbay_policy::Network>,
+    places: Places,
+    pool: Arc<Pool>,
+    _close: DropGuard,
+}
+
+impl Outlet {
+    /// A way out for requests that `rules` allow, to addresses that are globally reachable or in `opened`. At most
+    /// `connections` are open at once, at least one; idle ones count, and are closed for others.
+    pub fn new(
+        network: Arc<Network>,
+        rules: Vec<HttpRule>,
+        opened: Vec<toolbay_policy::Network>,
+        connections: usize,
+    ) -> Self {
+        Self::keeping(network, rules, opened, connections, IDLE)
+    }
+
+    /// The same, with connections that are kept for `idle` without a request.
+    pub(crate) fn keeping(
+        network: Arc<Network>,
+        rules: Vec<HttpRule>,
+        opened: Vec<toolbay_policy::Network>,
+        connections: usize,
+        idle: Duration,
+    ) -> Self {
+        let close = CancellationToken::new();
+        let pool = Pool::new(connections, idle, close.clone());
+        Self { network, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
+    }
+
+    /// Sends a request, whose URI has a scheme and an authority, and returns the head of the response.
+    ///
+    /// The body of the request is read while it is sent, no faster than the server takes it in, and until the
+    /// response is dropped. Connections are used again for requests with the same `credential`. Dropping the future
+    /// gives up the request; its connection is closed if HTTP/1.1 is spoken on it.
+    ///
+    /// Fields that are about a connection are removed from request and response. A redirect is a response. If the
+    /// guest declares a length, hyper takes no more of the body than that: a guest that writes more later finds its
+    /// body gone.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no response. See [`SendError`].
+    pub async fn send<B>(
+        &self,
+        request: Request<B>,
+        credential: &Credential,
+        timeouts: Timeouts,
+        deadline: Instant,
+        meter: &Arc<Meter>,
+    ) -> Result<Response<Received>, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let exchange = self.exchange(request, credential, timeouts, deadline, meter);
+        timeout_at(deadline, exchange).await.unwrap_or(Err(SendError::Deadline))
+    }
+
+    async fn exchange<B>(
+        &self,
+        request: Request<B>,
+        credential: &Credential,
+        timeouts: Timeouts,
+        deadline: Instant,
+        meter: &Arc<Meter>,
+    ) -> Result<Response<Received>, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        let allowed = Allowed::check(parts, &self.rules)?;
+        let exchange = Arc::new(Exchange::new());
+        let cancel = CancellationToken::new();
+        let mut upload = Upload::new(body, allowed.length, meter.clone(), exchange.clone(), cancel.clone())?;
+        let request = cancel.drop_guard();
+        meter.request()?;
+        meter.count(allowed.bytes)?;
+
+        let key = Key { origin: allowed.origin.clone(), credential: credential.clone() };
+        let until = earliest(timeouts.connect, deadline);
+        let (lease, response) = loop {
+            let mut lease = self.lease(&key, until).await?;
+            let reused = lease.reused;
+            let (sender, allowance) = lease.sender()?;
+            let proxy = self.network.proxy_for(&allowed.origin);
+            let message = allowed.request(sender.is_http2(), proxy, upload)?;
+            expect_head(sender, allowance);
+            exchange.wait_for_server();
+            match head(sender.send(message), &exchange, timeouts.first_byte).await? {
+                Ok(response) => {
+                    allowance.set(usize::MAX);
+                    break (lease, response);
+                }
+                Err(mut error) => match error.take_message() {
+                    // The server had closed the connection before anything was written to it.
+                    Some(message) if reused => upload = message.into_body(),
+                    _ => return Err(exchange.fault_or(cause::of_hyper(error.error(), false))),
+                },
+            }
+        };
+        let (mut parts, incoming) = response.into_parts();
+        check_head(parts.status, &parts.headers)?;
+        meter.count("HTTP/1.1 200\r\n\r\n".len() + field::bytes(&parts.headers))?;
+        field::remove_hop_by_hop(&mut parts.headers);
+        let declared = declared_length(&allowed, parts.status, &parts.headers);
+        let receipt = Receipt {
+            lease,
+            declared,
+            meter: meter.clone(),
+            exchange,
+            between_bytes: timeouts.between_bytes,
+            deadline,
+            request,
+        };
+        Ok(Response::from_parts(parts, Received::new(incoming, receipt)))
+    }
+
+    /// A connection, an idle one or a new one.
+    async fn lease(&self, key: &Key, until: Instant) -> Result<Lease, SendError> {
+        let got = async { Ok(self.pool.get(key).await) };
+        let slot = match within(until, SendError::NoConnection, got).await? {
+            Got::Lease(lease) => return Ok(lease),
+            Got::Room(slot) => slot,
+        };
+        let close = self.pool.child_token();
+        // A handshake that is given up closes the connection.
+        let given_up = close.clone().drop_guard();
+        let tasks = Tasks::new(close, slot);
+        let connected = self.network.connect(&key.origin, &self.opened, &self.places, until).await?;
+        let established = within(until, SendError::ConnectTimeout, establish(connected, &tasks)).await?;
+        let lease = self.pool.add(key.clone(), established, &tasks);
+        given_up.disarm();
+        Ok(lease)
+    }
+
+    /// How many connections there are, and how many more there may be.
+    #[cfg(test)]
+    pub(crate) fn connections(&self) -> (usize, usize) {
+        (self.pool.open(), self.pool.room())
+    }
+}
+
+type Head = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+
+/// Waits for the head of a response, as long as the server is not silent for too long while it is its turn.
+async fn head(
+    response: impl Future<Output = Head>,
+    exchange: &Exchange,
+    first_byte: Duration,
+) -> Result<Head, SendError> {
+    tokio::pin!(response);
+    // The deadline of the call ends this as well.
+    let Some(mut look) = after(Instant::now(), first_byte) else { return Ok(response.await) };
+    loop {
+        tokio::select! {
+            biased;
+            head = &mut response => return Ok(head),
+            () = sleep_until(look) => {}
+        }
+        // Whatever changed since the last look, changed less than `first_byte` ago.
+        let now = Instant::now();
+        let since = exchange.servers_turn().unwrap_or(now);
+        match after(since, first_byte) {
+            Some(at) if at <= now => return Err(SendError::FirstByteTimeout),
+            Some(at) => look = at,
+            None => return Ok(response.await),
+        }
+    }
+}
+
+/// What HTTP/1.1 bounded already, and HTTP/2 in another way.
+fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        return Err(SendError::Protocol("the server switched to a protocol that nobody asked for".to_owned()));
+    }
+    if fields.len() > FIELDS || field::bytes(fields) > HEAD {
+        return Err(SendError::HeadTooLarge);
+    }
+    Ok(())
+}
+
+/// The length of the body that the response declares. A response that has no body can declare one, too.
+fn declared_length(allowed: &Allowed, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
+    let bodyless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
+    if bodyless || *allowed.method() == Method::HEAD {
+        return None;
+    }
+    fields.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}

@@ -1,0 +1,78 @@
+//! The certificates that servers are trusted by.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
+
+/// The certificates of the system, and those of the operator's files.
+pub(crate) fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let native = rustls_native_certs::load_native_certs();
+    for error in &native.errors {
+        tracing::warn!("some root certificates of the system cannot be read: {error}");
+    }
+    // Systems list certificates that nothing can use, which nobody can do anything about.
+    roots.add_parsable_certificates(native.certs);
+    for path in extra {
+        add(&mut roots, path)?;
+    }
+    if roots.is_empty() {
+        tracing::warn!("the system has no root certificates: plugins cannot send requests over https");
+    }
+    Ok(roots)
+}
+
+/// Adds the certificates of a PEM file, all of which have to be valid.
+fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
+    let name = path.display();
+    let broken = |error: pem::Error| match error {
+        pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => format!("{name}: does not exist"),
+        pem::Error::Io(error) => format!("{name}: cannot be read: {}", error.kind()),
+        error => format!("{name}: is not a valid PEM file: {error}"),
+    };
+    let mut count = 0;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(broken)? {
+        count += 1;
+        let unusable = |error| format!("{name}: certificate {count} cannot be used as a root: {error}");
+        roots.add(certificate.map_err(broken)?).map_err(unusable)?;
+    }
+    if count == 0 {
+        return Err(format!(
+            "{name}: contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::load;
+
+    #[test]
+    fn a_mistake_names_the_file_and_what_is_wrong_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        let message = |text: Option<&str>| {
+            let _absent = fs::remove_file(&path);
+            if let Some(text) = text {
+                fs::write(&path, text).unwrap();
+            }
+            let message = load(std::slice::from_ref(&path)).unwrap_err();
+            message.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&message).to_owned()
+        };
+        assert_eq!(message(None), "does not exist");
+        assert_eq!(
+            message(Some("not a certificate")),
+            "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`"
+        );
+        let broken = message(Some("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"));
+        assert!(broken.starts_with("is not a valid PEM file: "), "{broken}");
+        let empty = message(Some("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
+        assert!(empty.starts_with("certificate 1 cannot be used as a root: "), "{empty}");
+    }
+}

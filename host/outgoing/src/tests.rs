@@ -1,0 +1,10 @@
+//! Requests to real servers on the loopback interface.
+
+mod address;
+mod body;
+mod hostile;
+mod http2;
+mod pooling;
+mod proxy;
+mod setup;
+mod versions;

@@ -1,0 +1,288 @@
+//! Servers, certificates, names and an outlet for tests.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use toolbay_policy::{HttpRule, OriginPattern};
+
+use crate::{Credential, Meter, Network, Options, Outlet, Received, Resolve, SendError, Timeouts};
+
+/// What is expected takes much less, on any machine.
+pub(crate) const LONG: Duration = Duration::from_mins(1);
+/// What is expected to run out.
+pub(crate) const SHORT: Duration = Duration::from_millis(200);
+
+pub(crate) const PATIENT: Timeouts = Timeouts { connect: LONG, first_byte: LONG, between_bytes: LONG };
+
+pub(crate) type BoxedBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+pub(crate) fn text(text: impl Into<Bytes>) -> BoxedBody {
+    Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+/// A certificate as a file has it.
+fn pem(certificate: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
+}
+
+/// When a certificate is valid.
+#[derive(Clone, Copy)]
+pub(crate) enum Valid {
+    Now,
+    Before,
+    Later,
+}
+
+/// A certificate authority.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    file: tempfile::NamedTempFile,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), pem(params.self_signed(&key).unwrap().der())).unwrap();
+        Self { issuer: Issuer::new(params, key), file }
+    }
+
+    /// TLS of a server with this name.
+    pub(crate) fn server(&self, name: &str, valid: Valid, alpn: &[&str]) -> Arc<ServerConfig> {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        match valid {
+            Valid::Now => {}
+            Valid::Before => params.not_after = date_time_ymd(2001, 1, 1),
+            Valid::Later => params.not_before = date_time_ymd(4000, 1, 1),
+        }
+        if matches!(valid, Valid::Before) {
+            params.not_before = date_time_ymd(2000, 1, 1);
+        }
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+            .unwrap();
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    }
+}
+
+/// Names, each with the answers that it gives one after the other. The last one stays.
+#[derive(Default)]
+pub(crate) struct Names {
+    answers: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
+    pub(crate) lookups: AtomicUsize,
+}
+
+impl Names {
+    pub(crate) fn set(&self, name: &str, answers: &[&[&str]]) {
+        let parse = |answer: &&[&str]| answer.iter().map(|address| address.parse().unwrap()).collect();
+        self.answers.lock().unwrap().insert(name.to_owned(), answers.iter().map(parse).collect());
+    }
+}
+
+impl Resolve for Names {
+    fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        self.lookups.fetch_add(1, Ordering::SeqCst);
+        let mut answers = self.answers.lock().unwrap();
+        let answer = match answers.get_mut(&name) {
+            Some(answers) if answers.len() > 1 => Ok(answers.remove(0)),
+            Some(answers) => Ok(answers.first().cloned().unwrap_or_default()),
+            None => Err(io::Error::other("no such name")),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// A server, and how many connections it has accepted.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) accepted: Arc<AtomicUsize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    /// A server that does this with each connection, whose number begins with 1.
+    pub(crate) async fn raw<F, R>(serve: F) -> Self
+    where
+        F: Fn(TcpStream, usize) -> R + Send + Sync + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = accepted.clone();
+        let task = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+                connections.spawn(serve(stream, number));
+            }
+        });
+        Self { port, accepted, task }
+    }
+
+    /// A server that answers requests, over TLS if there is a configuration, with the version that ALPN agreed on.
+    pub(crate) async fn http<F, R>(tls: Option<Arc<ServerConfig>>, answer: F) -> Self
+    where
+        F: Fn(Request<Incoming>) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = Response<BoxedBody>> + Send + 'static,
+    {
+        Self::raw(move |stream, _| {
+            let (tls, answer) = (tls.clone(), answer.clone());
+            async move {
+                let service = service_fn(move |request| {
+                    let answer = answer(request);
+                    async move { Ok::<_, Infallible>(answer.await) }
+                });
+                let Some(tls) = tls else {
+                    let _end = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                    return;
+                };
+                let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
+                if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+                    let _end = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                } else {
+                    let _end = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                }
+            }
+        })
+        .await
+    }
+
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn url(&self, scheme: &str, path: &str) -> String {
+        format!("{scheme}://server.example:{}{path}", self.port)
+    }
+}
+
+/// A network for `server.example` and others, all of them on the loopback interface unless a test sets something else.
+pub(crate) struct World {
+    pub(crate) names: Arc<Names>,
+    pub(crate) network: Arc<Network>,
+    pub(crate) extra_ca: Vec<std::path::PathBuf>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(&Options::default())
+    }
+
+    pub(crate) fn trusting(authority: &Authority) -> Self {
+        Self::with(&Options { extra_ca: vec![authority.file.path().to_owned()], proxy: None })
+    }
+
+    pub(crate) fn with(options: &Options) -> Self {
+        let names = Arc::new(Names::default());
+        names.set("server.example", &[&["127.0.0.1"]]);
+        let network = Network::new(options, names.clone()).unwrap();
+        Self { names, network, extra_ca: options.extra_ca.clone() }
+    }
+
+    /// An outlet to `server.example` at this server's port, which may connect to the loopback interface.
+    pub(crate) fn outlet(&self, server: &Server, connections: usize) -> Outlet {
+        self.outlet_to(&[&server.url("http", ""), &server.url("https", "")], &["127.0.0.0/8"], connections)
+    }
+
+    pub(crate) fn outlet_keeping(&self, server: &Server, connections: usize, idle: Duration) -> Outlet {
+        let rules = vec![HttpRule::new(OriginPattern::parse(&server.url("https", "")).unwrap())];
+        let opened = vec![toolbay_policy::Network::parse("127.0.0.0/8").unwrap()];
+        Outlet::keeping(self.network.clone(), rules, opened, connections, idle)
+    }
+
+    pub(crate) fn outlet_to(&self, origins: &[&str], opened: &[&str], connections: usize) -> Outlet {
+        let rules = origins.iter().map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap())).collect();
+        let opened = opened.iter().map(|network| toolbay_policy::Network::parse(network).unwrap()).collect();
+        Outlet::new(self.network.clone(), rules, opened, connections)
+    }
+}
+
+pub(crate) fn unlimited() -> Arc<Meter> {
+    Arc::new(Meter::new(u64::MAX, u64::MAX))
+}
+
+pub(crate) fn get(url: &str) -> Request<Empty<Bytes>> {
+    Request::get(url).body(Empty::new()).unwrap()
+}
+
+pub(crate) async fn send<B>(outlet: &Outlet, request: Request<B>) -> Result<Response<Received>, SendError>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    send_within(outlet, request, PATIENT).await
+}
+
+pub(crate) async fn send_within<B>(
+    outlet: &Outlet,
+    request: Request<B>,
+    timeouts: Timeouts,
+) -> Result<Response<Received>, SendError>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    outlet.send(request, &Credential::NONE, timeouts, Instant::now() + LONG, &unlimited()).await
+}
+
+/// The whole body as text.
+pub(crate) async fn read(response: Response<Received>) -> Result<String, SendError> {
+    let bytes = response.into_body().collect().await?.to_bytes();
+    Ok(String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// Waits for something that other tasks bring about. The machine may be slow; what never comes true fails the test.
+pub(crate) async fn eventually(condition: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + LONG;
+    while !condition() {
+        assert!(std::time::Instant::now() < end, "it never came true");
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,173 @@
+//! The body of a request on its way to the server.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::error::SendError;
+use crate::exchange::Exchange;
+use crate::field;
+use crate::meter::Meter;
+
+/// How many empty frames are passed over at once, to see what follows.
+const EMPTY: usize = 64;
+
+/// An error of the guest's body.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The guest's body, counted, and compared with the length that its request declares.
+pub(crate) struct Upload {
+    guest: UnsyncBoxBody<Bytes, BoxError>,
+    /// What the request declares, and how much of that is still to come.
+    declared: Option<Declared>,
+    /// A frame that was taken early.
+    next: Option<Frame<Bytes>>,
+    ended: bool,
+    meter: Arc<Meter>,
+    exchange: Arc<Exchange>,
+    /// Nobody waits for the response any more.
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Declared {
+    length: u64,
+    left: u64,
+}
+
+impl Upload {
+    /// A body whose request declares this length, if any.
+    pub(crate) fn new<B>(
+        guest: B,
+        length: Option<u64>,
+        meter: Arc<Meter>,
+        exchange: Arc<Exchange>,
+        cancel: CancellationToken,
+    ) -> Result<Self, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let hint = guest.size_hint();
+        if let Some(length) = length
+            && (hint.lower() > length || hint.upper().is_some_and(|upper| upper < length))
+        {
+            return Err(SendError::RequestBodyLength(length));
+        }
+        let declared = length.map(|length| Declared { length, left: length });
+        let guest = guest.map_err(Into::into).boxed_unsync();
+        let cancelled = Box::pin(cancel.cancelled_owned());
+        Ok(Self { guest, declared, next: None, ended: false, meter, exchange, cancelled })
+    }
+
+    /// Accounts for a frame, and says what is wrong with it.
+    fn account(&mut self, frame: &mut Frame<Bytes>) -> Result<(), SendError> {
+        if let Some(fields) = frame.trailers_mut() {
+            field::remove_hop_by_hop(fields);
+            return Ok(self.meter.count(field::bytes(fields))?);
+        }
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if let Some(declared) = &mut self.declared {
+            declared.left = u64::try_from(length)
+                .ok()
+                .and_then(|length| declared.left.checked_sub(length))
+                .ok_or(SendError::RequestBodyLength(declared.length))?;
+        }
+        Ok(self.meter.count(length)?)
+    }
+
+    /// The guest's next frame, accounted for. `None` at a proper end.
+    fn poll_guest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        let taken = match Pin::new(&mut self.guest).poll_frame(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok(mut frame))) => Some(self.account(&mut frame).map(|()| frame)),
+            Poll::Ready(Some(Err(error))) => Some(Err(SendError::RequestBody(error.to_string()))),
+            Poll::Ready(None) => {
+                self.ended = true;
+                let short = self.declared.filter(|declared| declared.left > 0);
+                short.map(|declared| Err(SendError::RequestBodyLength(declared.length)))
+            }
+        };
+        Poll::Ready(taken)
+    }
+
+    fn fail(&mut self, error: SendError) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        self.ended = true;
+        self.exchange.fail(error.clone());
+        Poll::Ready(Some(Err(error)))
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = SendError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        if self.cancelled.as_mut().poll(cx).is_ready() {
+            return self.fail(SendError::Reset("the response was given up".to_owned()));
+        }
+        if let Some(frame) = self.next.take() {
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let frame = match self.poll_guest(cx) {
+            Poll::Pending => {
+                self.exchange.wait_for_guest();
+                return Poll::Pending;
+            }
+            Poll::Ready(taken) => {
+                self.exchange.wait_for_server();
+                match taken {
+                    None => return Poll::Ready(None),
+                    Some(Err(error)) => return self.fail(error),
+                    Some(Ok(frame)) => frame,
+                }
+            }
+        };
+        // With the last declared byte the request would be complete to the server, and hyper asks for no more. If the
+        // guest has written too much already, that byte is not sent.
+        if self.declared.is_some_and(|declared| declared.left == 0) && frame.is_data() {
+            for _ in 0..EMPTY {
+                match self.poll_guest(cx) {
+                    Poll::Pending | Poll::Ready(None) => break,
+                    Poll::Ready(Some(Ok(next))) if next.is_data() => {}
+                    Poll::Ready(Some(Ok(next))) => {
+                        self.next = Some(next);
+                        break;
+                    }
+                    Poll::Ready(Some(Err(error))) => return self.fail(error),
+                }
+            }
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let complete = self.declared.is_none_or(|declared| declared.left == 0);
+        self.next.is_none() && (self.ended || (complete && self.guest.is_end_stream()))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (self.declared, &self.next) {
+            (Some(declared), None) => SizeHint::with_exact(declared.left),
+            (_, None) => self.guest.size_hint(),
+            (_, Some(_)) => SizeHint::default(),
+        }
+    }
+}
+
+/// hyper drops a body that it needs nothing more of.
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.exchange.wait_for_server();
+        self.exchange.set_sent();
+    }
+}

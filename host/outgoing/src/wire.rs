@@ -1,0 +1,112 @@
+//! What a connection reads before the head of a response.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::error::SendError;
+
+/// How many bytes a connection may still read.
+///
+/// hyper bounds the head of a response, and skips any number of interim responses (1xx) before it. Here all of them
+/// have one bound. The body of a response has none here: it is read as it is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance(Arc<AtomicUsize>);
+
+impl Allowance {
+    pub(crate) fn unlimited() -> Self {
+        Self(Arc::new(AtomicUsize::new(usize::MAX)))
+    }
+
+    /// From here on, `bytes` more.
+    pub(crate) fn set(&self, bytes: usize) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// A connection that reads as much as it is allowed to.
+pub(crate) struct Wire<T> {
+    inner: T,
+    allowance: Allowance,
+}
+
+impl<T> Wire<T> {
+    pub(crate) fn new(inner: T, allowance: Allowance) -> Self {
+        Self { inner, allowance }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Wire<T> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let allowed = self.allowance.0.load(Ordering::Relaxed);
+        if allowed == usize::MAX {
+            return Pin::new(&mut self.inner).poll_read(cx, buf);
+        }
+        if allowed == 0 {
+            return Poll::Ready(Err(io::Error::other(SendError::HeadTooLarge)));
+        }
+        let length = buf.remaining().min(allowed);
+        let mut part = ReadBuf::new(buf.initialize_unfilled_to(length));
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut part))?;
+        let read = part.filled().len();
+        buf.advance(read);
+        // Unless somebody set another allowance in the meantime.
+        let _changed = self.allowance.0.compare_exchange(allowed, allowed - read, Ordering::Relaxed, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Wire<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::{Allowance, Wire};
+    use crate::error::SendError;
+
+    #[tokio::test]
+    async fn no_more_is_read_than_is_allowed() {
+        let allowance = Allowance::unlimited();
+        let mut wire = Wire::new(&b"0123456789abcdef"[..], allowance.clone());
+        let mut buffer = [0; 4];
+        allowance.set(6);
+        assert_eq!((wire.read(&mut buffer).await.unwrap(), &buffer), (4, b"0123"));
+        assert_eq!(wire.read(&mut buffer).await.unwrap(), 2);
+        assert_eq!(&buffer[..2], b"45");
+        let error = wire.read(&mut buffer).await.unwrap_err();
+        assert_eq!(error.get_ref().unwrap().downcast_ref(), Some(&SendError::HeadTooLarge));
+        allowance.set(usize::MAX);
+        let mut rest = Vec::new();
+        wire.read_to_end(&mut rest).await.unwrap();
+        assert_eq!(rest, b"6789abcdef");
+    }
+}

@@ -1,0 +1,48 @@
+//! What the host refused to a guest that went on: it may explain why the guest failed later.
+
+use toolbay_model::{CallError, Limit};
+
+/// What the host refused to a guest. The guest saw an ordinary error, and could go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// More than a limit allows.
+    Limit(Limit),
+    /// What the grant does not allow, as a sentence.
+    Denied(String),
+}
+
+impl Hindrance {
+    /// Why a call failed, if it failed in the guest's own words or crashed after this.
+    pub fn explain(self, error: CallError) -> CallError {
+        let words = match &error {
+            CallError::Failed(words) => words.clone(),
+            CallError::Trap { .. } => format!("The tool crashed: {error}."),
+            _ => return error,
+        };
+        match self {
+            Self::Limit(limit) => CallError::limit(limit),
+            Self::Denied(denied) => CallError::Denied { words, denied },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_guest_says_itself_is_explained() {
+        let denied = || Hindrance::Denied("No.".to_owned());
+        let failed = CallError::Failed("no weather".to_owned());
+        assert_eq!(
+            denied().explain(failed.clone()),
+            CallError::Denied { words: "no weather".to_owned(), denied: "No.".to_owned() }
+        );
+        let limit = Limit::HttpRequests(1);
+        assert_eq!(Hindrance::Limit(limit).explain(failed), CallError::limit(limit));
+        let crash = CallError::Trap { what: "unreachable".to_owned(), stderr: None };
+        assert!(matches!(denied().explain(crash), CallError::Denied { words, .. } if words.contains("unreachable")));
+        let fuel = CallError::limit(Limit::Fuel(1));
+        assert_eq!(denied().explain(fuel.clone()), fuel);
+    }
+}

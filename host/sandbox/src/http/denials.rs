@@ -1,0 +1,66 @@
+//! What a call was denied, for the operator and for the model.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolbay_model::Observer;
+use toolbay_model::text::line;
+use toolbay_outgoing::SendError;
+
+use crate::secret::Secrets;
+
+/// Denials of one call that are reported; a guest can ask without end.
+const REPORTED: u32 = 10;
+
+/// Longest text of a denial, in bytes: it contains names that the guest chose.
+const LONGEST: usize = 500;
+
+/// What a call was denied.
+pub(super) struct Denials {
+    observer: Arc<dyn Observer>,
+    /// The guest chooses names, so they may contain what the log must not.
+    secrets: Arc<Secrets>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    reported: u32,
+    /// The first one, for the model.
+    first: Option<String>,
+}
+
+impl Denials {
+    pub(super) fn new(observer: Arc<dyn Observer>, secrets: Arc<Secrets>) -> Self {
+        Self { observer, secrets, state: Mutex::default() }
+    }
+
+    /// Reports that something was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
+    pub(super) fn note(&self, what: &str, remedy: Option<&str>) {
+        let what = line(&self.secrets.scrub(what), LONGEST);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.reported < REPORTED {
+            state.reported += 1;
+            let remedy = remedy.map(|remedy| line(&self.secrets.scrub(&remedy.replace('\n', ", ")), LONGEST));
+            self.observer.denied(&what, remedy.as_deref());
+        }
+        state.first.get_or_insert(what);
+    }
+
+    /// Reports why a request has no response, if it was denied after the rules had allowed it.
+    pub(super) fn failed(&self, error: &SendError) {
+        match error {
+            SendError::Addresses(refused) => self.note(&error.to_string(), refused.remedy().as_deref()),
+            SendError::Denied(denied) => self.note(&error.to_string(), denied.remedy().as_deref()),
+            SendError::HostHeader => self.note(&error.to_string(), None),
+            error => {
+                let details = error.details().unwrap_or_default();
+                tracing::debug!(details = line(&self.secrets.scrub(&details), LONGEST), "HTTP request failed: {error}");
+            }
+        }
+    }
+
+    /// What was denied first, as a sentence.
+    pub(super) fn first(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).first.clone()
+    }
+}

@@ -1,0 +1,42 @@
+//! The HTTP requests of a plugin: its connections, which all of its calls share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolbay_outgoing::{Network, Options, Outlet, SystemResolver};
+
+/// The HTTP requests of a plugin. The default sends none.
+#[derive(Clone, Default)]
+pub struct Requests(Option<Arc<Outlet>>);
+
+impl Requests {
+    pub(crate) fn new(outlet: Outlet) -> Self {
+        Self(Some(Arc::new(outlet)))
+    }
+
+    pub(crate) fn outlet(&self) -> Option<Arc<Outlet>> {
+        self.0.clone()
+    }
+}
+
+/// Whether requests can be sent with these options. Reads files.
+///
+/// # Errors
+///
+/// Which file cannot be used, and why.
+pub fn check_network(options: &Options) -> Result<(), String> {
+    Network::new(options, Arc::new(SystemResolver)).map(drop)
+}
+
+/// Always equal: what a plugin can request is among its permissions.
+impl PartialEq for Requests {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Requests").field(&self.0.is_some()).finish()
+    }
+}

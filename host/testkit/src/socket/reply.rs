@@ -1,0 +1,201 @@
+//! A reply over HTTP/1, as far as it has arrived.
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::message;
+
+/// Headers that a reply can have at most.
+const HEADERS: usize = 64;
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// Its headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, without the framing of chunks.
+    pub body: Vec<u8>,
+    /// Whether all of it has arrived. One without a length goes on until the connection ends, and is never whole.
+    pub is_whole: bool,
+}
+
+impl Reply {
+    /// Parses the reply at the beginning of `bytes`; returns it with its length, and `None` if its head is not complete.
+    /// `to_head`: it answers a `HEAD`, and has no body.
+    ///
+    /// # Errors
+    ///
+    /// What is not HTTP about it.
+    pub fn parse(bytes: &[u8], to_head: bool) -> Result<Option<(Self, usize)>, String> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut parsed = httparse::Response::new(&mut headers);
+        let head = match parsed.parse(bytes) {
+            Ok(httparse::Status::Complete(head)) => head,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(error) => return Err(format!("{error}: {}", bytes.escape_ascii())),
+        };
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let headers = parsed.headers.iter().map(|header| (header.name.to_ascii_lowercase(), text(header.value)));
+        let status = parsed.code.unwrap_or_default();
+        let mut reply = Self { status, headers: headers.collect(), body: Vec::new(), is_whole: true };
+        let rest = bytes.get(head..).unwrap_or_default();
+        let length = if to_head || status < 200 || matches!(status, 204 | 304) {
+            0
+        } else if reply.header("transfer-encoding") == Some("chunked") {
+            reply.chunks(rest)?
+        } else if let Some(length) = reply.header("content-length") {
+            let length: usize = length.parse().map_err(|_| format!("a Content-Length of {length:?}"))?;
+            reply.is_whole = rest.len() >= length;
+            reply.body = rest.get(..length).unwrap_or(rest).to_vec();
+            length
+        } else {
+            reply.is_whole = false;
+            reply.body = rest.to_vec();
+            rest.len()
+        };
+        Ok(Some((reply, head + length)))
+    }
+
+    /// Takes the chunks; returns their length.
+    fn chunks(&mut self, mut rest: &[u8]) -> Result<usize, String> {
+        let all = rest.len();
+        loop {
+            let (begin, length) = match httparse::parse_chunk_size(rest) {
+                Ok(httparse::Status::Complete(found)) => found,
+                Ok(httparse::Status::Partial) => break,
+                Err(_) => return Err(format!("no chunk: {}", rest.escape_ascii())),
+            };
+            let length = usize::try_from(length).map_err(|_| "a chunk without an end".to_owned())?;
+            let chunk = rest.get(begin..).unwrap_or_default();
+            let Some(end) = chunk.get(length..) else {
+                self.body.extend_from_slice(chunk);
+                break;
+            };
+            self.body.extend_from_slice(chunk.get(..length).unwrap_or_default());
+            let Some(after) = end.strip_prefix(b"\r\n") else {
+                if end.len() < 2 {
+                    break;
+                }
+                return Err("a chunk that is longer than it says".to_owned());
+            };
+            rest = after;
+            if length == 0 {
+                return Ok(all - rest.len());
+            }
+        }
+        self.is_whole = false;
+        Ok(all)
+    }
+
+    /// A header, by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the body is a stream of events.
+    pub fn is_stream(&self) -> bool {
+        self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+    }
+
+    /// The messages in it: one JSON object, or the whole events of a stream. What is neither has none.
+    ///
+    /// # Errors
+    ///
+    /// One of them is not JSON-RPC, or an event is of another kind.
+    pub fn messages(&self) -> Result<Vec<Value>> {
+        if self.is_stream() {
+            let text = std::str::from_utf8(&self.body).or_else(|error| {
+                // A character may have arrived in part.
+                let valid = self.body.get(..error.valid_up_to()).unwrap_or_default();
+                if error.error_len().is_some() { Err(error) } else { std::str::from_utf8(valid) }
+            });
+            return events(text.context("a stream is not UTF-8")?);
+        }
+        let is_json = self.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+        if is_json && self.is_whole { Ok(vec![message::read(&self.body)?]) } else { Ok(Vec::new()) }
+    }
+
+    /// The message that answers the request.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or one is not JSON-RPC.
+    pub fn answer(&self) -> Result<Value> {
+        let last = self.messages()?.pop().filter(|message| message.get("method").is_none());
+        last.with_context(|| format!("status {}, and no answer: {}", self.status, self.body.escape_ascii()))
+    }
+}
+
+fn events(text: &str) -> Result<Vec<Value>> {
+    let mut messages = Vec::new();
+    let Some((whole, _)) = text.rsplit_once("\n\n") else { return Ok(messages) };
+    for event in whole.split("\n\n") {
+        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim_start);
+        match (field("event:"), field("data:")) {
+            (Some("message"), Some(data)) => messages.push(message::read(data.as_bytes())?),
+            (None, None) if event.lines().all(|line| line.starts_with(':')) => {}
+            // The transport of 2024 tells where to send messages.
+            (Some("endpoint"), Some(_)) => {}
+            _ => bail!("an event of another kind: {event:?}"),
+        }
+    }
+    Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_whole_or_not_wherever_it_is_cut() {
+        let sized = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: A\r\n\r\nhello";
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
+        for text in [sized, chunked] {
+            let next = format!("{text}HTTP/1.1");
+            let (reply, length) = Reply::parse(next.as_bytes(), false).unwrap().unwrap();
+            assert_eq!((reply.body.as_slice(), length, reply.is_whole), (b"hello".as_slice(), text.len(), true));
+            for cut in 0..text.len() {
+                if let Some((reply, _)) = Reply::parse(&text.as_bytes()[..cut], false).unwrap() {
+                    assert!(!reply.is_whole && b"hello".starts_with(&reply.body), "{cut}");
+                }
+            }
+        }
+        let (reply, length) = Reply::parse(sized.as_bytes(), true).unwrap().unwrap();
+        assert_eq!((reply.is_whole, length), (true, sized.len() - 5), "the answer to a HEAD");
+        assert_eq!(reply.header("mcp-session-id"), Some("A"));
+    }
+
+    #[test]
+    fn what_is_not_http_is_an_error() {
+        for text in [
+            "hello\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nlonger\r\n",
+        ] {
+            Reply::parse(text.as_bytes(), false).unwrap_err();
+        }
+    }
+
+    fn reply(kind: &str, body: &str) -> Reply {
+        let headers = vec![("content-type".to_owned(), kind.to_owned())];
+        Reply { status: 200, headers, body: body.as_bytes().to_vec(), is_whole: true }
+    }
+
+    #[test]
+    fn messages_are_taken_from_json_and_from_whole_events() {
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
+        assert_eq!(reply("application/json", answer).answer().unwrap()["id"], 1);
+        let stream = format!(":\n\nevent: message\ndata: {note}\n\nevent: message\ndata: {answer}\n\nevent: mess");
+        let stream = reply("text/event-stream", &stream);
+        assert_eq!((stream.messages().unwrap().len(), &stream.answer().unwrap()["id"]), (2, &Value::from(1)));
+        assert!(reply("text/plain", "no").messages().unwrap().is_empty());
+        assert!(reply("text/plain", "no").answer().is_err());
+        assert!(reply("application/json", "no").messages().is_err());
+        assert!(reply("text/event-stream", "event: other\ndata: {}\n\n").messages().is_err());
+        assert!(reply("text/event-stream", &format!("event: message\ndata: {note}\n\n")).answer().is_err());
+    }
+}

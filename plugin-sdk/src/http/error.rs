@@ -1,0 +1,84 @@
+//! Why there is no response.
+
+use std::fmt::{self, Display, Formatter};
+
+use wasip2::http::types::ErrorCode;
+
+/// Why a request has no response, or a response no body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request cannot be sent as it is: the URL, the method or a header is invalid. The text says what.
+    Invalid(String),
+    /// The grant does not allow the request.
+    Denied,
+    /// The server's name has no address, or none that the grant allows.
+    NoAddress,
+    /// The server did not answer in time.
+    Timeout,
+    /// The server refused the connection, or ended it before the response was complete.
+    Connection,
+    /// The server's certificate is not trusted, or encryption failed.
+    Tls,
+    /// The server answered with a status from 400 on.
+    Status(u16),
+    /// Something else, in the host's words.
+    Other(String),
+}
+
+impl Error {
+    /// What the host says.
+    pub(super) fn of(code: &ErrorCode) -> Self {
+        match code {
+            ErrorCode::HttpRequestDenied => Self::Denied,
+            ErrorCode::DnsTimeout
+            | ErrorCode::ConnectionTimeout
+            | ErrorCode::ConnectionReadTimeout
+            | ErrorCode::ConnectionWriteTimeout
+            | ErrorCode::HttpResponseTimeout => Self::Timeout,
+            ErrorCode::DnsError(_)
+            | ErrorCode::DestinationNotFound
+            | ErrorCode::DestinationUnavailable
+            | ErrorCode::DestinationIpProhibited
+            | ErrorCode::DestinationIpUnroutable => Self::NoAddress,
+            ErrorCode::ConnectionRefused | ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
+                Self::Connection
+            }
+            ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError | ErrorCode::TlsAlertReceived(_) => Self::Tls,
+            ErrorCode::InternalError(Some(words)) => Self::Other(words.clone()),
+            code => Self::Other(words(code)),
+        }
+    }
+}
+
+/// The name of a case, in words: `ConnectionLimitReached` becomes `connection limit reached`.
+fn words(code: &ErrorCode) -> String {
+    let name = format!("{code:?}");
+    let name = name.rsplit("::").next().unwrap_or_default();
+    let mut words = String::new();
+    for c in name.chars().take_while(char::is_ascii_alphabetic) {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
+
+/// A sentence for the model.
+impl Display for Error {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(what) => write!(f, "The request cannot be sent: {what}."),
+            Self::Denied => f.write_str("The request is denied."),
+            Self::NoAddress => f.write_str("The server cannot be found."),
+            Self::Timeout => f.write_str("The server did not answer in time."),
+            Self::Connection => f.write_str("The connection to the server failed."),
+            Self::Tls => f.write_str("The connection to the server is not secure."),
+            Self::Status(status) => write!(f, "The server answered with status {status}."),
+            Self::Other(what) => write!(f, "The request failed: {what}."),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,143 @@
+//! What is sent.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use wasip2::http::outgoing_handler::handle;
+use wasip2::http::types::{
+    Fields, FutureIncomingResponse, Method, OutgoingBody, OutgoingRequest, RequestOptions, Scheme,
+};
+use wasip2::io::streams::StreamError;
+
+use super::error::Error;
+use super::response::Response;
+
+/// Bytes that are written at once.
+const PIECE: usize = 4096;
+
+/// A request that is not sent yet.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct Request {
+    method: String,
+    url: String,
+    headers: Vec<(String, Vec<u8>)>,
+    timeout: Option<Duration>,
+}
+
+impl Request {
+    /// A request with this method. The URL begins with `https://` or `http://`.
+    pub fn new(method: &str, url: &str) -> Self {
+        Self { method: method.to_owned(), url: url.to_owned(), headers: Vec::new(), timeout: None }
+    }
+
+    /// Adds a header. The host sets `Host` and `Content-Length`.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.as_bytes().to_vec()));
+        self
+    }
+
+    /// How long connecting, the beginning of the response, and each further piece of it may take. By default, as long as
+    /// the call.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sends the request without a body.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]. A response with any status is no error: see [`Response::error_for_status`].
+    pub fn send(self) -> Result<Response, Error> {
+        self.send_with(None)
+    }
+
+    /// Sends the request with this body.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_bytes(self, body: &[u8]) -> Result<Response, Error> {
+        self.send_with(Some(body))
+    }
+
+    /// Sends the request with this JSON as its body.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send), and [`Error::Invalid`] if the value cannot be written as JSON.
+    pub fn send_json(self, value: &impl Serialize) -> Result<Response, Error> {
+        let body = serde_json::to_vec(value).map_err(|error| Error::Invalid(error.to_string()))?;
+        self.header("content-type", "application/json").send_with(Some(&body))
+    }
+
+    fn send_with(mut self, body: Option<&[u8]>) -> Result<Response, Error> {
+        let (scheme, rest) = match self.url.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
+            _ => return Err(invalid("its URL must begin with https:// or http://")),
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        if let Some(body) = body {
+            self.headers.push(("content-length".to_owned(), body.len().to_string().into_bytes()));
+        }
+        let headers = Fields::from_list(&self.headers).map_err(|_| invalid("the host refuses one of its headers"))?;
+        let request = OutgoingRequest::new(headers);
+        let method = match self.method.as_str() {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post,
+            "PUT" => Method::Put,
+            "DELETE" => Method::Delete,
+            "OPTIONS" => Method::Options,
+            "PATCH" => Method::Patch,
+            other => Method::Other(other.to_owned()),
+        };
+        request.set_method(&method).map_err(|()| invalid("its method is no HTTP method"))?;
+        request.set_scheme(Some(&scheme)).map_err(|()| invalid("its scheme is unknown"))?;
+        request.set_authority(Some(authority)).map_err(|()| invalid("the host in its URL is invalid"))?;
+        request.set_path_with_query(Some(&path)).map_err(|()| invalid("the path in its URL is invalid"))?;
+        let outgoing = request.body().map_err(|()| invalid("it has no body"))?;
+        let answering = handle(request, self.options()?).map_err(|code| Error::of(&code))?;
+        // The host reads the body while it sends it.
+        write(outgoing, body.unwrap_or_default(), &answering)?;
+        Response::of(&answering)
+    }
+
+    fn options(&self) -> Result<Option<RequestOptions>, Error> {
+        let Some(timeout) = self.timeout else { return Ok(None) };
+        let (options, timeout) = (RequestOptions::new(), u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let set = [
+            options.set_connect_timeout(Some(timeout)),
+            options.set_first_byte_timeout(Some(timeout)),
+            options.set_between_bytes_timeout(Some(timeout)),
+        ];
+        if set.iter().any(Result::is_err) { Err(invalid("the host refuses its timeout")) } else { Ok(Some(options)) }
+    }
+}
+
+/// Writes the body. A server that does not want all of it has answered before its end.
+fn write(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse) -> Result<(), Error> {
+    let stream = outgoing.write().map_err(|()| invalid("it has no body"))?;
+    let answered = answering.subscribe();
+    for piece in body.chunks(PIECE) {
+        match stream.blocking_write_and_flush(piece) {
+            Ok(()) => {}
+            Err(StreamError::Closed | StreamError::LastOperationFailed(_)) => {
+                // The response, or why there is none, says more.
+                answered.block();
+                return Ok(());
+            }
+        }
+    }
+    drop(stream);
+    drop(OutgoingBody::finish(outgoing, None));
+    Ok(())
+}
+
+fn invalid(what: &str) -> Error {
+    Error::Invalid(what.to_owned())
+}

@@ -1,0 +1,129 @@
+//! What comes back.
+
+use std::io::{self, Read};
+
+use serde::de::DeserializeOwned;
+use wasip2::http::types::{FutureIncomingResponse, IncomingBody, http_error_code};
+use wasip2::io::streams::{InputStream, StreamError};
+
+use super::error::Error;
+
+/// Bytes that are read at once.
+const PIECE: u64 = 64 << 10;
+
+/// A response whose body has not been read. [`Read`] reads it piece by piece.
+#[derive(Debug)]
+pub struct Response {
+    status: u16,
+    headers: Vec<(String, Vec<u8>)>,
+    /// Before the body, whose child it is.
+    stream: Option<InputStream>,
+    _body: IncomingBody,
+    /// Bytes that were read and not yet asked for.
+    read: Vec<u8>,
+    at: usize,
+}
+
+impl Response {
+    /// Waits for the response.
+    pub(super) fn of(answering: &FutureIncomingResponse) -> Result<Self, Error> {
+        answering.subscribe().block();
+        let response = match answering.get() {
+            Some(Ok(Ok(response))) => response,
+            Some(Ok(Err(code))) => return Err(Error::of(&code)),
+            Some(Err(())) | None => return Err(Error::Other("the host has no response".to_owned())),
+        };
+        let (status, headers) = (response.status(), response.headers().entries());
+        let no_body = || Error::Other("the host has no body".to_owned());
+        let body = response.consume().map_err(|()| no_body())?;
+        let stream = body.stream().map_err(|()| no_body())?;
+        Ok(Self { status, headers, stream: Some(stream), _body: body, read: Vec::new(), at: 0 })
+    }
+
+    /// The status, such as 200.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The value of the first header with this name, in any case; `None` if there is none, or if it is not text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// The response itself if its status is below 400.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Status`] otherwise.
+    pub fn error_for_status(self) -> Result<Self, Error> {
+        if self.status < 400 { Ok(self) } else { Err(Error::Status(self.status)) }
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed before its end.
+    pub fn bytes(mut self) -> Result<Vec<u8>, Error> {
+        let mut all = Vec::new();
+        while self.more()? {
+            all.append(&mut self.read);
+        }
+        Ok(all)
+    }
+
+    /// The whole body as text. What is not UTF-8 becomes `U+FFFD`.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed before its end.
+    pub fn text(self) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.bytes()?).into_owned())
+    }
+
+    /// The whole body, which must be JSON of this type.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed before its end, or the body is something else.
+    pub fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
+        serde_json::from_slice(&self.bytes()?).map_err(|error| Error::Other(format!("its body is unexpected: {error}")))
+    }
+
+    /// Replaces the bytes that were read with the next ones; false at the end.
+    fn more(&mut self) -> Result<bool, Error> {
+        (self.read, self.at) = (Vec::new(), 0);
+        let Some(stream) = &self.stream else { return Ok(false) };
+        match stream.blocking_read(PIECE) {
+            Ok(read) => self.read = read,
+            Err(StreamError::Closed) => {
+                self.stream = None;
+                return Ok(false);
+            }
+            Err(StreamError::LastOperationFailed(error)) => {
+                self.stream = None;
+                let code = http_error_code(&error);
+                return Err(code.map_or_else(|| Error::Other(error.to_debug_string()), |code| Error::of(&code)));
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Read for Response {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.read.len() {
+            if !self.more().map_err(io::Error::other)? {
+                return Ok(0);
+            }
+        }
+        let rest = self.read.get(self.at..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.at += count;
+        Ok(count)
+    }
+}

@@ -1,0 +1,89 @@
+//! Honest clients over HTTP, on an idle server and beside one hostile client.
+
+mod honest;
+mod hostile;
+mod outcome;
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use toolbay_testkit::{DEADLINE, Folder, Listener, Program, Signal, Tiny, Tool, Toolbay};
+
+use self::honest::Honest;
+use self::hostile::Kind;
+pub(crate) use self::outcome::{Outcome, table};
+
+/// Honest clients at a time.
+const CLIENTS: usize = 16;
+
+/// The defaults, but for the rates: the honest clients call more often than one caller may.
+const CONFIG: &str =
+    "[rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1s\"\n";
+
+/// Arguments that take long to check.
+const STRICT: &str = r#"{"type": "object", "properties": {
+    "text": {"type": "string", "pattern": "^(a|b)*(ab){3}$"}, "list": {"type": "array", "uniqueItems": true}}}"#;
+
+/// Measures everything `rounds` times: for each kind, a new server, alone and then beside a client of the kind, each for
+/// `time`.
+pub(crate) fn measure(server: &Path, rounds: u32, time: Duration, say: impl Fn(&str)) -> Result<Vec<Outcome>> {
+    let mut outcomes: Vec<Outcome> = Kind::ALL.into_iter().map(Outcome::new).collect::<Result<_>>()?;
+    for _ in 0..rounds {
+        for outcome in &mut outcomes {
+            say(outcome.kind.words());
+            beside(server, outcome, time).with_context(|| format!("beside a client that {}", outcome.kind.words()))?;
+        }
+    }
+    Ok(outcomes)
+}
+
+fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
+    let folder = Folder::make(&Program::new(server), "toolbay-bench-")?;
+    let tool = Tool { description: Some("x".repeat(100_000)), ..Tool::new("light") };
+    fs::write(folder.path("light.wasm"), Tiny::of(vec![tool]).answer("fine").build())?;
+    let strict = Tool { input: STRICT.to_owned(), ..Tool::new("strict") };
+    fs::write(folder.path("strict.wasm"), Tiny::of(vec![strict]).build())?;
+    fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+    let (command, _folder) = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).into_parts();
+    let mut listener = Listener::start(command)?;
+    let began = Instant::now();
+    while !Honest::new(listener.address).is_served() {
+        ensure!(began.elapsed() < DEADLINE, "the server does not answer; its log:\n{}", listener.log.text());
+    }
+    let (idle, refused) = honest(&listener, time)?;
+    ensure!(refused == 0, "the server refused {refused} calls while no hostile client was there");
+    outcome.idle.extend(idle);
+    let (over, address, kind) = (Signal::new(false), listener.address, outcome.kind);
+    let (beside, refused) = thread::scope(|threads| {
+        let hostile = threads.spawn(|| kind.go_on(address, &over));
+        let measured = honest(&listener, time);
+        over.update(|over| *over = true);
+        outcome.attacks += hostile.join().unwrap_or_default();
+        measured
+    })?;
+    outcome.beside.extend(beside);
+    outcome.refused += refused;
+    listener.process.ask_to_end()?;
+    let status = listener.process.wait(DEADLINE)?;
+    ensure!(status.success(), "the server ended with {status}:\n{}", listener.log.tail(20));
+    Ok(())
+}
+
+/// What the calls of all honest clients took, and how many were refused.
+fn honest(listener: &Listener, time: Duration) -> Result<(Vec<Duration>, u64)> {
+    let end = Instant::now() + time;
+    thread::scope(|threads| {
+        let clients: Vec<_> =
+            (0..CLIENTS).map(|_| threads.spawn(|| Honest::new(listener.address).go_on(end))).collect();
+        let (mut all, mut refused) = (Vec::new(), 0);
+        for client in clients {
+            let (took, not) = client.join().ok().context("an honest client panicked")??;
+            all.extend(took);
+            refused += not;
+        }
+        Ok((all, refused))
+    })
+}

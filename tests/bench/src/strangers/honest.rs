@@ -1,0 +1,102 @@
+//! An honest client, which calls a light tool on one connection.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use toolbay_testkit::{DEADLINE, Ended, Reply, Socket, message, revision};
+
+use crate::fairness::pause;
+
+/// The address of honest clients: another one than that of hostile clients.
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+/// The time between an answer and the next call.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// An honest client.
+pub(super) struct Honest {
+    server: SocketAddr,
+    socket: Option<Socket>,
+    calls: u64,
+}
+
+impl Honest {
+    pub(super) fn new(server: SocketAddr) -> Self {
+        Self { server, socket: None, calls: 0 }
+    }
+
+    /// Whether a call gets its result.
+    pub(super) fn is_served(&mut self) -> bool {
+        self.call().is_ok_and(|served| served)
+    }
+
+    /// Calls until `end`; what each call took, and how many were refused.
+    ///
+    /// # Errors
+    ///
+    /// A call got a wrong answer.
+    pub(super) fn go_on(mut self, end: Instant) -> Result<(Vec<Duration>, u64)> {
+        let (mut all, mut refused) = (Vec::new(), 0);
+        while Instant::now() < end {
+            let began = Instant::now();
+            if self.call()? {
+                all.push(began.elapsed());
+            } else {
+                refused += 1;
+            }
+            pause(PAUSE);
+        }
+        Ok((all, refused))
+    }
+
+    /// Whether a call was served; if not, it was refused or its connection ended.
+    fn call(&mut self) -> Result<bool> {
+        self.calls += 1;
+        let params = json!({"name": "light", "arguments": {}});
+        let body = message::stateless(revision::STATELESS, self.calls, "tools/call", params).to_string();
+        let text = post(&format!("Mcp-Method: tools/call\r\nMcp-Name: light\r\n{}", stateless()), &body);
+        let Ok(reply) = self.exchange(text.as_bytes()) else {
+            self.socket = None;
+            return Ok(false);
+        };
+        if reply.status != 200 {
+            return Ok(false);
+        }
+        let answer = reply.answer()?;
+        ensure!(answer.get("id").is_some_and(|id| *id == self.calls), "call {} got {answer}", self.calls);
+        // A tool that is not loaded yet is an error.
+        let Ok(result) = message::answer(answer)? else { return Ok(false) };
+        if message::is_error(&result) {
+            return Ok(false);
+        }
+        ensure!(message::text(&result) == "fine", "a call got {result}");
+        Ok(true)
+    }
+
+    fn exchange(&mut self, text: &[u8]) -> Result<Reply, Ended> {
+        let mut socket = match self.socket.take() {
+            Some(socket) => socket,
+            None => Socket::connect(self.server, ADDRESS, DEADLINE)?,
+        };
+        socket.send(text)?;
+        let reply = socket.reply(false)?;
+        self.socket = Some(socket);
+        Ok(reply)
+    }
+}
+
+/// The header that states the revision.
+pub(super) fn stateless() -> String {
+    format!("MCP-Protocol-Version: {}\r\n", revision::STATELESS)
+}
+
+/// A POST with these headers, and those that every POST has.
+pub(super) fn post(headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    )
+}

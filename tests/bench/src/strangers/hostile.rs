@@ -1,0 +1,148 @@
+//! One hostile client of each kind. What becomes of its connections does not matter to it.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolbay_testkit::{Ended, Signal, Socket, message, revision};
+
+use super::honest::{post, stateless};
+
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How long it waits for the server before it does something else.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Connections that it keeps; a further one replaces the oldest.
+const KEPT: usize = 600;
+
+/// Calls that it has open at once.
+const CALLS: usize = 16;
+
+/// What a client does again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Deaf,
+    Halves,
+    Initialize,
+    Sessions,
+    Connections,
+    Streams,
+    Checks,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 7] =
+        [Self::Deaf, Self::Halves, Self::Initialize, Self::Sessions, Self::Connections, Self::Streams, Self::Checks];
+
+    /// It, in words that follow "a client that".
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Deaf => "reads no response",
+            Self::Halves => "sends 3 MiB without the last byte",
+            Self::Initialize => "sends initialize with 4 MB",
+            Self::Sessions => "opens sessions",
+            Self::Connections => "opens connections",
+            Self::Streams => "opens streams",
+            Self::Checks => "sends arguments that take long to check",
+        }
+    }
+
+    /// Goes on until it is over; how many times it did it.
+    pub(super) fn go_on(self, server: SocketAddr, over: &Signal<bool>) -> u64 {
+        let (text, mut kept, mut times) = (self.text().into_bytes(), VecDeque::new(), 0);
+        while !over.read(|over| *over) {
+            // Whatever happened, the next time is another one.
+            drop(self.once(server, &text, &mut kept));
+            times += 1;
+        }
+        times
+    }
+
+    fn once(self, server: SocketAddr, text: &[u8], kept: &mut VecDeque<Socket>) -> Result<(), Ended> {
+        let connect = || Socket::connect(server, ADDRESS, PATIENCE);
+        match self {
+            Self::Deaf => {
+                let mut socket = connect()?;
+                // Until the server stops reading, because nobody takes its responses.
+                while socket.send(text).is_ok() {}
+                keep(kept, socket);
+            }
+            Self::Halves | Self::Streams => {
+                let mut socket = connect()?;
+                socket.send(text)?;
+                keep(kept, socket);
+            }
+            Self::Connections => keep(kept, connect()?),
+            Self::Initialize | Self::Sessions => {
+                let mut socket = match kept.pop_front() {
+                    Some(socket) => socket,
+                    None => connect()?,
+                };
+                socket.send(text)?;
+                socket.reply(false)?;
+                kept.push_back(socket);
+            }
+            Self::Checks => {
+                while kept.len() < CALLS {
+                    let mut socket = connect()?;
+                    socket.send(text)?;
+                    kept.push_back(socket);
+                }
+                // As soon as one is answered, the next one is sent.
+                if let Some(mut socket) = kept.pop_front() {
+                    socket.reply(false)?;
+                    socket.send(text)?;
+                    kept.push_back(socket);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What it sends each time.
+    fn text(self) -> String {
+        match self {
+            Self::Connections => String::new(),
+            Self::Deaf => request("tools/list", json!({})),
+            Self::Halves => {
+                let mut text = request("tools/list", json!({"x": "x".repeat(3 << 20)}));
+                text.pop();
+                text
+            }
+            Self::Initialize => {
+                let mut hello = message::hello(revision::SESSION);
+                let members: serde_json::Map<String, Value> =
+                    (0..300_000).map(|n| (n.to_string(), json!({}))).collect();
+                if let Some(hello) = hello.as_object_mut() {
+                    hello.insert("capabilities".to_owned(), members.into());
+                }
+                post("", &message::request(1, "initialize", &hello).to_string())
+            }
+            Self::Sessions => {
+                post("", &message::request(1, "initialize", &message::hello(revision::SESSION)).to_string())
+            }
+            Self::Streams => request("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}})),
+            Self::Checks => {
+                let lists: Vec<Value> = (0..60_000).map(|_| json!([[]])).collect();
+                let arguments = json!({"text": format!("{}!", "ab".repeat(400_000)), "list": lists});
+                request("tools/call", json!({"name": "strict", "arguments": arguments}))
+            }
+        }
+    }
+}
+
+/// A request without a session.
+fn request(method: &str, params: Value) -> String {
+    let name = params.get("name").and_then(Value::as_str).map(|name| format!("Mcp-Name: {name}\r\n"));
+    let headers = format!("Mcp-Method: {method}\r\n{}{}", stateless(), name.unwrap_or_default());
+    post(&headers, &message::stateless(revision::STATELESS, 1, method, params).to_string())
+}
+
+fn keep(kept: &mut VecDeque<Socket>, socket: Socket) {
+    kept.push_back(socket);
+    if kept.len() > KEPT {
+        kept.pop_front();
+    }
+}

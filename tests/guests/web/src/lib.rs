@@ -1,0 +1,87 @@
+//! A plugin that sends whatever HTTP request a test asks for.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toolbay_plugin::http::Request;
+use toolbay_plugin::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    method: Option<String>,
+    url: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// The body.
+    body: Option<String>,
+    /// So many bytes as the body instead.
+    bytes: Option<usize>,
+    timeout_ms: Option<u64>,
+    /// How often it is sent, one after the other; the last response is returned.
+    #[serde(default)]
+    again: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Answered {
+    status: u16,
+    location: Option<String>,
+    /// Bytes of the body.
+    length: usize,
+    /// Its first 64 KiB.
+    text: String,
+}
+
+/// Sends a request and returns the response.
+#[tool]
+fn send(asked: Asked) -> Result<Json<Answered>> {
+    for _ in 0..asked.again {
+        once(&asked)?;
+    }
+    Ok(Json(once(&asked)?))
+}
+
+/// Sends a request, and returns why there is no response as its result.
+#[tool]
+fn try_to_send(asked: Asked) -> String {
+    match once(&asked) {
+        Ok(answered) => format!("status {}", answered.status),
+        Err(error) => error.message().to_owned(),
+    }
+}
+
+fn once(asked: &Asked) -> Result<Answered> {
+    let mut request = Request::new(asked.method.as_deref().unwrap_or("GET"), &asked.url);
+    for (name, value) in &asked.headers {
+        request = request.header(name, value);
+    }
+    if let Some(timeout) = asked.timeout_ms {
+        request = request.timeout(Duration::from_millis(timeout));
+    }
+    let mut response = match (&asked.body, asked.bytes) {
+        (Some(body), _) => request.send_bytes(body.as_bytes()),
+        (None, Some(count)) => request.send_bytes(&vec![b'x'; count]),
+        (None, None) => request.send(),
+    }?;
+    let (mut length, mut text, mut piece) = (0, Vec::new(), vec![0; 64 << 10]);
+    loop {
+        let read = response.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        length += read;
+        let room = (64 << 10) - text.len();
+        text.extend_from_slice(piece.get(..read.min(room)).unwrap_or_default());
+    }
+    Ok(Answered {
+        status: response.status(),
+        location: response.header("location").map(ToOwned::to_owned),
+        length,
+        text: String::from_utf8_lossy(&text).into_owned(),
+    })
+}
+
+export!(send, try_to_send);

@@ -1,0 +1,236 @@
+//! Does what a hostile client does over HTTP. Whatever becomes of its connections is an ordinary end.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use toolbay_testkit::{Ended, Reply, Socket};
+
+use crate::request::Request;
+use crate::session::{Manner, Step, Visit};
+use crate::verdict::Verdict;
+
+/// The address of hostile clients.
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How long the server may do nothing about a connection. Its own timeouts are a few seconds; a connection waits five
+/// seconds for a place.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The pause before a byte of a slow client.
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// Bytes that come one by one.
+const SINGLE: usize = 400;
+
+/// Events of a stream after which a client leaves.
+const EVENTS: usize = 3;
+
+/// Requests that a client sends without reading anything.
+const UNREAD: usize = 2000;
+
+/// How often each end was met.
+pub(crate) type Ends = BTreeMap<String, u64>;
+
+/// A hostile client at work.
+struct Attack<'a> {
+    server: SocketAddr,
+    verdict: &'a Verdict,
+    /// The id of the session that the server gave last.
+    session: String,
+    /// Connections that are open while others are used.
+    kept: Vec<Socket>,
+    ends: Ends,
+}
+
+/// Does what the client of this visit does; returns how its connections and requests ended.
+///
+/// # Errors
+///
+/// The server said what it must not say, or neither answered nor closed a connection.
+pub(crate) fn attack(server: SocketAddr, root: &str, visit: &Visit) -> Result<Ends> {
+    let verdict = Verdict::new(root, visit.seed);
+    let mut attack =
+        Attack { server, verdict: &verdict, session: "none".to_owned(), kept: Vec::new(), ends: Ends::new() };
+    for (n, step) in visit.steps.iter().enumerate() {
+        attack.step(step).with_context(|| format!("step {}, {:?}", n + 1, step.manner))?;
+    }
+    for (n, socket) in std::mem::take(&mut attack.kept).into_iter().enumerate() {
+        match n % 3 {
+            0 => attack.read(socket, false).context("a connection that was kept")?,
+            1 => socket.reset(),
+            _ => drop(socket),
+        }
+    }
+    Ok(attack.ends)
+}
+
+impl Attack<'_> {
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let texts: Vec<Vec<u8>> = step.requests.iter().map(|request| request.text.bytes(&self.session)).collect();
+        let Some((request, text)) = step.requests.first().zip(texts.first()) else { return Ok(()) };
+        if let Manner::Crowd(count, part) = step.manner {
+            return self.crowd(count, cut(text, part), request);
+        }
+        let mut socket = match Socket::connect(self.server, ADDRESS, PATIENCE) {
+            Ok(socket) => socket,
+            Err(ended) => return self.end(&ended),
+        };
+        match step.manner {
+            Manner::Polite => {
+                for (request, text) in step.requests.iter().zip(&texts) {
+                    // The server may have closed before it read all, and have said why.
+                    drop(socket.send(text));
+                    if !self.next(&mut socket, request.is_head)? {
+                        return Ok(());
+                    }
+                }
+            }
+            Manner::Pipelined => {
+                drop(socket.send(&texts.concat()));
+                for request in &step.requests {
+                    if !self.next(&mut socket, request.is_head)? {
+                        return Ok(());
+                    }
+                }
+            }
+            Manner::Bytewise => {
+                for byte in text.iter().take(SINGLE) {
+                    if let Err(ended) = socket.send(&[*byte]) {
+                        return self.end(&ended);
+                    }
+                }
+                drop(socket.send(text.get(SINGLE..).unwrap_or_default()));
+                self.read(socket, request.is_head)?;
+            }
+            Manner::Slow => self.slowly(socket, text, request)?,
+            Manner::Part(part) => {
+                drop(socket.send(cut(text, part)));
+                self.read(socket, request.is_head)?;
+            }
+            Manner::HalfClosed => {
+                drop(socket.send(text));
+                drop(socket.finish());
+                self.read(socket, request.is_head)?;
+            }
+            Manner::Deaf => {
+                for _ in 0..UNREAD {
+                    if let Err(ended) = socket.send(text) {
+                        return self.end(&ended);
+                    }
+                }
+                self.count("sent without reading");
+            }
+            Manner::Reset(part) => {
+                drop(socket.send(cut(text, part)));
+                socket.reset();
+                self.count("reset by the client");
+            }
+            Manner::Leaves => {
+                drop(socket.send(text));
+                self.count("left by the client");
+            }
+            Manner::Kept => {
+                drop(socket.send(text));
+                self.kept.push(socket);
+            }
+            // Is done above.
+            Manner::Crowd(..) => {}
+        }
+        Ok(())
+    }
+
+    fn crowd(&mut self, count: u8, text: &[u8], request: &Request) -> Result<()> {
+        let mut sockets = Vec::new();
+        for _ in 0..count {
+            match Socket::connect(self.server, ADDRESS, PATIENCE) {
+                Ok(mut socket) => {
+                    drop(socket.send(text));
+                    sockets.push(socket);
+                }
+                Err(ended) => self.end(&ended)?,
+            }
+        }
+        sockets.into_iter().try_for_each(|socket| self.read(socket, request.is_head))
+    }
+
+    /// Sends a byte at a time, until the server says or does something.
+    fn slowly(&mut self, mut socket: Socket, text: &[u8], request: &Request) -> Result<()> {
+        let waits = socket.wait_for(PAUSE);
+        for byte in text.iter().take(SINGLE) {
+            match waits.clone().and_then(|()| socket.read()) {
+                Err(Ended::Silent) => {}
+                _ => break,
+            }
+            if socket.send(&[*byte]).is_err() {
+                break;
+            }
+        }
+        drop(socket.wait_for(PATIENCE));
+        self.read(socket, request.is_head)
+    }
+
+    /// Reads one reply, or what there is of it.
+    fn read(&mut self, mut socket: Socket, is_head: bool) -> Result<()> {
+        self.next(&mut socket, is_head).map(drop)
+    }
+
+    /// Reads the next reply; false if no other can follow.
+    fn next(&mut self, socket: &mut Socket, is_head: bool) -> Result<bool> {
+        loop {
+            match socket.arrived(is_head) {
+                Ok(Some(reply)) => {
+                    self.judge(&reply, is_head)?;
+                    return Ok(reply.header("connection") != Some("close"));
+                }
+                Ok(None) => {}
+                Err(ended) => return self.end(&ended).map(|()| false),
+            }
+            if let Ok(Some(begun)) = socket.begun()
+                && begun.is_stream()
+                && begun.body.windows(2).filter(|pair| pair == b"\n\n").count() >= EVENTS
+            {
+                self.judge(&begun, is_head)?;
+                self.count("left a stream");
+                return Ok(false);
+            }
+            if let Err(ended) = socket.read() {
+                // What was cut off must be right as far as it goes.
+                if let Ok(Some(begun)) = socket.begun() {
+                    self.judge(&begun, is_head)?;
+                }
+                return self.end(&ended).map(|()| false);
+            }
+        }
+    }
+
+    fn judge(&mut self, reply: &Reply, is_head: bool) -> Result<()> {
+        self.verdict.reply(reply, is_head)?;
+        if let Some(session) = reply.header("mcp-session-id") {
+            session.clone_into(&mut self.session);
+        }
+        self.count(&reply.status.to_string());
+        Ok(())
+    }
+
+    /// An end of a connection that is not the client's doing.
+    fn end(&mut self, ended: &Ended) -> Result<()> {
+        match ended {
+            Ended::Closed => self.count("closed"),
+            Ended::Broken(_) => self.count("broken"),
+            Ended::Silent => bail!("the server neither answered nor closed the connection for {PATIENCE:?}"),
+            Ended::Garbled(why) => bail!("what the server sent is not HTTP: {why}"),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, end: &str) {
+        *self.ends.entry(end.to_owned()).or_default() += 1;
+    }
+}
+
+/// So many of a hundred parts of a text.
+fn cut(text: &[u8], part: u8) -> &[u8] {
+    text.get(..text.len() * usize::from(part) / 100).unwrap_or(text)
+}

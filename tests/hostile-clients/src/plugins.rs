@@ -1,0 +1,98 @@
+//! What the servers here offer, and the small limits with which many clients run in a short time.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolbay_testkit::{Folder, Program, Tiny, Tool, Toolbay};
+
+/// Bytes of all requests, in KiB.
+pub(crate) const REQUESTS: u64 = 64 << 10;
+
+/// The part of it that one caller over HTTP may have, in KiB.
+pub(crate) const OWN: u64 = REQUESTS / 4;
+
+/// Connections of one address, with those that wait for a place.
+pub(crate) const CONNECTIONS: u64 = 48 + 32;
+
+/// Bytes of the list of tools, about, in KiB: what a connection may have ready to be sent.
+pub(crate) const LIST: u64 = 200;
+
+const CONFIG: &str = r#"
+log = "warn,toolbay_mcp::http=info"
+[server]
+calls = 16
+client_calls = 8
+queue = 64
+queue_wait = "1s"
+memory = "256MiB"
+requests = "64MiB"
+grace = "1s"
+[limits]
+memory = "16MiB"
+timeout = "3s"
+[rate_limit]
+calls = 1_000_000
+per = "1s"
+[client_rate_limit]
+calls = 1_000_000
+per = "1s"
+[breaker]
+crashes = 0
+[http]
+sse = true
+connections = 64
+address_connections = 48
+caller_requests = 32
+sessions = 40
+caller_sessions = 16
+address_sessions = 20
+# More than an honest client may have to wait for an answer.
+session_idle = "11s"
+keep_alive = "200ms"
+idle = "1s"
+write_timeout = "500ms"
+"#;
+
+/// Arguments that take long to check.
+const STRICT: &str = r#"{"type": "object", "required": ["text"], "properties": {
+    "text": {"type": "string", "pattern": "^(a+)+$", "maxLength": 2000000},
+    "list": {"type": "array", "uniqueItems": true, "items": {"type": ["array", "integer"]}}},
+    "patternProperties": {"^x(a|b)*y$": {"type": "integer"}}, "additionalProperties": false}"#;
+
+/// An argument that a header repeats.
+const HEADER: &str = r#"{"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}"#;
+
+/// Calls, by a tool and arguments, that make the server hold what it keeps for later: room for a long message, and what
+/// checks need.
+pub(crate) fn large() -> [(&'static str, Value); 3] {
+    let lists = vec![json!([[]]); 30_000];
+    [
+        ("bystander", json!({"x": "x".repeat(3 << 20)})),
+        ("strict", json!({"text": format!("{}!", "ab".repeat(500_000)), "list": lists})),
+        ("strict", json!({"text": "a".repeat(200_000), "list": [], "xabab": 1})),
+    ]
+}
+
+/// A folder for a server, with all plugins in it.
+pub(crate) fn folder(server: &Path) -> Result<Folder> {
+    let folder = Folder::make(&Program::new(server), "toolbay-hostile-clients-")?;
+    let put = |name: &str, component: Vec<u8>| fs::write(folder.path(&format!("{name}.wasm")), component);
+    let wide = Tool { description: Some("w".repeat(200 << 10)), ..Tool::new("bystander") };
+    put("bystander", Tiny::of(vec![wide]).answer("here").build())?;
+    put("echo", Tiny::new(&["echo"]).echo().build())?;
+    put("spin", Tiny::new(&["spin"]).before_call("(loop (br 0))").build())?;
+    fs::write(folder.path("spin.toml"), "[limits]\ntimeout = \"400ms\"\nfuel = 1_000_000_000_000\nconcurrency = 4\n")?;
+    put("crash", Tiny::new(&["crash"]).before_call("unreachable").build())?;
+    put("strict", Tiny::of(vec![Tool { input: STRICT.to_owned(), ..Tool::new("strict") }]).build())?;
+    put("header", Tiny::of(vec![Tool { input: HEADER.to_owned(), ..Tool::new("header") }]).build())?;
+    fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+    Ok(folder)
+}
+
+/// A server on the folder.
+pub(crate) fn serve(folder: &Folder, arguments: &[&str]) -> Toolbay {
+    // By default, the allocator keeps freed memory for later. This limits how much.
+    Toolbay::new(folder).args(["serve"]).args(arguments).env("MALLOC_TRIM_THRESHOLD_", "65536")
+}

@@ -1,0 +1,335 @@
+//! HTTP requests of plugins: what a grant allows reaches the server, and nothing else does.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Server, Toolbay, failure, web};
+
+/// A web server. Each request gets the response that its path names.
+struct Web {
+    address: SocketAddr,
+    /// The heads and bodies of requests, in the order in which they came.
+    requests: Receiver<String>,
+}
+
+impl Web {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let sender = sender.clone();
+                thread::spawn(move || drop(serve(stream.unwrap(), &sender)));
+            }
+        });
+        Self { address, requests }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The grant that allows everything here.
+    fn grant(&self) -> String {
+        format!("[permissions]\nhttp = [\"http://{}\"]\nnetwork_private = [\"127.0.0.1\"]\n", self.address)
+    }
+}
+
+fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    loop {
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                break;
+            }
+            head += &line;
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        drop(requests.send(format!("{head}\r\n{}", String::from_utf8_lossy(&body[..length.min(1000)]))));
+        match path.as_str() {
+            "/hello" => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?,
+            "/moved" => stream.write_all(
+                b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n",
+            )?,
+            "/large" => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n")?;
+                stream.write_all(&vec![b'x'; 1 << 20])?;
+            }
+            "/short" => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")?;
+                return Ok(());
+            }
+            // Never answered. The connection ends when the client closes it.
+            "/stuck" => {}
+            _ => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
+        }
+    }
+}
+
+fn server(folder: &Folder, grant: &str) -> Server {
+    folder.put("web.wasm", web());
+    folder.put("web.toml", grant);
+    let mut server = Server::start(folder);
+    server.wait_for_tool("send");
+    server
+}
+
+#[test]
+fn what_the_grant_allows_is_sent_and_answered() {
+    let site = Web::start();
+    let mut server = server(&Folder::new(), &site.grant());
+    let asked = json!({"method": "POST", "url": site.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
+    let result = server.call("send", asked);
+    let answered = json!({"status": 200, "location": null, "length": 5, "text": "hello"});
+    assert_eq!(result["structuredContent"], answered, "{result}");
+    let usage = &result["_meta"]["dev.toolbay/usage"];
+    assert_eq!(usage["http_requests"], 1, "{usage}");
+    assert!((50..1000).contains(&usage["http_bytes"].as_u64().unwrap()), "{usage}");
+    let seen = site.requests.recv().unwrap().to_ascii_lowercase();
+    assert!(seen.starts_with("post /hello http/1.1\r\n") && seen.ends_with("\r\n{}"), "{seen}");
+    assert!(seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", site.address)), "{seen}");
+    // A call without requests says nothing of them.
+    let result = server.call("try_to_send", json!({"url": "nowhere"}));
+    assert_eq!(result["_meta"]["dev.toolbay/usage"].get("http_requests"), None, "{result}");
+}
+
+#[test]
+fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
+    let site = Web::start();
+    let mut server = server(&Folder::new(), "");
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "The request is denied.");
+    let result = server.call("send", json!({"url": "https://api.example.com/weather"}));
+    assert_eq!(
+        failure(&result),
+        (
+            "denied".into(),
+            "The request is denied.\nhttps://api.example.com is not among the origins that this tool may call.".into()
+        )
+    );
+    let line =
+        server.log.wait_for("denied: https://api.example.com is not among the origins that this tool may call. ");
+    let remedy =
+        r#"To allow it, write in web.toml under [permissions]: http = ["https://api.example.com"] plugin="web""#;
+    assert!(line.contains(remedy), "{line}");
+    assert!(site.requests.try_recv().is_err());
+}
+
+#[test]
+fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
+    let site = Web::start();
+    let grant =
+        format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", site.address, site.address.port());
+    let mut server = server(&Folder::new(), &grant);
+    for host in [site.address.to_string(), format!("localhost:{}", site.address.port())] {
+        let text = server.text("try_to_send", json!({"url": format!("http://{host}/hello")}));
+        assert_eq!(text, "The server cannot be found.", "{host}");
+    }
+    let line = server.log.wait_for("network_private = ");
+    assert!(line.contains("127.0.0.1"), "{line}");
+    assert!(site.requests.try_recv().is_err());
+}
+
+#[test]
+fn methods_and_paths_bound_what_is_sent() {
+    let site = Web::start();
+    let grant = format!(
+        "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
+         network_private = [\"127.0.0.1\"]",
+        site.address
+    );
+    let mut server = server(&Folder::new(), &grant);
+    let mut sends =
+        |method: &str, path: &str| server.text("try_to_send", json!({"method": method, "url": site.url(path)}));
+    assert_eq!(sends("GET", "/hello"), "status 200");
+    for (method, path) in
+        [("POST", "/hello"), ("GET", "/moved"), ("GET", "/hello/../moved"), ("GET", "/hello/%2e%2e/moved")]
+    {
+        assert_eq!(sends(method, path), "The request is denied.", "{method} {path}");
+    }
+    assert_eq!(site.requests.try_iter().count(), 1);
+}
+
+#[test]
+fn a_redirect_goes_back_to_the_tool() {
+    let site = Web::start();
+    let mut server = server(&Folder::new(), &site.grant());
+    let result = server.call("send", json!({"url": site.url("/moved")}));
+    let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
+    assert_eq!(result["structuredContent"], answered, "{result}");
+    let location = server.text("try_to_send", json!({"url": "http://169.254.169.254/latest"}));
+    assert_eq!(location, "The request is denied.");
+}
+
+#[test]
+fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
+    let site = Web::start();
+    let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
+    let mut server = server(&Folder::new(), &grant);
+    let stuck = |timeout: Value| json!({"url": site.url("/stuck"), "timeout_ms": timeout});
+    assert_eq!(server.text("try_to_send", stuck(json!(50))), "The server did not answer in time.");
+    let (kind, text) = server.failure("send", stuck(Value::Null));
+    assert_eq!(kind, "deadline", "{text}");
+    let short = json!({"url": site.url("/short")});
+    assert_eq!(server.text("try_to_send", short), "The request failed: incomplete HTTP response.");
+    // Others are served as before.
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
+}
+
+#[test]
+fn requests_and_their_bytes_have_limits() {
+    let site = Web::start();
+    let grant = format!("{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"", site.grant());
+    let mut server = server(&Folder::new(), &grant);
+    let send = |path: &str, again: u32| json!({"url": site.url(path), "again": again});
+    assert_eq!(server.text("try_to_send", send("/hello", 2)), "status 200");
+    assert_eq!(
+        server.failure("send", send("/hello", 3)),
+        ("limit".into(), "The tool sent more than 3 HTTP requests (to allow more, raise limits.http_requests).".into())
+    );
+    assert_eq!(
+        server.failure("send", send("/large", 0)),
+        (
+            "limit".into(),
+            "The tool sent and received more than 1.0 MiB over HTTP (to allow more, raise limits.http_bytes).".into()
+        )
+    );
+    let upload = json!({"method": "POST", "url": site.url("/hello"), "bytes": 2 << 20});
+    assert_eq!(server.failure("send", upload).0, "limit");
+}
+
+#[test]
+fn calls_share_the_connections_of_their_plugin() {
+    let site = Web::start();
+    let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", site.grant());
+    let mut server = server(&Folder::new(), &grant);
+    let holds = server.begin("send", json!({"url": site.url("/stuck")}));
+    assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
+    // The one connection is taken.
+    let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
+    assert_eq!(server.text("try_to_send", waits), "The request failed: connection limit reached.");
+    server.notify("notifications/cancelled", json!({"requestId": holds}));
+    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
+}
+
+#[test]
+fn a_mistake_in_a_grant_is_told_with_its_place() {
+    let folder = Folder::with("web.wasm", web());
+    let mut said = String::new();
+    for permissions in [
+        "htp = []",
+        "http = \"https://a.example\"",
+        "http = [\"a.example\"]",
+        "http = [\"https://a.example/path\"]",
+        "http = [\"https://*.com\"]",
+        "http = [{ origin = \"https://a.example\", method = [\"GET\"] }]",
+        "http = [{ origin = \"https://a.example\", methods = [\"get\"] }]",
+        "network_private = [\"10.0.0.1/8\"]",
+        "network_private = [\"0.0.0.0/0\"]",
+    ] {
+        folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
+        let outcome = Toolbay::new(&folder).args(["list"]).run();
+        let problem = outcome.stdout.lines().find(|line| line.trim_start().starts_with('!'));
+        let _ = writeln!(said, "{permissions}\n  {}", problem.unwrap_or(&outcome.stdout).trim());
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn list_shows_what_a_plugin_can_request() {
+    let folder = Folder::with("web.wasm", web());
+    folder.put(
+        "web.toml",
+        "[permissions]\nhttp = [\"https://API.example.com:443\", { origin = \"https://*.example.org\", methods = [\"GET\"], \
+         paths = [\"/v1\"] }]\nnetwork_private = [\"10.0.0.0/8\"]",
+    );
+    insta::assert_snapshot!(Toolbay::new(&folder).args(["list"]).run());
+}
+
+/// A certificate authority, and its certificate as a file beside the plugin folder.
+fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let der = BASE64.encode(params.self_signed(&key).unwrap().der());
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{der}\n-----END CERTIFICATE-----\n");
+    std::fs::write(folder.beside("ca.pem"), pem).unwrap();
+    Issuer::new(params, key)
+}
+
+/// A web server behind TLS, with a certificate for `localhost`. It answers each connection once.
+fn secure(issuer: &Issuer<'static, KeyPair>) -> SocketAddr {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .unwrap();
+    let (listener, config) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(config));
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(tls, stream.unwrap());
+            let mut head = [0; 4096];
+            // A client that does not trust the certificate ends the handshake.
+            if stream.read(&mut head).is_ok_and(|count| count > 0) {
+                drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"));
+                stream.conn.send_close_notify();
+                drop(stream.flush());
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_certificate_is_trusted_if_its_authority_is_listed() {
+    let folder = Folder::new();
+    let address = secure(&authority(&folder));
+    let url = format!("https://localhost:{}", address.port());
+    let grant = format!("[permissions]\nhttp = [\"{url}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]\n");
+    let sends = |config: &str| {
+        folder.configure(config);
+        server(&folder, &grant).text("try_to_send", json!({"url": url}))
+    };
+    assert_eq!(sends(""), "The connection to the server is not secure.");
+    assert_eq!(sends("[http_client]\nextra_ca = [\"ca.pem\"]"), "status 200");
+}
+
+#[test]
+fn a_file_without_certificates_stops_the_server() {
+    let folder = Folder::new();
+    std::fs::write(folder.beside("empty.pem"), "").unwrap();
+    let mut said = String::new();
+    for path in ["missing.pem", "empty.pem"] {
+        folder.configure(&format!("[http_client]\nextra_ca = [{path:?}]"));
+        let outcome = Toolbay::new(&folder).args(["serve"]).run();
+        assert_eq!(outcome.code, 64, "{outcome}");
+        said += &outcome.stderr;
+    }
+    insta::assert_snapshot!(said);
+}
