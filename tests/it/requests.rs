@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use crate::support::{Folder, Server, Toolbay, failure, web};
 
 /// A web server. Each request gets the response that its path names.
-struct Web {
+struct Site {
     address: SocketAddr,
     /// The heads and bodies of requests, in the order in which they came.
     requests: Receiver<String>,
 }
 
-impl Web {
+impl Site {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
@@ -80,6 +80,9 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")?;
                 return Ok(());
             }
+            path if path.starts_with("/echo") => {
+                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())?;
+            }
             // Never answered. The connection ends when the client closes it.
             "/stuck" => {}
             _ => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
@@ -97,7 +100,7 @@ fn server(folder: &Folder, grant: &str) -> Server {
 
 #[test]
 fn what_the_grant_allows_is_sent_and_answered() {
-    let site = Web::start();
+    let site = Site::start();
     let mut server = server(&Folder::new(), &site.grant());
     let asked = json!({"method": "POST", "url": site.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
     let result = server.call("send", asked);
@@ -116,7 +119,7 @@ fn what_the_grant_allows_is_sent_and_answered() {
 
 #[test]
 fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
-    let site = Web::start();
+    let site = Site::start();
     let mut server = server(&Folder::new(), "");
     assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "The request is denied.");
     let result = server.call("send", json!({"url": "https://api.example.com/weather"}));
@@ -124,20 +127,20 @@ fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
         failure(&result),
         (
             "denied".into(),
-            "The request is denied.\nhttps://api.example.com is not among the origins that this tool may call.".into()
+            "The request is denied.\nhttps://api.example.com is not among the origins that this tool may send requests to.".into()
         )
     );
-    let line =
-        server.log.wait_for("denied: https://api.example.com is not among the origins that this tool may call. ");
-    let remedy =
-        r#"To allow it, write in web.toml under [permissions]: http = ["https://api.example.com"] plugin="web""#;
+    let line = server
+        .log
+        .wait_for("denied: https://api.example.com is not among the origins that this tool may send requests to. ");
+    let remedy = r#"To allow it, add to [permissions] in web.toml: http = ["https://api.example.com"] plugin="web""#;
     assert!(line.contains(remedy), "{line}");
     assert!(site.requests.try_recv().is_err());
 }
 
 #[test]
 fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
-    let site = Web::start();
+    let site = Site::start();
     let grant =
         format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", site.address, site.address.port());
     let mut server = server(&Folder::new(), &grant);
@@ -152,7 +155,7 @@ fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
 
 #[test]
 fn methods_and_paths_bound_what_is_sent() {
-    let site = Web::start();
+    let site = Site::start();
     let grant = format!(
         "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
          network_private = [\"127.0.0.1\"]",
@@ -172,7 +175,7 @@ fn methods_and_paths_bound_what_is_sent() {
 
 #[test]
 fn a_redirect_goes_back_to_the_tool() {
-    let site = Web::start();
+    let site = Site::start();
     let mut server = server(&Folder::new(), &site.grant());
     let result = server.call("send", json!({"url": site.url("/moved")}));
     let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
@@ -183,7 +186,7 @@ fn a_redirect_goes_back_to_the_tool() {
 
 #[test]
 fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
-    let site = Web::start();
+    let site = Site::start();
     let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
     let stuck = |timeout: Value| json!({"url": site.url("/stuck"), "timeout_ms": timeout});
@@ -198,7 +201,7 @@ fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
 
 #[test]
 fn requests_and_their_bytes_have_limits() {
-    let site = Web::start();
+    let site = Site::start();
     let grant = format!("{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
     let send = |path: &str, again: u32| json!({"url": site.url(path), "again": again});
@@ -220,7 +223,7 @@ fn requests_and_their_bytes_have_limits() {
 
 #[test]
 fn calls_share_the_connections_of_their_plugin() {
-    let site = Web::start();
+    let site = Site::start();
     let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
     let holds = server.begin("send", json!({"url": site.url("/stuck")}));
@@ -233,10 +236,59 @@ fn calls_share_the_connections_of_their_plugin() {
 }
 
 #[test]
+fn requests_carry_secrets_that_the_tool_never_has() {
+    let (site, other, folder) = (Site::start(), Site::start(), Folder::with("web.wasm", web()));
+    let (here, there) = (site.address, other.address);
+    folder.put(
+        "web.toml",
+        format!(
+            "[permissions]\nhttp = [\"http://{here}\", \"http://{there}\"]\nnetwork_private = [\"127.0.0.1\"]\n\
+             [secrets.token]\nenvironment = \"WEB_TOKEN\"\nheader = \"Authorization\"\nformat = \"Bearer {{}}\"\n\
+             origins = [\"http://{here}\"]\n\
+             [secrets.key]\nenvironment = \"WEB_KEY\"\nquery = \"key\"\norigins = [\"http://{there}\"]\n\
+             [secrets.absent]\nenvironment = \"WEB_ABSENT\"\nheader = \"x\"\norigins = [\"https://else.example\"]\n"
+        ),
+    );
+    let command = || Toolbay::new(&folder).env("WEB_TOKEN", "s3cret-of-here").env("WEB_KEY", "s3cret-of-there");
+    let mut server = Server::run(command().args(["serve", "--log", "debug"])).initialized("2025-11-25");
+    server.wait_for_tool("send");
+    server
+        .log
+        .wait_for("web.toml: secrets.absent: the environment variable WEB_ABSENT is not set, so no request carries it");
+    let own = json!({"authorization": "the tool's own"});
+    // What the site says of the secret does not reach the client.
+    let result = server.call("send", json!({"url": site.url("/echo?key=own"), "headers": own}));
+    let text = result["structuredContent"]["text"].as_str().unwrap().to_ascii_lowercase();
+    assert!(text.contains("authorization: bearer [secret:token]\n") && text.contains("/echo?key=own "), "{text}");
+    let seen = site.requests.recv().unwrap().to_ascii_lowercase();
+    assert!(seen.contains("\r\nauthorization: bearer s3cret-of-here\r\n"), "{seen}");
+    assert!(!seen.contains("the tool's own"), "{seen}");
+    // Another origin gets its own, and the tool's header as it is.
+    server.call("send", json!({"url": other.url("/echo?a=1&key=own"), "headers": own}));
+    let seen = other.requests.recv().unwrap();
+    assert!(seen.starts_with("GET /echo?a=1&key=s3cret-of-there HTTP/1.1\r\n"), "{seen}");
+    assert!(seen.contains("the tool's own") && !seen.contains("of-here"), "{seen}");
+    let listed = command().args(["list"]).run();
+    let carried = format!("+ HTTP requests carry token as the header authorization, at http://{here}\n");
+    assert!(listed.raw.contains(&carried), "{listed}");
+    server.end();
+    server.log.wait_for_end();
+    assert!(!server.log.text().contains("s3cret") && !listed.raw.contains("s3cret"), "{}", server.log.text());
+}
+
+#[test]
 fn a_mistake_in_a_grant_is_told_with_its_place() {
     let folder = Folder::with("web.wasm", web());
     let mut said = String::new();
     for permissions in [
+        "[secrets.token]\nenvironment = \"A\"\nheadr = \"a\"",
+        "[secrets.token]\nenvironment = \"A\"\nheader = \"a\"",
+        "[secrets.token]\nenvironment = \"A\"\norigins = [\"https://a.example\"]",
+        "[secrets.token]\nenvironment = \"A\"\nheader = \"a\"\nquery = \"b\"\norigins = [\"https://a.example\"]",
+        "[secrets.token]\nenvironment = \"A\"\nheader = \"a\"\nformat = \"Bearer\"\norigins = [\"https://a.example\"]",
+        "[secrets.token]\nenvironment = \"A\"\nquery = \"a\"\nformat = \"{}\"\norigins = [\"https://a.example\"]",
+        "[secrets.token]\nenvironment = \"WEB_TOKEN\"\nheader = \"a b\"\norigins = [\"https://a.example\"]",
+        "[secrets.token]\nenvironment = \"WEB_TOKEN\"\nheader = \"a\"\norigins = [\"https://a.example\"]",
         "htp = []",
         "http = \"https://a.example\"",
         "http = [\"a.example\"]",
@@ -248,7 +300,7 @@ fn a_mistake_in_a_grant_is_told_with_its_place() {
         "network_private = [\"0.0.0.0/0\"]",
     ] {
         folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
-        let outcome = Toolbay::new(&folder).args(["list"]).run();
+        let outcome = Toolbay::new(&folder).env("WEB_TOKEN", "s3cret-of-here").args(["list"]).run();
         let problem = outcome.stdout.lines().find(|line| line.trim_start().starts_with('!'));
         let _ = writeln!(said, "{permissions}\n  {}", problem.unwrap_or(&outcome.stdout).trim());
     }

@@ -167,8 +167,8 @@ fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Op
         assert!(mount.guest.starts_with('/') && !mount.guest.split('/').any(|part| part == ".."), "{mount:?}");
         assert!(mount.host.is_absolute(), "{mount:?}");
     }
-    let (secrets, _) = grant.secrets(|name| Some(name.repeat(3))).ok()?;
-    let (terms, remarks) = rules.terms("acme", component, grant, secrets);
+    let kept = grant.secrets(|name| Some(name.repeat(3))).ok()?;
+    let (terms, remarks) = rules.terms("acme", component, grant, kept);
     for environment in terms.tools.values().map(|tool| &tool.environment).chain([&terms.environment]) {
         assert!(within(&environment.limits, &rules.ceiling), "{:?}", environment.limits);
         assert_eq!(environment.permissions.mounts, mounts);

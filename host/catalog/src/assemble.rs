@@ -67,7 +67,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
 
 /// A plugin's terms in the form in which they are reported.
 fn granted(terms: &Terms) -> Granted {
-    let Environment { limits, permissions, config, secrets, .. } = &terms.environment;
+    let Environment { limits, permissions, config, credentials, secrets, .. } = &terms.environment;
     let tools =
         terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
     let hidden = terms.shown.iter().filter(|(_, shown)| shown.hidden);
@@ -82,6 +82,7 @@ fn granted(terms: &Terms) -> Granted {
         rate_limit: terms.rate_limit,
         permissions: permissions.clone(),
         secrets: secrets.names().cloned().collect(),
+        credentials: credentials.iter().map(ToString::to_string).collect(),
         config: config.keys().cloned().collect(),
     }
 }

@@ -15,8 +15,8 @@ use serde_json::Value;
 use toml::Spanned;
 use toolbay_model::setting::positive;
 use toolbay_model::{LimitsPatch, ToolRateLimit, is_name};
-use toolbay_policy::Permissions;
-use toolbay_sandbox::Secrets;
+use toolbay_policy::{OriginPattern, Permissions};
+use toolbay_sandbox::{Credential, Secrets};
 use toolbay_settings::toml_file;
 
 /// Longest prefix. A tool's full name is at most twice as long.
@@ -36,7 +36,7 @@ pub struct Grant {
     pub rate_limit: Option<ToolRateLimit>,
     /// The environment variables and folders that the plugin can use.
     pub permissions: Permissions,
-    /// Values to redact in everything that the plugin says, by their names.
+    /// Values to redact in everything that the plugin says, and to add to its requests, by their names.
     pub secrets: BTreeMap<String, Secret>,
     /// Values that the plugin reads through `host.config`, by key.
     pub config: BTreeMap<String, toml::Value>,
@@ -128,13 +128,72 @@ impl ToolLimits {
     }
 }
 
-/// A value to redact (`[secrets.NAME]`).
+/// A value to redact, and to add to requests (`[secrets.NAME]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secret {
     /// Name of the server's environment variable that holds the value.
     #[serde(deserialize_with = "variable")]
     pub environment: String,
+    /// Requests to these origins carry the value. None by default.
+    #[serde(default)]
+    pub origins: Vec<OriginPattern>,
+    /// The header that carries it.
+    pub header: Option<String>,
+    /// The query parameter that carries it.
+    pub query: Option<String>,
+    /// The header's value, with `{}` for the secret. Default: `{}`.
+    pub format: Option<String>,
+}
+
+impl Secret {
+    /// # Errors
+    ///
+    /// Keys that contradict each other.
+    fn check(&self) -> Result<(), String> {
+        let Self { origins, header, query, format, .. } = self;
+        let why = match (header, query) {
+            (Some(_), Some(_)) => "header and query exclude each other; remove one of them".to_owned(),
+            (Some(_), _) | (_, Some(_)) if origins.is_empty() => {
+                "header and query need origins, such as origins = [\"https://api.example.com\"]".to_owned()
+            }
+            (None, None) if !origins.is_empty() => {
+                "origins need header or query, such as header = \"Authorization\"".to_owned()
+            }
+            (None, _) if format.is_some() => "format needs header; add header, or remove format".to_owned(),
+            _ => match format {
+                Some(format) if format.matches("{}").count() != 1 => {
+                    format!("format needs {{}} once, for the secret, as in \"Bearer {{}}\", not {format:?}")
+                }
+                _ => return Ok(()),
+            },
+        };
+        Err(why)
+    }
+
+    /// How requests carry this value; `None` if they do not.
+    fn credential(&self, name: &str, value: &str) -> Result<Option<Credential>, String> {
+        let origins = self.origins.clone();
+        match (&self.header, &self.query) {
+            (Some(header), _) => {
+                let value = self.format.as_deref().unwrap_or("{}").replacen("{}", value, 1);
+                Credential::in_header(name, origins, header, &value).map(Some)
+            }
+            (None, Some(parameter)) => Ok(Some(Credential::in_query(name, origins, parameter, value))),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+/// The secrets of a grant with their values.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Those to redact.
+    pub secrets: Secrets,
+    /// Those that requests carry.
+    pub credentials: Vec<Credential>,
+    /// A warning for each that has no value, or whose requests are denied.
+    pub remarks: Vec<String>,
 }
 
 impl Grant {
@@ -146,6 +205,9 @@ impl Grant {
     /// One line with the place of the first mistake and what was expected.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
         let mut grant: Self = toml_file::parse(name, text)?;
+        for (secret, keys) in &grant.secrets {
+            keys.check().map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
+        }
         for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
             mount.place = format!("{name}:{line}");
             mount.written = mem::take(&mut mount.host);
@@ -155,24 +217,36 @@ impl Grant {
         Ok(grant)
     }
 
-    /// The secrets with their values, and a warning for each variable that is not set. `variable` reads an environment
-    /// variable.
+    /// The secrets with their values. `variable` reads an environment variable.
     ///
     /// # Errors
     ///
-    /// The name of a secret that is too short to redact, or that the secrets are too long.
-    pub fn secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Secrets, Vec<String>), String> {
-        let (mut values, mut remarks) = (BTreeMap::new(), Vec::new());
+    /// The name of a secret that is too short to redact or that no header can carry, or that the secrets are too long.
+    pub fn secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Kept, String> {
+        let (mut values, mut credentials, mut remarks) = (BTreeMap::new(), Vec::new(), Vec::new());
         for (name, secret) in &self.secrets {
-            match variable(&secret.environment) {
-                Some(value) if !value.trim().is_empty() => drop(values.insert(name.clone(), value)),
-                _ => remarks.push(format!(
-                    "secrets.{name}: the environment variable {} is not set, so there is nothing to redact",
+            let Some(value) = variable(&secret.environment).filter(|value| !value.trim().is_empty()) else {
+                let lost =
+                    if secret.origins.is_empty() { "there is nothing to redact" } else { "no request carries it" };
+                remarks.push(format!(
+                    "secrets.{name}: the environment variable {} is not set, so {lost}",
                     secret.environment
-                )),
+                ));
+                continue;
+            };
+            // Line ends around a value are those of the file that it was read from.
+            let credential = secret.credential(name, value.trim());
+            credentials.extend(credential.map_err(|why| format!("secrets.{name}: {why}"))?);
+            values.insert(name.clone(), value);
+            let rules = &self.permissions.http;
+            let unused = |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
+            for origin in secret.origins.iter().filter(unused) {
+                remarks.push(format!(
+                    "secrets.{name}.origins: permissions.http does not allow requests to all of {origin}"
+                ));
             }
         }
-        Ok((Secrets::new(values)?, remarks))
+        Ok(Kept { secrets: Secrets::new(values)?, credentials, remarks })
     }
 
     /// `[config]` as the guest reads it: strings unchanged, other values as JSON text.

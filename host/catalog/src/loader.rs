@@ -108,14 +108,14 @@ impl Loader {
     fn apply(&self, id: String, component: Arc<Component>, grant: Grant) -> Result<Loaded, LoadError> {
         // Other messages about the grant may quote it, but never these values.
         let secrets = grant.secrets(|name| std::env::var(name).ok());
-        let (secrets, unset) = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
-        let (mut terms, remarks) = self.rules.terms(&id, &component, grant, secrets);
+        let kept = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
+        let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
         terms.share(&requests);
         let mounts;
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
-        let remarks = unset.iter().chain(&remarks).map(|remark| format!("{id}.toml: {remark}"));
+        let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
     }

@@ -46,6 +46,9 @@ pub struct Granted {
     /// Names of the secrets to redact; never their values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// How requests carry secrets, such as `token as the header authorization, at https://api.example.com`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<String>,
     /// Keys of `[config]`; never their values.
     pub config: Vec<String>,
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
-use toolbay_sandbox::{Environment, Requests, Roots, Secrets};
+use toolbay_sandbox::{Environment, Requests, Roots};
 
 use crate::bounds::Bounds;
 use crate::component::Component;
-use crate::grant::{Grant, Shown};
+use crate::grant::{Grant, Kept, Shown};
 use crate::guard::{Guarded, Places};
 use crate::plugin::tool_name;
 use crate::terms::{Terms, ToolTerms};
@@ -35,14 +35,16 @@ pub struct Rules {
 
 impl Rules {
     /// The grant clamped to the server's ceilings, and warnings for the operator.
-    pub fn terms(&self, id: &str, component: &Component, grant: Grant, secrets: Secrets) -> (Terms, Vec<String>) {
+    pub fn terms(&self, id: &str, component: &Component, grant: Grant, kept: Kept) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
-        let mut remarks: Vec<String> = clamps.iter().map(ToString::to_string).collect();
+        let Kept { secrets, credentials, mut remarks } = kept;
+        remarks.extend(clamps.iter().map(ToString::to_string));
         let config = Arc::new(grant.config_values());
         let roots = Roots::new(&grant.permissions.mounts);
-        let secrets = Arc::new(secrets);
+        let (secrets, credentials) = (Arc::new(secrets), credentials.into());
         let requests = Requests::default();
-        let environment = Environment { limits, permissions: grant.permissions, roots, requests, config, secrets };
+        let environment =
+            Environment { limits, permissions: grant.permissions, roots, requests, config, credentials, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {

@@ -157,7 +157,7 @@ mod tests {
             told(
                 Failure::Call(CallError::Denied {
                     words: "no weather".into(),
-                    denied: "https://evil.example is not among the origins that this tool may call.".into(),
+                    denied: "https://evil.example is not among the origins that this tool may send requests to.".into(),
                 }),
                 latest,
             ),

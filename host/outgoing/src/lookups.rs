@@ -9,9 +9,9 @@ use tokio::sync::Semaphore;
 use crate::error::SendError;
 use crate::resolve::Resolve;
 
-/// At most this many lookups of a server at once: each may hold one of the runtime's threads that may block (512),
-/// which files are read on as well.
-const SERVER: usize = 64;
+/// At most this many lookups of a server at once. Each may hold one of the runtime's threads that may block, on which files
+/// are read as well: most of these threads stay free.
+const SERVER: usize = 16;
 /// At most this many lookups of a plugin at once, so that one whose names are resolved slowly leaves most to others.
 const PLUGIN: usize = 4;
 

@@ -101,7 +101,7 @@ impl fmt::Display for Denied {
             Self::MalformedPath => {
                 f.write_str("The path of a request must begin with `/`, without spaces, control characters and `#`.")
             }
-            Self::Host(origin) => write!(f, "{origin} is not among the origins that this tool may call."),
+            Self::Host(origin) => write!(f, "{origin} is not among the origins that this tool may send requests to."),
             Self::IpLiteral(_) => f.write_str("This tool may call no IP address that its grant does not list."),
             Self::OtherScheme(Origin { scheme, host, .. }) => {
                 let other = if *scheme == Scheme::Http { Scheme::Https } else { Scheme::Http };

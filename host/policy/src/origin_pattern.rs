@@ -65,6 +65,23 @@ impl OriginPattern {
         Self { scheme: origin.scheme, host: HostPattern::One(origin.host), port: origin.port }
     }
 
+    /// Whether the origin is one of those that the pattern stands for.
+    pub fn covers(&self, origin: &Origin) -> bool {
+        self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
+    }
+
+    /// Whether it covers every origin that the other covers.
+    pub fn covers_all_of(&self, other: &Self) -> bool {
+        let hosts = match (&self.host, &other.host) {
+            (hosts, HostPattern::One(host)) => hosts.covers(host),
+            (HostPattern::One(_), HostPattern::Below(_)) => false,
+            (HostPattern::Below(parent), HostPattern::Below(child)) => {
+                parent == child || child.strip_suffix(parent.as_str()).is_some_and(|labels| labels.ends_with('.'))
+            }
+        };
+        self.scheme == other.scheme && self.port == other.port && hosts
+    }
+
     /// The scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
@@ -134,5 +151,29 @@ impl TryFrom<String> for OriginPattern {
 impl From<OriginPattern> for String {
     fn from(origin: OriginPattern) -> Self {
         origin.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OriginPattern;
+
+    #[test]
+    fn a_pattern_covers_all_of_one_that_is_as_narrow_or_narrower() {
+        let pattern = |text: &str| OriginPattern::parse(text).unwrap();
+        for (wide, narrow, expected) in [
+            ("https://a.example.org", "https://a.example.org", true),
+            ("https://*.example.org", "https://a.example.org", true),
+            ("https://*.example.org", "https://*.example.org", true),
+            ("https://*.example.org", "https://*.a.example.org", true),
+            ("https://*.example.org", "https://*.anexample.org", false),
+            ("https://*.example.org", "https://example.org", false),
+            ("https://*.a.example.org", "https://*.example.org", false),
+            ("https://a.example.org", "https://*.example.org", false),
+            ("https://a.example.org", "http://a.example.org", false),
+            ("https://a.example.org", "https://a.example.org:8443", false),
+        ] {
+            assert_eq!(pattern(wide).covers_all_of(&pattern(narrow)), expected, "{wide} {narrow}");
+        }
     }
 }

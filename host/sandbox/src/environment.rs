@@ -7,6 +7,7 @@ use std::time::Instant;
 use toolbay_model::{Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 
+use crate::credential::Credential;
 use crate::requests::Requests;
 use crate::roots::Roots;
 use crate::secret::Secrets;
@@ -24,6 +25,8 @@ pub struct Environment {
     pub requests: Requests,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
+    /// The secrets that requests carry.
+    pub credentials: Arc<[Credential]>,
     /// The secrets to redact in the guest's output.
     pub secrets: Arc<Secrets>,
 }

@@ -14,13 +14,14 @@ use http::header::{HeaderName, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Observer, Trace};
-use toolbay_outgoing::{Credential, Meter, Outlet, Received, Timeouts, Which};
-use toolbay_policy::{HttpRequest, HttpRule};
+use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
+use toolbay_policy::{Allowed, HttpRequest, HttpRule, Origin};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use self::code::code;
 use self::denials::Denials;
 use crate::account::Held;
+use crate::credential::Credential;
 use crate::environment::Environment;
 use crate::hindrance::Hindrance;
 
@@ -33,6 +34,7 @@ pub(crate) const BODY: usize = 16 << 10;
 /// The requests of one call.
 pub(crate) struct Http {
     rules: Vec<HttpRule>,
+    credentials: Arc<[Credential]>,
     outlet: Option<Arc<Outlet>>,
     meter: Arc<Meter>,
     /// What the next request holds of the call's memory until its response is gone.
@@ -52,9 +54,10 @@ impl Http {
         deadline: Instant,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let Environment { limits, permissions, requests, secrets, .. } = environment;
+        let Environment { limits, permissions, requests, credentials, secrets, .. } = environment;
         Self {
             rules: permissions.http.clone(),
+            credentials: Arc::clone(credentials),
             outlet: requests.outlet(),
             meter: Arc::new(Meter::new(limits.http_requests, limits.http_bytes.as_u64())),
             held: None,
@@ -83,8 +86,8 @@ impl Http {
         }
     }
 
-    /// Where the outlet is, if the rules allow the request. They are asked again when it is sent.
-    fn outlet(&self, request: &http::Request<WasiBody>) -> Option<Arc<Outlet>> {
+    /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
+    fn outlet(&self, request: &http::Request<WasiBody>) -> Option<(Arc<Outlet>, Origin)> {
         let uri = request.uri();
         let asked = HttpRequest {
             scheme: uri.scheme_str().unwrap_or_default(),
@@ -93,12 +96,22 @@ impl Http {
             path_with_query: uri.path_and_query().map(http::uri::PathAndQuery::as_str).unwrap_or_default(),
         };
         match asked.check(&self.rules) {
-            Ok(_) => self.outlet.clone(),
+            Ok(Allowed { origin, .. }) => Some((self.outlet.clone()?, origin)),
             Err(denied) => {
                 self.denials.note(&denied.to_string(), denied.remedy().as_deref());
                 None
             }
         }
+    }
+
+    /// Adds the secrets that requests to this origin carry. Returns what separates its connection from others.
+    fn add_credentials(&self, request: &mut http::Request<WasiBody>, origin: &Origin) -> outgoing::Credential {
+        let mut keys = Vec::new();
+        for credential in self.credentials.iter().filter(|credential| credential.is_for(origin)) {
+            credential.add_to(request);
+            keys.push(credential.key());
+        }
+        if keys.is_empty() { outgoing::Credential::NONE } else { outgoing::Credential::of(&keys.join(&b'\n')) }
     }
 
     /// Makes the request a part of the call's trace.
@@ -129,14 +142,15 @@ impl WasiHttpHooks for Http {
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Sending {
         let held = self.held.take();
-        let Some(outlet) = self.outlet(&request) else {
+        let Some((outlet, origin)) = self.outlet(&request) else {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
         self.add_trace(&mut request);
+        let credential = self.add_credentials(&mut request, &origin);
         let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
         let timeouts = timeouts(options);
         Box::new(async move {
-            match outlet.send(request, &Credential::NONE, timeouts, deadline.into(), &meter).await {
+            match outlet.send(request, &credential, timeouts, deadline.into(), &meter).await {
                 Ok(response) => {
                     let response = response.map(|body| Receiving { body, _held: held }.map_err(code).boxed_unsync());
                     let done: Box<dyn Future<Output = Result<(), Error>> + Send> = Box::new(async { Ok(()) });

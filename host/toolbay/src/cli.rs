@@ -74,7 +74,7 @@ enum Command {
         /// The programming language
         #[arg(long, value_name = "LANGUAGE")]
         language: new::Language,
-        /// Export plain WIT functions instead of using an SDK (rust, javascript, typescript and python)
+        /// Export plain WIT functions instead of using an SDK; only for rust, javascript, typescript and python
         #[arg(long)]
         plain: bool,
     },
@@ -105,7 +105,7 @@ enum Command {
     },
     /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
     ///
-    /// The token is printed once, on standard error; the lines go to standard output: toolbay token NAME >> toolbay.toml
+    /// The token is printed once, on standard error. The lines go to standard output, so you can append them: toolbay token NAME >> toolbay.toml
     Token {
         /// The name of the token's owner, as shown in the log
         name: String,

@@ -396,7 +396,7 @@ impl Observer for Logged {
 
     fn denied(&self, what: &str, line: Option<&str>) {
         let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
-        let remedy = line.map(|line| format!(" To allow it, write in {plugin}.toml under [permissions]: {line}"));
+        let remedy = line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
         self.inner.denied(what, line);

@@ -87,7 +87,7 @@ cases! {
 
     http: HostCall, "sends an HTTP request", sends_a_request => answers("sent")
         => also(|run| {
-            run.server.log.wait_for("denied: https://a.test:1 is not among the origins that this tool may call.");
+            run.server.log.wait_for("denied: https://a.test:1 is not among the origins that this tool may send requests to.");
         });
 
     forged_lines: HostCall, "writes forged responses and notifications to standard output",

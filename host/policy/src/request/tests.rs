@@ -428,9 +428,9 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
         })
         .collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
-        https://evil.example is not among the origins that this tool may call.
+        https://evil.example is not among the origins that this tool may send requests to.
             http = ["https://evil.example"]
-        https://evil.example:444 is not among the origins that this tool may call.
+        https://evil.example:444 is not among the origins that this tool may send requests to.
             http = ["https://evil.example:444"]
         This tool may call api.example.com over https, and not over http.
             http = ["http://api.example.com"]

@@ -40,7 +40,7 @@ impl Denials {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.reported < REPORTED {
             state.reported += 1;
-            let remedy = remedy.map(|remedy| line(&self.secrets.scrub(&remedy.replace('\n', ", ")), LONGEST));
+            let remedy = remedy.map(|remedy| line(&self.secrets.scrub(&remedy.replace('\n', " and ")), LONGEST));
             self.observer.denied(&what, remedy.as_deref());
         }
         state.first.get_or_insert(what);

@@ -16,7 +16,7 @@ const DENIALS: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
 /// The options of every command that reads the plugin folder.
 #[derive(Args, Debug)]
 pub(super) struct Common {
-    /// The plugin folder [default: `plugins` in the configuration, or ./plugins]
+    /// The plugin folder [default: the key `plugins` of the configuration file, or ./plugins]
     #[arg(long, value_name = "DIR")]
     pub(super) plugins: Option<PathBuf>,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(super) struct Settings {
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
-    /// [default: `log` in the configuration, or info]
+    /// [default: the key `log` of the configuration file, or info]
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
 }

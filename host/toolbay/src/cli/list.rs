@@ -146,6 +146,9 @@ fn grants(granted: &Granted) -> Vec<String> {
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));
     }
+    for credential in &granted.credentials {
+        lines.push(format!("HTTP requests carry {credential}"));
+    }
     if !granted.hidden.is_empty() {
         lines.push(format!("hidden tools: {}", granted.hidden.join(", ")));
     }
