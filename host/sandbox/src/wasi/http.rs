@@ -6,7 +6,7 @@
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
-use wasmtime_wasi_http::p2::body::HostOutgoingBody;
+use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostOutgoingBody};
 use wasmtime_wasi_http::p2::types::{
     HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
 };
@@ -181,6 +181,14 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             Ok((held(state, made, FIELDS_HELD)?,))
         },
     )?;
+    types.func_wrap("[method]future-trailers.get", |mut store, (trailers,): (Resource<HostFutureTrailers>,)| {
+        let state = store.data_mut();
+        let got = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
+        if let Some(Ok(Ok(Some(fields)))) = &got {
+            state.http_memory.insert(fields.rep(), state.account.hold(FIELDS_HELD)?);
+        }
+        Ok((got,))
+    })?;
     types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (Response,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
