@@ -30,6 +30,18 @@ pub struct Options {
     pub proxy: Option<Url>,
 }
 
+impl Options {
+    /// Reads the files of certificates, and not those of the system.
+    ///
+    /// # Errors
+    ///
+    /// As [`Network::new`].
+    pub fn check(&self) -> Result<(), String> {
+        self.proxy.as_ref().map(Proxy::parse).transpose()?;
+        roots::check(&self.extra_ca)
+    }
+}
+
 /// Without the password that the URL of the proxy may have.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

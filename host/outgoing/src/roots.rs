@@ -16,13 +16,20 @@ pub(crate) fn load(extra: &[PathBuf]) -> Result<RootCertStore, String> {
     }
     // Systems list certificates that nothing can use, which nobody can do anything about.
     roots.add_parsable_certificates(native.certs);
-    for path in extra {
-        add(&mut roots, path)?;
-    }
+    add_all(&mut roots, extra)?;
     if roots.is_empty() {
         tracing::warn!("the system has no root certificates: plugins cannot send requests over https");
     }
     Ok(roots)
+}
+
+/// Whether these files can be used.
+pub(crate) fn check(extra: &[PathBuf]) -> Result<(), String> {
+    add_all(&mut RootCertStore::empty(), extra)
+}
+
+fn add_all(roots: &mut RootCertStore, extra: &[PathBuf]) -> Result<(), String> {
+    extra.iter().try_for_each(|path| add(roots, path))
 }
 
 /// Adds the certificates of a PEM file, all of which have to be valid.

@@ -63,7 +63,7 @@ pub use self::listed::Listed;
 pub use self::output::Unchecked;
 pub use self::prepare_error::PrepareError;
 pub use self::prepared::Prepared;
-pub use self::requests::{Requests, check_network};
+pub use self::requests::Requests;
 pub use self::roots::Roots;
 pub use self::sandbox::{Sandbox, Settings};
 pub use self::secret::Secrets;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolbay_outgoing::{Network, Options, Outlet, SystemResolver};
+use toolbay_outgoing::Outlet;
 
 /// The HTTP requests of a plugin. The default sends none.
 #[derive(Clone, Default)]
@@ -17,15 +17,6 @@ impl Requests {
     pub(crate) fn outlet(&self) -> Option<Arc<Outlet>> {
         self.0.clone()
     }
-}
-
-/// Whether requests can be sent with these options. Reads files.
-///
-/// # Errors
-///
-/// Which file cannot be used, and why.
-pub fn check_network(options: &Options) -> Result<(), String> {
-    Network::new(options, Arc::new(SystemResolver)).map(drop)
 }
 
 /// Always equal: what a plugin can request is among its permissions.

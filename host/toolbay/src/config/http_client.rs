@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toolbay_sandbox::{NetworkOptions, check_network};
+use toolbay_sandbox::NetworkOptions;
 
 /// How the server sends the HTTP requests of plugins (`[http_client]`). What they may request is in their grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -29,10 +29,6 @@ impl HttpClient {
     ///
     /// A file of certificates that cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
-        // The system's own certificates are read when the first plugin needs them.
-        if self.extra_ca.is_empty() {
-            return Ok(());
-        }
-        check_network(&self.options()).map_err(|why| format!("http_client.extra_ca: {why}"))
+        self.options().check().map_err(|why| format!("http_client.extra_ca: {why}"))
     }
 }
