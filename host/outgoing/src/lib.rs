@@ -47,6 +47,7 @@ pub use self::meter::{Meter, Which};
 pub use self::network::{Network, Options};
 pub use self::outlet::Outlet;
 pub use self::received::Received;
+pub use self::request::asked;
 pub use self::resolve::{Resolve, SystemResolver};
 pub use self::timeouts::Timeouts;
 

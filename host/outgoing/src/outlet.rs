@@ -22,7 +22,7 @@ use crate::field::{self, FIELDS, HEAD};
 use crate::lookups::Places;
 use crate::meter::Meter;
 use crate::network::{Network, within};
-use crate::pool::{Got, IDLE, Key, Lease, Pool};
+use crate::pool::{Got, Key, Lease, Pool};
 use crate::received::{Receipt, Received};
 use crate::request::Allowed;
 use crate::timeouts::Timeouts;
@@ -48,20 +48,21 @@ impl Outlet {
         opened: Vec<toolbay_policy::Network>,
         connections: usize,
     ) -> Self {
-        Self::keeping(network, rules, opened, connections, IDLE)
+        let close = CancellationToken::new();
+        let pool = Pool::new(connections, close.clone());
+        Self { network, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
     }
 
-    /// The same, with connections that are kept for `idle` without a request.
-    pub(crate) fn keeping(
-        network: Arc<Network>,
-        rules: Vec<HttpRule>,
-        opened: Vec<toolbay_policy::Network>,
-        connections: usize,
-        idle: Duration,
-    ) -> Self {
-        let close = CancellationToken::new();
-        let pool = Pool::new(connections, idle, close.clone());
-        Self { network, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
+    /// What it allows.
+    pub fn rules(&self) -> &[HttpRule] {
+        &self.rules
+    }
+
+    /// Keeps idle connections for another time than usual.
+    #[cfg(test)]
+    pub(crate) fn keeping(mut self, idle: Duration) -> Self {
+        self.pool.keep_for(idle);
+        self
     }
 
     /// Sends a request, whose URI has a scheme and an authority, and returns the head of the response.

@@ -72,15 +72,15 @@ pub(crate) enum Got {
 }
 
 impl Pool {
-    /// A pool of at most this many connections, at least one, each of which is kept for `idle` without a request. All of
-    /// them end with `close`.
-    pub(crate) fn new(connections: usize, idle: Duration, close: CancellationToken) -> Arc<Self> {
+    /// A pool of at most this many connections, at least one, each of which is kept for [`IDLE`] without a request. All
+    /// of them end with `close`.
+    pub(crate) fn new(connections: usize, close: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             kept: Mutex::default(),
             room: Arc::new(Semaphore::new(connections.clamp(1, Semaphore::MAX_PERMITS))),
             changed: Arc::default(),
             turn: tokio::sync::Mutex::default(),
-            idle,
+            idle: IDLE,
             close,
         })
     }
@@ -248,6 +248,12 @@ impl Pool {
     /// The token that closes one connection, or with all others.
     pub(crate) fn child_token(&self) -> CancellationToken {
         self.close.child_token()
+    }
+
+    /// Keeps connections for another time without a request. Before the first is made.
+    #[cfg(test)]
+    pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
+        Arc::get_mut(self).expect("no connection has been made").idle = idle;
     }
 
     /// How many connections there are, idle ones included.

@@ -28,12 +28,7 @@ impl Allowed {
     pub(crate) fn check(parts: request::Parts, rules: &[HttpRule]) -> Result<Self, SendError> {
         let request::Parts { method, uri, headers: mut fields, .. } = parts;
         let written = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-        let asked = HttpRequest {
-            scheme: uri.scheme_str().unwrap_or_default(),
-            authority: uri.authority().map_or("", |authority| authority.as_str()),
-            method: method.as_str(),
-            path_with_query: written,
-        };
+        let asked = asked(&method, &uri);
         let origin = asked.check(rules).map_err(SendError::Denied)?.origin;
         // Servers and proxies may take either of the two, so they have to be the same.
         for host in &fields.get_all(header::HOST) {
@@ -92,6 +87,16 @@ impl Allowed {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
         Ok(request)
+    }
+}
+
+/// What a request asks for, in the words of the rules.
+pub fn asked<'a>(method: &'a Method, uri: &'a Uri) -> HttpRequest<'a> {
+    HttpRequest {
+        scheme: uri.scheme_str().unwrap_or_default(),
+        authority: uri.authority().map_or("", |authority| authority.as_str()),
+        method: method.as_str(),
+        path_with_query: uri.path_and_query().map_or("/", PathAndQuery::as_str),
     }
 }
 

@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Observer, Trace};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
-use toolbay_policy::{Allowed, HttpRequest, HttpRule, Origin};
+use toolbay_policy::{Allowed, Origin};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use self::code::code;
@@ -33,7 +33,6 @@ pub(crate) const BODY: usize = 16 << 10;
 
 /// The requests of one call.
 pub(crate) struct Http {
-    rules: Vec<HttpRule>,
     credentials: Arc<[Credential]>,
     outlet: Option<Arc<Outlet>>,
     meter: Arc<Meter>,
@@ -54,9 +53,8 @@ impl Http {
         deadline: Instant,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let Environment { limits, permissions, requests, credentials, secrets, .. } = environment;
+        let Environment { limits, requests, credentials, secrets, .. } = environment;
         Self {
-            rules: permissions.http.clone(),
             credentials: Arc::clone(credentials),
             outlet: requests.outlet(),
             meter: Arc::new(Meter::new(limits.http_requests, limits.http_bytes.as_u64())),
@@ -88,14 +86,8 @@ impl Http {
 
     /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
     fn outlet(&self, request: &http::Request<WasiBody>) -> Option<(Arc<Outlet>, Origin)> {
-        let uri = request.uri();
-        let asked = HttpRequest {
-            scheme: uri.scheme_str().unwrap_or_default(),
-            authority: uri.authority().map(http::uri::Authority::as_str).unwrap_or_default(),
-            method: request.method().as_str(),
-            path_with_query: uri.path_and_query().map(http::uri::PathAndQuery::as_str).unwrap_or_default(),
-        };
-        match asked.check(&self.rules) {
+        let rules = self.outlet.as_ref().map_or(&[][..], |outlet| outlet.rules());
+        match outgoing::asked(request.method(), request.uri()).check(rules) {
             Ok(Allowed { origin, .. }) => Some((self.outlet.clone()?, origin)),
             Err(denied) => {
                 self.denials.note(&denied.to_string(), denied.remedy().as_deref());

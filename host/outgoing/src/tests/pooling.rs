@@ -215,7 +215,7 @@ async fn an_idle_connection_is_closed_after_a_while() {
     for alpn in ["http/1.1", "h2"] {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), hello).await;
-        let outlet = World::trusting(&authority).outlet_keeping(&server, 1, Duration::from_millis(50));
+        let outlet = World::trusting(&authority).outlet(&server, 1).keeping(Duration::from_millis(50));
         with(&outlet, &server.url("https", "/"), &Credential::NONE).await;
         eventually(|| outlet.connections() == (0, 1)).await;
     }

@@ -231,12 +231,6 @@ impl World {
         self.outlet_to(&[&server.url("http", ""), &server.url("https", "")], &["127.0.0.0/8"], connections)
     }
 
-    pub(crate) fn outlet_keeping(&self, server: &Server, connections: usize, idle: Duration) -> Outlet {
-        let rules = vec![HttpRule::new(OriginPattern::parse(&server.url("https", "")).unwrap())];
-        let opened = vec![toolbay_policy::Network::parse("127.0.0.0/8").unwrap()];
-        Outlet::keeping(self.network.clone(), rules, opened, connections, idle)
-    }
-
     pub(crate) fn outlet_to(&self, origins: &[&str], opened: &[&str], connections: usize) -> Outlet {
         let rules = origins.iter().map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap())).collect();
         let opened = opened.iter().map(|network| toolbay_policy::Network::parse(network).unwrap()).collect();
