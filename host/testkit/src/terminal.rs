@@ -1,8 +1,10 @@
 //! Styles for terminal output. Print with `anstream`, which omits the styles if the output is not a terminal.
 
 use std::fmt::{self, Display};
+use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Result;
 
 /// Text with a style.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,18 @@ pub fn green<T: Display>(text: T) -> Marked<T> {
 /// A failure.
 pub fn red<T: Display>(text: T) -> Marked<T> {
     Marked { style: AnsiColor::Red.on_default().bold(), text }
+}
+
+/// How a program ends that a person runs. Prints an error.
+#[allow(clippy::print_stderr, reason = "programs that talk to the person who runs them end like this")]
+pub fn exit(done: Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("{} {error:#}", red("error:"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 #[cfg(test)]

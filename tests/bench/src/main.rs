@@ -10,6 +10,7 @@ mod row;
 mod stage;
 mod strangers;
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use anstream::{eprintln, println};
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use toolbay_testkit::build::{Builder, Profile};
 use toolbay_testkit::workspace::Workspace;
 use toolbay_testkit::{Connection, DEADLINE, Log, Toolbay, Unclaimed, revision, terminal, vitals};
@@ -42,9 +43,9 @@ enum Bench {
     Strangers(Beside),
 }
 
-/// How to measure.
+/// What to measure, and how to print it.
 #[derive(Args)]
-struct Options {
+struct Subject {
     /// Measure a release build instead of the tests' build
     #[arg(long)]
     release: bool,
@@ -54,6 +55,37 @@ struct Options {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl Subject {
+    fn profile(&self) -> Profile {
+        if self.release { Profile::Release } else { Profile::Dev }
+    }
+
+    /// The build that is measured, in words.
+    fn build(&self) -> String {
+        self.server.as_ref().map_or_else(|| self.profile().to_string(), |server| server.display().to_string())
+    }
+
+    /// Prints what was measured: the table and a line about how, or as JSON.
+    fn print(&self, load: f64, rounds: u32, rows: &[Value], table: &dyn Display, how: &str) -> Result<()> {
+        let (cores, build) = (std::thread::available_parallelism().context("how many cores are there?")?, self.build());
+        if self.json {
+            let machine = json!({"cores": cores, "load_before": load, "profile": build});
+            println!("{:#}", json!({"machine": machine, "rounds": rounds, "rows": rows}));
+        } else {
+            println!("{table}");
+            println!("{cores} cores, load {load} before, {build} build, {rounds} rounds, {how} in each");
+        }
+        Ok(())
+    }
+}
+
+/// How to measure.
+#[derive(Args)]
+struct Options {
+    #[command(flatten)]
+    subject: Subject,
     /// How many rounds to measure, one after the other
     #[arg(long, default_value_t = 3)]
     rounds: u32,
@@ -65,15 +97,8 @@ struct Options {
 /// How to measure honest clients beside hostile ones.
 #[derive(Args)]
 struct Beside {
-    /// Measure a release build instead of the tests' build
-    #[arg(long)]
-    release: bool,
-    /// Measure this server; build none
-    #[arg(long, value_name = "PATH", conflicts_with = "release")]
-    server: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    subject: Subject,
     /// How many rounds to measure, one after the other
     #[arg(long, default_value_t = 1)]
     rounds: u32,
@@ -83,67 +108,36 @@ struct Beside {
 }
 
 fn main() -> ExitCode {
-    let measured = match Cli::parse().bench {
+    terminal::exit(match Cli::parse().bench {
         Bench::Fairness(options) => fairness(&options),
         Bench::Strangers(options) => beside_strangers(&options),
-    };
-    match measured {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{} {error:#}", terminal::red("error:"));
-            ExitCode::FAILURE
-        }
-    }
+    })
 }
 
 fn fairness(options: &Options) -> Result<()> {
-    let profile = if options.release { Profile::Release } else { Profile::Dev };
-    let stage = Stage::set(&Builder::new(&Workspace::load()?).with_server(options.server.as_deref(), profile)?)?;
+    let subject = &options.subject;
+    let server = subject.server.as_deref();
+    let stage = Stage::set(&Builder::new(&Workspace::load()?).with_server(server, subject.profile())?)?;
     let load = vitals::load_average()?;
     let rows = measure(&stage, options)?;
-    let built_as = options.server.as_ref().map_or_else(|| profile.to_string(), |server| server.display().to_string());
-    let cores = std::thread::available_parallelism().context("how many cores are there?")?;
-    if options.json {
-        let rows: Vec<_> = rows.iter().map(Row::json).collect();
-        let machine = json!({"cores": cores, "load_before": load, "profile": built_as});
-        println!("{:#}", json!({"machine": machine, "rounds": options.rounds, "rows": rows}));
-    } else {
-        println!("{}", row::table(&rows));
-        println!(
-            "{cores} cores, load {load} before, {} build, {} rounds, {} beside each kind of burner in each",
-            built_as,
-            options.rounds,
-            humantime::format_duration(options.beside),
-        );
-    }
-    Ok(())
+    let how = format!("{} beside each kind of burner", humantime::format_duration(options.beside));
+    let json: Vec<_> = rows.iter().map(Row::json).collect();
+    subject.print(load, options.rounds, &json, &row::table(&rows), &how)
 }
 
 fn beside_strangers(options: &Beside) -> Result<()> {
-    let profile = if options.release { Profile::Release } else { Profile::Dev };
-    let server = match &options.server {
+    let subject = &options.subject;
+    let server = match &subject.server {
         Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
-        None => Builder::new(&Workspace::load()?).server(profile)?,
+        None => Builder::new(&Workspace::load()?).server(subject.profile())?,
     };
     let load = vitals::load_average()?;
     let outcomes = strangers::measure(&server, options.rounds, options.time, |what| {
         say(&format!("honest clients beside one that {what}"));
     })?;
-    let built_as = options.server.as_ref().map_or_else(|| profile.to_string(), |server| server.display().to_string());
-    let cores = std::thread::available_parallelism().context("how many cores are there?")?;
-    if options.json {
-        let rows: Vec<_> = outcomes.iter().map(strangers::Outcome::json).collect();
-        let machine = json!({"cores": cores, "load_before": load, "profile": built_as});
-        println!("{:#}", json!({"machine": machine, "rounds": options.rounds, "rows": rows}));
-    } else {
-        println!("{}", strangers::table(&outcomes));
-        println!(
-            "{cores} cores, load {load} before, {built_as} build, {} rounds, {} beside each kind in each",
-            options.rounds,
-            humantime::format_duration(options.time),
-        );
-    }
-    Ok(())
+    let how = format!("{} beside each kind", humantime::format_duration(options.time));
+    let json: Vec<_> = outcomes.iter().map(strangers::Outcome::json).collect();
+    subject.print(load, options.rounds, &json, &strangers::table(&outcomes), &how)
 }
 
 fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anstream::{eprintln, println};
+use anstream::println;
 use anyhow::{Context, Result};
 use clap::Parser;
 use toolbay_testkit::build::{Builder, Profile};
@@ -63,13 +63,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{} {error:#}", terminal::red("error:"));
-            ExitCode::FAILURE
-        }
-    }
+    terminal::exit(run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<()> {
