@@ -10,6 +10,7 @@ mod definition;
 mod digest;
 mod error;
 mod header;
+mod identity;
 mod interrupt;
 mod json;
 mod limits;
@@ -31,6 +32,7 @@ pub use self::definition::{Annotations, Description, Icon, Theme, ToolDefinition
 pub use self::digest::Digest;
 pub use self::error::{CallError, ErrorKind, Limit};
 pub use self::header::{HeaderKind, ParamHeader};
+pub use self::identity::Identity;
 pub use self::interrupt::Interrupt;
 pub use self::json::{Json, JsonSize};
 pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};

@@ -54,7 +54,7 @@ impl Sandbox {
         let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
-        let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+        let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
         match self.enter(entry, None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
@@ -91,10 +91,8 @@ impl Sandbox {
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
-        let Entry { environment, trace, observer, deadline } = entry;
-        let limits = &environment.limits;
-        let state =
-            State::new(environment, self.files(), trace, observer, deadline, stdin).map_err(CallError::Failed)?;
+        let limits = &entry.environment.limits;
+        let state = State::new(&entry, self.files(), stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

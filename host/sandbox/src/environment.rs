@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolbay_model::{Limits, Observer, Trace};
+use toolbay_model::{Identity, Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 
 use crate::credential::Credential;
@@ -35,6 +35,8 @@ pub struct Environment {
 pub struct Entry<'a> {
     /// What every call of the plugin or tool gets.
     pub environment: &'a Environment,
+    /// Who makes the call; `None` if the caller is not authenticated.
+    pub caller: Option<&'a Identity>,
     /// The span of the call; `None` if it belongs to no trace.
     pub trace: Option<&'a Trace>,
     /// Receives log lines and progress.

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use toolbay_model::{Limit, Limits, Observer, Trace};
+use toolbay_model::{Limit, Limits, Trace};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
 use toolbay_policy::{Allowed, Origin};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
@@ -22,7 +22,7 @@ use self::code::code;
 use self::denials::Denials;
 use crate::account::Held;
 use crate::credential::Credential;
-use crate::environment::Environment;
+use crate::environment::{Entry, Environment};
 use crate::hindrance::Hindrance;
 
 /// Bytes of names and values in one set of fields; servers commonly accept no more.
@@ -47,21 +47,17 @@ type Sending = Box<dyn Future<Output = Result<Sent, Error>> + Send>;
 type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 impl Http {
-    pub(crate) fn new(
-        environment: &Environment,
-        trace: Option<&Trace>,
-        deadline: Instant,
-        observer: Arc<dyn Observer>,
-    ) -> Self {
+    pub(crate) fn new(entry: &Entry<'_>) -> Self {
+        let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, requests, credentials, secrets, .. } = environment;
         Self {
             credentials: Arc::clone(credentials),
             outlet: requests.outlet(),
             meter: Arc::new(Meter::new(limits.http_requests, limits.http_bytes.as_u64())),
             held: None,
-            deadline,
+            deadline: *deadline,
             trace: trace.cloned(),
-            denials: Arc::new(Denials::new(observer, Arc::clone(secrets))),
+            denials: Arc::new(Denials::new(Arc::clone(observer), Arc::clone(secrets))),
         }
     }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
-use toolbay_model::{Observer, Trace};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::Dir;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -13,7 +11,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
 use crate::descriptors::{Files, Opened};
-use crate::environment::Environment;
+use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::limiter::Limiter;
@@ -48,14 +46,8 @@ impl State {
     /// # Errors
     ///
     /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(
-        environment: &Environment,
-        files: Files,
-        trace: Option<&Trace>,
-        observer: Arc<dyn Observer>,
-        deadline: Instant,
-        input: Option<String>,
-    ) -> Result<Self, String> {
+    pub(crate) fn new(entry: &Entry<'_>, files: Files, input: Option<String>) -> Result<Self, String> {
+        let Entry { environment, trace, observer, .. } = entry;
         let Environment { limits, permissions, roots, secrets, .. } = environment;
         let mounts = roots.folders()?;
         let account = Account::new(limits.memory);
@@ -93,13 +85,13 @@ impl State {
             files,
             open_files: BTreeMap::new(),
             files_refused: false,
-            requests: Http::new(environment, trace, deadline, Arc::clone(&observer)),
+            requests: Http::new(entry),
             limiter: Limiter::new(limits, account.clone()),
             account,
             http_memory: BTreeMap::new(),
             stdio,
             secrets: Arc::clone(secrets),
-            imports: Imports::new(environment, observer),
+            imports: Imports::new(environment, Arc::clone(observer)),
         })
     }
 }

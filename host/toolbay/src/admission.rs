@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use toolbay_model::{Bound, RateLimit, Reason, Rejection};
+use toolbay_model::{Bound, Identity, RateLimit, Reason, Rejection};
 
 use crate::activity::Activity;
 use crate::by_plugin::ByPlugin;
@@ -38,6 +38,8 @@ pub(crate) struct Admission {
 pub(crate) struct ClientPermits {
     /// Name of the caller, for the log.
     pub(crate) name: String,
+    /// The caller, if it is authenticated.
+    pub(crate) identity: Option<Identity>,
     /// What the caller did with each plugin that it has called. Freed with the share.
     pub(crate) records: ByPlugin<Record>,
     rate: Option<RateCounter>,
@@ -72,6 +74,7 @@ impl Admission {
     pub(crate) fn client(&self, name: &str) -> ClientPermits {
         ClientPermits {
             name: name.to_owned(),
+            identity: Identity::of(name),
             records: ByPlugin::default(),
             rate: self.client_rate.and_then(RateCounter::new),
             calls: Arc::new(Semaphore::new(self.client_calls)),

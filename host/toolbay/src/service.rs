@@ -170,7 +170,7 @@ impl Service {
             }
             _ => tracing::Span::none(),
         };
-        let entry = Entry { environment, trace: trace.as_ref(), observer, deadline };
+        let entry = Entry { environment, caller: client.identity.as_ref(), trace: trace.as_ref(), observer, deadline };
         let entered = self.inner.sandbox.call(prepared, entry, name, &arguments).instrument(span.clone()).await;
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let result = match entered.result {

@@ -317,7 +317,8 @@ impl Loaded {
         let work = self.sandbox.spawn(async move {
             let environment = Environment::default();
             let deadline = Instant::now() + environment.limits.timeout;
-            let entry = Entry { environment: &environment, trace: None, observer: Arc::new(Quiet), deadline };
+            let entry =
+                Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
             let returned = sandbox.call(&prepared, entry, &tool, &arguments).await.result;
             returned.and_then(|returned| returned.check(&environment, &Interrupt::at(deadline)))
         });

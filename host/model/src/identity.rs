@@ -1,0 +1,116 @@
+//! Who makes a call, for what the host keeps for each caller apart.
+
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Longest part of a path, in bytes (`NAME_MAX` on Linux).
+const PART: usize = 255;
+
+/// The authenticated caller of a call.
+///
+/// What belongs to one identity, such as a credential or a folder, is never used for another. Two identities are equal
+/// if and only if their names are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity(Arc<str>);
+
+impl Identity {
+    /// The identity of the caller with this name: `stdio`, `token:ci` or `oauth:ada of https://auth.example.com`.
+    ///
+    /// `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and the name of a token without a
+    /// subject (`oauth-token:…`) is different with the next token.
+    pub fn of(name: &str) -> Option<Self> {
+        let known = name == "stdio" || name.strip_prefix("token:").is_some_and(|token| !token.is_empty());
+        (known || oauth(name).is_some()).then(|| Self(name.into()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The relative path of what a folder has for this caller: `stdio`, `token/ci` or
+    /// `oauth/https%3A%2F%2Fauth.example.com/ada`. All bytes but `A-Z a-z 0-9 _ -`, and dots within a part, are
+    /// percent-encoded, so that no two callers share a path and none leads elsewhere.
+    ///
+    /// `None` if a part would be longer than a file name can be.
+    pub fn path(&self) -> Option<PathBuf> {
+        let parts: Vec<&str> = match (oauth(&self.0), self.0.split_once(':')) {
+            (Some((subject, issuer)), _) => vec!["oauth", issuer, subject],
+            (None, Some((kind, name))) => vec![kind, name],
+            (None, None) => vec![&self.0],
+        };
+        parts.into_iter().map(encoded).map(|part| (part.len() <= PART).then_some(part)).collect()
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Subject and issuer of a caller with an OAuth token. An issuer has no spaces, so the last ` of ` separates them.
+fn oauth(name: &str) -> Option<(&str, &str)> {
+    let (subject, issuer) = name.strip_prefix("oauth:")?.rsplit_once(" of ")?;
+    (!subject.is_empty() && !issuer.is_empty()).then_some((subject, issuer))
+}
+
+/// `text` as one part of a path.
+fn encoded(text: &str) -> String {
+    let mut part = String::new();
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => part.push(char::from(byte)),
+            // Not at the beginning: `.` and `..` are other folders, and a file with a dot is hidden.
+            b'.' if index > 0 => part.push('.'),
+            other => {
+                let _ = write!(part, "%{other:02X}");
+            }
+        }
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(name: &str) -> Option<String> {
+        Some(Identity::of(name)?.path()?.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn each_caller_has_a_path_of_its_own() {
+        for (name, expected) in [
+            ("stdio", "stdio"),
+            ("token:ci", "token/ci"),
+            ("token:v1.2", "token/v1.2"),
+            ("token:..", "token/%2E."),
+            ("token:a/b", "token/a%2Fb"),
+            ("token:a%2Fb", "token/a%252Fb"),
+            ("token:é", "token/%C3%A9"),
+            ("oauth:ada of https://auth.example.com", "oauth/https%3A%2F%2Fauth.example.com/ada"),
+            ("oauth:a of https://x of https://y", "oauth/https%3A%2F%2Fy/a%20of%20https%3A%2F%2Fx"),
+            ("token:stdio", "token/stdio"),
+        ] {
+            assert_eq!(path(name).as_deref(), Some(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_no_identity() {
+        for name in
+            ["", "ip:192.0.2.7", "ip:2001:db8:0:1::/64", "oauth-token:00 of https://a", "token:", "oauth:a", "x"]
+        {
+            assert_eq!(Identity::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_file_can_have_has_no_path() {
+        assert!(path(&format!("token:{}", "a".repeat(PART))).is_some());
+        assert_eq!(path(&format!("token:{}", "a".repeat(PART + 1))), None);
+        assert_eq!(path(&format!("oauth:{} of https://a", "/".repeat(PART / 3 + 1))), None);
+    }
+}
