@@ -25,6 +25,7 @@ mod sessions;
 mod sse;
 mod streams;
 mod trust;
+mod turns;
 mod wire;
 
 use std::io;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anstream::{eprintln, println};
 use anyhow::{Context, Result};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum as _};
 use serde_json::{Value, json};
 use toolbay_testkit::build::{Builder, Profile};
 use toolbay_testkit::workspace::Workspace;
@@ -105,6 +105,9 @@ struct Beside {
     /// How long to measure honest clients alone, and beside each kind of hostile client, in each round
     #[arg(long, default_value = "5s", value_parser = humantime::parse_duration, value_name = "DURATION")]
     time: Duration,
+    /// Measure beside these kinds of hostile clients only
+    #[arg(long, value_name = "KIND", value_enum)]
+    only: Vec<strangers::Kind>,
 }
 
 fn main() -> ExitCode {
@@ -132,7 +135,8 @@ fn beside_strangers(options: &Beside) -> Result<()> {
         None => Builder::new(&Workspace::load()?).server(subject.profile())?,
     };
     let load = vitals::load_average()?;
-    let outcomes = strangers::measure(&server, options.rounds, options.time, |what| {
+    let kinds = if options.only.is_empty() { strangers::Kind::value_variants() } else { &options.only };
+    let outcomes = strangers::measure(&server, kinds, options.rounds, options.time, |what| {
         say(&format!("honest clients beside one that {what}"));
     })?;
     let how = format!("{} beside each kind", humantime::format_duration(options.time));

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use toolbay_testkit::{DEADLINE, Folder, Listener, Program, Signal, Tiny, Tool, Toolbay};
 
 use self::honest::Honest;
-use self::hostile::Kind;
+pub(crate) use self::hostile::Kind;
 pub(crate) use self::outcome::{Outcome, table};
 
 /// Honest clients at a time.
@@ -29,8 +29,14 @@ const STRICT: &str = r#"{"type": "object", "properties": {
 
 /// Measures everything `rounds` times: for each kind, a new server, alone and then beside a client of the kind, each for
 /// `time`.
-pub(crate) fn measure(server: &Path, rounds: u32, time: Duration, say: impl Fn(&str)) -> Result<Vec<Outcome>> {
-    let mut outcomes: Vec<Outcome> = Kind::ALL.into_iter().map(Outcome::new).collect::<Result<_>>()?;
+pub(crate) fn measure(
+    server: &Path,
+    kinds: &[Kind],
+    rounds: u32,
+    time: Duration,
+    say: impl Fn(&str),
+) -> Result<Vec<Outcome>> {
+    let mut outcomes: Vec<Outcome> = kinds.iter().copied().map(Outcome::new).collect::<Result<_>>()?;
     for _ in 0..rounds {
         for outcome in &mut outcomes {
             say(outcome.kind.words());

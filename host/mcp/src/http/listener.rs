@@ -18,12 +18,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower_service::Service as _;
 
 use super::options::Options;
 use super::peer::{Peer, network};
 use super::reserve::{HEAD, Reserve, Seat, WAIT};
+use super::turns::Turns;
 use super::wire::{self, Wire};
 use crate::quota::{Portion, Quota};
 use crate::session::Life;
@@ -40,6 +41,9 @@ const BUFFER: usize = 64 << 10;
 /// Paths that are served on connections beyond the limit.
 pub(super) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
+/// Connections that are accepted before others have their turn.
+const ACCEPTED: usize = 4;
+
 /// Seconds after which there may be a place.
 const RETRY: HeaderValue = HeaderValue::from_static("5");
 
@@ -47,6 +51,7 @@ const RETRY: HeaderValue = HeaderValue::from_static("5");
 struct Shared {
     router: Router,
     places: Arc<Quota>,
+    turns: Arc<Turns>,
     reserve: Arc<Reserve>,
     idle: Duration,
     write_timeout: Duration,
@@ -65,11 +70,15 @@ pub(super) async fn serve(
     let shared = Arc::new(Shared {
         router,
         places: Quota::new(options.connections, options.address_connections),
+        turns: Arc::default(),
         reserve: Arc::default(),
         idle: options.idle,
         write_timeout: options.write_timeout,
         stop: stop.clone(),
     });
+    let turns = Arc::clone(&shared.turns);
+    let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.begin_passes().await }));
+    let mut at_once = 0;
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
@@ -77,12 +86,19 @@ pub(super) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let serving = connection(stream, peer.ip(), Arc::clone(&shared));
+                let network: Arc<str> = network(peer.ip()).into();
+                let serving = connection(stream, peer.ip(), Arc::clone(&network), Arc::clone(&shared));
+                let serving = shared.turns.of(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
                     // Dropped at the end of the grace time, whatever its state.
                     ended.run_until_cancelled(serving).await;
                 });
+                at_once += 1;
+                if at_once == ACCEPTED {
+                    at_once = 0;
+                    tokio::task::yield_now().await;
+                }
             }
             // The peer left before its turn came.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {
@@ -113,10 +129,9 @@ enum Standing {
     Reserve(Arc<Seat>),
 }
 
-async fn connection(stream: TcpStream, address: IpAddr, shared: Arc<Shared>) {
+async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, shared: Arc<Shared>) {
     // Responses are small, and clients wait for them. A connection that has ended says so when it is read.
     drop(stream.set_nodelay(true));
-    let network: Arc<str> = network(address).into();
     let (standing, head, taken) = if let Ok(place) = shared.places.take(&network, 1) {
         (Standing::Place(place), shared.idle, CancellationToken::new())
     } else {

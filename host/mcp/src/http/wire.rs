@@ -17,9 +17,14 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Longest such interval: a client can make the server look for as long as it likes.
 const SELDOM: Duration = Duration::from_secs(1);
 
+/// Bytes that are read before others have their turn.
+const TURN: usize = 64 << 10;
+
 /// The socket of a connection.
 pub(super) struct Wire {
     stream: Arc<TcpStream>,
+    /// Bytes that were read since others had their turn.
+    read: usize,
     /// How long the peer may accept nothing while there is something to write.
     patience: Duration,
     /// Runs while the peer accepts nothing.
@@ -29,7 +34,7 @@ pub(super) struct Wire {
 impl Wire {
     /// A socket whose peer may accept nothing for `patience`.
     pub(super) fn new(stream: Arc<TcpStream>, patience: Duration) -> Self {
-        Self { stream, patience, stalled: None }
+        Self { stream, read: 0, patience, stalled: None }
     }
 
     /// Writes as soon as the peer accepts something.
@@ -55,12 +60,25 @@ impl Wire {
 }
 
 impl AsyncRead for Wire {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.read >= TURN {
+            self.read = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         loop {
-            ready!(self.stream.poll_read_ready(context))?;
+            if self.stream.poll_read_ready(context)?.is_pending() {
+                self.read = 0;
+                return Poll::Pending;
+            }
             match self.stream.try_read(buffer.initialize_unfilled()) {
                 Ok(count) => {
                     buffer.advance(count);
+                    self.read += count;
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -150,6 +168,36 @@ mod tests {
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(peer);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_sends_much_does_not_read_it_all_in_one_turn() {
+        const ALL: usize = 8 * TURN;
+        const PIECE: usize = 16 << 10;
+        let (stream, mut peer) = pair().await;
+        let sending = tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
+        let (mut wire, mut buffer) = (Wire::new(stream, Duration::from_mins(1)), vec![0; PIECE]);
+        let (mut read, mut most) = (0, 0);
+        while read < ALL {
+            let turn = std::future::poll_fn(|context| {
+                let mut turn = 0;
+                loop {
+                    let mut rest = ReadBuf::new(&mut buffer);
+                    match Pin::new(&mut wire).poll_read(context, &mut rest) {
+                        Poll::Ready(Ok(())) if rest.filled().is_empty() => return Poll::Ready(Ok(turn)),
+                        Poll::Ready(Ok(())) => turn += rest.filled().len(),
+                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                        // The next turn.
+                        Poll::Pending if turn > 0 => return Poll::Ready(Ok(turn)),
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+            });
+            let turn: usize = turn.await.unwrap();
+            (read, most) = (read + turn, most.max(turn));
+        }
+        sending.await.unwrap().unwrap();
+        assert!(most < TURN + PIECE, "{most} bytes in one turn");
     }
 
     #[tokio::test]

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use clap::ValueEnum;
+use rustix::process::setpriority_process;
 use serde_json::{Value, json};
 use toolbay_testkit::{Ended, Signal, Socket, message, revision};
 
@@ -14,6 +16,9 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// How long it waits for the server before it does something else.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// The nice value of the lowest priority.
+const LEAST: i32 = 19;
+
 /// Connections that it keeps; a further one replaces the oldest.
 const KEPT: usize = 600;
 
@@ -21,21 +26,25 @@ const KEPT: usize = 600;
 const CALLS: usize = 16;
 
 /// What a client does again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
+    /// Sends requests and reads no response
     Deaf,
+    /// Sends bodies without their last byte
     Halves,
+    /// Sends `initialize` with 4 MB
     Initialize,
+    /// Opens sessions
     Sessions,
+    /// Opens connections
     Connections,
+    /// Opens streams
     Streams,
+    /// Sends arguments that take long to check
     Checks,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Deaf, Self::Halves, Self::Initialize, Self::Sessions, Self::Connections, Self::Streams, Self::Checks];
-
     /// It, in words that follow "a client that".
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -51,6 +60,9 @@ impl Kind {
 
     /// Goes on until it is over; how many times it did it.
     pub(super) fn go_on(self, server: SocketAddr, over: &Signal<bool>) -> u64 {
+        // On Linux, this is about the calling thread. A stranger has a machine of its own: what it computes is not taken
+        // from the server and the honest clients.
+        let _ = setpriority_process(None, LEAST);
         let (text, mut kept, mut times) = (self.text().into_bytes(), VecDeque::new(), 0);
         while !over.read(|over| *over) {
             // Whatever happened, the next time is another one.
