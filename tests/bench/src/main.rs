@@ -6,6 +6,7 @@ mod budget;
 mod cancel;
 mod close;
 mod fairness;
+mod requests;
 mod row;
 mod stage;
 mod strangers;
@@ -41,6 +42,8 @@ enum Bench {
     Fairness(Options),
     /// The latency of honest HTTP clients beside one hostile client of each kind, and whether any is refused
     Strangers(Beside),
+    /// What an HTTP request of a guest costs, compared with the same request of a native client
+    Requests(Often),
 }
 
 /// What to measure, and how to print it.
@@ -94,6 +97,16 @@ struct Options {
     beside: Duration,
 }
 
+/// How to measure requests.
+#[derive(Args)]
+struct Often {
+    #[command(flatten)]
+    subject: Subject,
+    /// How many rounds to measure, one after the other
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+}
+
 /// How to measure honest clients beside hostile ones.
 #[derive(Args)]
 struct Beside {
@@ -114,6 +127,7 @@ fn main() -> ExitCode {
     terminal::exit(match Cli::parse().bench {
         Bench::Fairness(options) => fairness(&options),
         Bench::Strangers(options) => beside_strangers(&options),
+        Bench::Requests(options) => requests(&options),
     })
 }
 
@@ -126,6 +140,23 @@ fn fairness(options: &Options) -> Result<()> {
     let how = format!("{} beside each kind of burner", humantime::format_duration(options.beside));
     let json: Vec<_> = rows.iter().map(Row::json).collect();
     subject.print(load, options.rounds, &json, &row::table(&rows), &how)
+}
+
+fn requests(options: &Often) -> Result<()> {
+    let subject = &options.subject;
+    let workspace = Workspace::load()?;
+    let mut builder = Builder::new(&workspace);
+    let guests = builder.guest(requests::GUEST)?;
+    let server = subject.server.as_deref();
+    let server = match server {
+        Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
+        None => builder.server(subject.profile())?,
+    };
+    let load = vitals::load_average()?;
+    say("requests of a native client and of guests");
+    let rows = requests::measure(&server, &guests, options.rounds)?;
+    let json: Vec<_> = rows.iter().map(Row::json).collect();
+    subject.print(load, options.rounds, &json, &row::table(&rows), "1,000 of each")
 }
 
 fn beside_strangers(options: &Beside) -> Result<()> {

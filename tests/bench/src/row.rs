@@ -26,6 +26,8 @@ pub(crate) enum Target {
     Within(Duration),
     /// The median is at most this much over that of the idle server.
     Over(Duration),
+    /// The median is at most so many times that of a native client.
+    Times(f64),
 }
 
 impl Row {
@@ -44,6 +46,7 @@ impl Row {
             }
             Target::Within(most) => Some(self.measured.median() <= most),
             Target::Over(more) => Some(self.measured.median() <= idle?.median() + more),
+            Target::Times(times) => Some(self.measured.median() <= idle?.median().mul_f64(times)),
         }
     }
 
@@ -73,6 +76,7 @@ impl Target {
             Self::Beside(times, most) => Some(format!("p99 ≤ {times} × idle, ≤ {}", ms(most))),
             Self::Within(most) => Some(format!("p50 ≤ {}", ms(most))),
             Self::Over(more) => Some(format!("p50 ≤ idle + {}", ms(more))),
+            Self::Times(times) => Some(format!("p50 ≤ {times} × native")),
         }
     }
 }
@@ -81,7 +85,7 @@ impl Target {
 pub(crate) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header(["what", "p50", "p99", "max", "samples", "idle p50", "idle p99", "target", "met"]);
+    table.set_header(["what", "p50", "p99", "max", "samples", "compared p50", "compared p99", "target", "met"]);
     for row in rows {
         let (measured, idle) = (&row.measured, row.idle.as_ref());
         let of_idle = |percentile| idle.map_or_else(String::new, |idle| ms(idle.percentile(percentile)));
@@ -129,6 +133,7 @@ mod tests {
         assert_eq!(met(11, Target::Beside(3.0, ms(10))), Some(false), "over ten milliseconds");
         assert_eq!((met(5, Target::Within(ms(6))), met(7, Target::Within(ms(6)))), (Some(true), Some(false)));
         assert_eq!((met(8, Target::Over(ms(5))), met(10, Target::Over(ms(5)))), (Some(true), Some(false)));
+        assert_eq!((met(6, Target::Times(1.5)), met(7, Target::Times(1.5))), (Some(true), Some(false)));
         assert_eq!(met(11, Target::None), None);
     }
 
