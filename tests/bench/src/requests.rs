@@ -76,7 +76,7 @@ fn call(mailbox: &Mailbox<'_>, arguments: &Value) -> Result<(Duration, String)> 
     let began = Instant::now();
     let answer = mailbox.ask("try_to_send", arguments)?;
     let result = answer.what.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
-    Ok((answer.at - began, toolbay_testkit::message::text(&result).to_owned()))
+    Ok((answer.at - began, toolbay_testkit::message::text(&result)))
 }
 
 /// A folder with the guest, which may send requests to `site`.

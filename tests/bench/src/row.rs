@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(met(11, Target::Beside(3.0, ms(10))), Some(false), "over ten milliseconds");
         assert_eq!((met(5, Target::Within(ms(6))), met(7, Target::Within(ms(6)))), (Some(true), Some(false)));
         assert_eq!((met(8, Target::Over(ms(5))), met(10, Target::Over(ms(5)))), (Some(true), Some(false)));
-        assert_eq!((met(6, Target::Times(1.5)), met(7, Target::Times(1.5))), (Some(true), Some(false)));
+        assert_eq!((met(5, Target::Times(1.5)), met(7, Target::Times(1.5))), (Some(true), Some(false)));
         assert_eq!(met(11, Target::None), None);
     }
 
