@@ -278,3 +278,12 @@ impl Loader {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The text of a plugin's grant, if there is one.
+///
+/// # Errors
+///
+/// It cannot be read, or is too large.
+pub fn read_grant(folder: &Path, id: &str) -> Result<Option<String>, LoadError> {
+    read_optional(&grant_path(folder, id), GRANT_SIZE)
+}

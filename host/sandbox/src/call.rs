@@ -11,8 +11,8 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
-use crate::engine::Ticking;
 use crate::determinism::Seed;
+use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
 use crate::hindrance::Hindrance;
@@ -92,12 +92,7 @@ impl Sandbox {
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(
-        &self,
-        entry: Entry<'a>,
-        stdin: Option<String>,
-        seed: Option<Seed>,
-    ) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>, seed: Option<Seed>) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
         let state = State::new(&entry, self.files(), stdin, seed).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);

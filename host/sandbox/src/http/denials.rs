@@ -40,7 +40,11 @@ impl Denials {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.reported < REPORTED {
             state.reported += 1;
-            let remedy = remedy.map(|remedy| line(&self.secrets.scrub(&remedy.replace('\n', " and ")), LONGEST));
+            let clean = |remedy: &str| {
+                let lines: Vec<String> = remedy.lines().map(|part| line(&self.secrets.scrub(part), LONGEST)).collect();
+                lines.join("\n")
+            };
+            let remedy = remedy.map(clean);
             self.observer.denied(&what, remedy.as_deref());
         }
         state.first.get_or_insert(what);

@@ -67,10 +67,13 @@ fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     names.func_wrap("resolve-addresses", |mut store, (network, name): (Resource<Network>, String)| {
         Ok((answered(begin(store.data_mut(), &network, &name))?,))
     })?;
-    names.func_wrap("[method]resolve-address-stream.resolve-next-address", |mut store, (lookup,): (Resource<Lookup>,)| {
-        let lookup = store.data_mut().sockets().table.get_mut(&lookup)?;
-        Ok((lookup.next(),))
-    })?;
+    names.func_wrap(
+        "[method]resolve-address-stream.resolve-next-address",
+        |mut store, (lookup,): (Resource<Lookup>,)| {
+            let lookup = store.data_mut().sockets().table.get_mut(&lookup)?;
+            Ok((lookup.next(),))
+        },
+    )?;
     names.func_wrap("[method]resolve-address-stream.subscribe", |mut store, (lookup,): (Resource<Lookup>,)| {
         let pollable: Resource<DynPollable> = subscribe(store.data_mut().sockets().table, lookup)?;
         Ok((pollable,))
