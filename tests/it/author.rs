@@ -128,7 +128,7 @@ fn check_describes_each_form() {
     assert_eq!(sdk.code, 0, "{sdk}");
     assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools@0.2.0\n"), "{sdk}");
     assert!(sdk.stdout.contains("    wants files (only in folders listed in [[permissions.mounts]])\n"), "{sdk}");
-    assert!(sdk.stdout.contains(" of memory when a call begins (limits.memory: 64.0 MiB)\n"), "{sdk}");
+    assert!(sdk.stdout.contains(" of memory when a call begins (limits.memory: 128.0 MiB)\n"), "{sdk}");
     let grant = sdk.stdout.split("Grant, to copy into sdk.toml:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     assert!(grant.contains("    # tcp = [\"db.example.com:5432\"]\n") && !grant.contains("http"), "{grant}");
     // It is valid where it belongs.

@@ -92,10 +92,11 @@ impl Sockets {
 
     /// What one more socket holds. `opened` takes a descriptor.
     pub(crate) fn room(&self, opened: impl FnOnce() -> Option<Opened>) -> Result<(Opened, Held), NoSocket> {
-        if self.open.len() >= SOCKETS {
-            return Err(NoSocket::Limit);
-        }
-        let opened = opened().ok_or(NoSocket::Limit)?;
+        let opened = if self.open.len() < SOCKETS { opened() } else { None };
+        let opened = opened.ok_or_else(|| {
+            self.gate.denials.note("This call has as many sockets open as it may.", None);
+            NoSocket::Limit
+        })?;
         Ok((opened, self.account.hold(SOCKET_HELD).map_err(NoSocket::Memory)?))
     }
 
@@ -237,3 +238,6 @@ impl Gate {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;
