@@ -127,13 +127,29 @@ fn check_describes_each_form() {
     let sdk = check("sdk.wasm", hostile());
     assert_eq!(sdk.code, 0, "{sdk}");
     assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools@0.2.0\n"), "{sdk}");
-    assert!(sdk.stdout.contains("files (only in folders listed in [[permissions.mounts]])"), "{sdk}");
+    assert!(sdk.stdout.contains("    wants files (only in folders listed in [[permissions.mounts]])\n"), "{sdk}");
+    assert!(sdk.stdout.contains(" of memory when a call begins (limits.memory: 128.0 MiB)\n"), "{sdk}");
+    let grant = sdk.stdout.split("Grant, to copy into sdk.toml:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    assert!(grant.contains("    # tcp = [\"db.example.com:5432\"]\n") && !grant.contains("http"), "{grant}");
+    // It is valid where it belongs.
+    folder.put("sdk.wasm", hostile());
+    folder.put("sdk.toml", grant);
+    let listed = toolbay(&folder, &["list"]);
+    assert!(listed.stdout.contains("sdk  ready"), "{listed}");
+    let said = toolbay(&folder, &["check", folder.beside("sdk.wasm").to_str().unwrap(), "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert!(said["memory"].as_u64().unwrap() >= 64 << 10 && said["grant"].is_string(), "{said}");
     let wit = "package a:b; world w { export add: func(a: u8, b: u8) -> u16; }";
     let add = r#"(func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))"#;
     let plain = check("plain.wasm", component(wit, add));
     assert!(plain.stdout.contains("    a component; it exports plain functions; each is a tool\n"), "{plain}");
     assert!(plain.stdout.contains("    made with ") && plain.stdout.contains("wit-component"), "{plain}");
-    assert!(plain.stdout.contains("Imports:\n    none (it can use only its own memory)\n"), "{plain}");
+    assert!(
+        plain.stdout.contains(
+            "Imports:\n    none: it needs nothing, and can use only its own memory\n\nGrant: it needs none.\n"
+        ),
+        "{plain}"
+    );
     assert!(
         plain.stdout.contains("        add: func(a: u8, b: u8) -> u16\n        input   {\"type\":\"object\""),
         "{plain}"

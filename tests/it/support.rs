@@ -54,6 +54,11 @@ pub(crate) fn web() -> Vec<u8> {
     ready("web", kit::guests::guest("web").unwrap())
 }
 
+/// The guest that opens sockets, and looks at clocks and random numbers, see `tests/guests/net`.
+pub(crate) fn net() -> Vec<u8> {
+    ready("net", kit::guests::guest("net").unwrap())
+}
+
 /// A sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())

@@ -37,7 +37,7 @@ pub use self::definition::{Definition, check};
 pub use self::grant::{Grant, Hints, Shown};
 pub use self::guard::{Guarded, Places};
 pub use self::load_error::{LoadError, describe_failed};
-pub use self::loader::{Loaded, Loader};
+pub use self::loader::{Loaded, Loader, read_grant};
 pub use self::offer::Offer;
 pub use self::plugin::{Named, Plugin};
 pub use self::read::read_source;

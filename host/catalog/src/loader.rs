@@ -112,7 +112,7 @@ impl Loader {
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
-        terms.share(&requests);
+        terms.share(&requests, &self.sandbox.connections(&terms.environment.permissions));
         let mounts;
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
@@ -277,4 +277,13 @@ impl Loader {
     fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<Component>>> {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The text of a plugin's grant, if there is one.
+///
+/// # Errors
+///
+/// It cannot be read, or is too large.
+pub fn read_grant(folder: &Path, id: &str) -> Result<Option<String>, LoadError> {
+    read_optional(&grant_path(folder, id), GRANT_SIZE)
 }

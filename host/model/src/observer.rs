@@ -11,7 +11,7 @@ pub trait Observer: Send + Sync {
     /// Receives progress. `progress.progress` increases with each call.
     fn progress(&self, progress: Progress);
     /// Something was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the grant
-    /// to allow it. Both are one line without secrets.
+    /// to allow it, as lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
     fn denied(&self, _what: &str, _remedy: Option<&str>) {}
     /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;

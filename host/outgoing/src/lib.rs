@@ -43,6 +43,7 @@ mod wire;
 
 pub use self::credential::Credential;
 pub use self::error::SendError;
+pub use self::lookups::{Lookups, Places};
 pub use self::meter::{Meter, Which};
 pub use self::network::{Network, Options};
 pub use self::outlet::Outlet;

@@ -9,29 +9,37 @@ use tokio::sync::Semaphore;
 use crate::error::SendError;
 use crate::resolve::Resolve;
 
-/// At most this many lookups of a server at once. Each may hold one of the runtime's threads that may block, on which files
-/// are read as well: most of these threads stay free.
+/// At most this many lookups of a server at once, for requests and for other connections each. Each may hold one of the
+/// runtime's threads that may block, on which files are read as well: half of these threads stay free.
 const SERVER: usize = 16;
 /// At most this many lookups of a plugin at once, so that one whose names are resolved slowly leaves most to others.
 const PLUGIN: usize = 4;
 
 /// The lookups of the server.
-pub(crate) struct Lookups {
+pub struct Lookups {
     resolver: Arc<dyn Resolve>,
     places: Arc<Semaphore>,
 }
 
 /// The places of a plugin.
-pub(crate) struct Places(Arc<Semaphore>);
+pub struct Places(Arc<Semaphore>);
 
 impl Places {
-    pub(crate) fn new() -> Self {
+    /// Those of one more plugin.
+    pub fn new() -> Self {
         Self(Arc::new(Semaphore::new(PLUGIN)))
     }
 }
 
+impl Default for Places {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Lookups {
-    pub(crate) fn new(resolver: Arc<dyn Resolve>) -> Self {
+    /// Lookups with this resolver.
+    pub fn new(resolver: Arc<dyn Resolve>) -> Self {
         Self { resolver, places: Arc::new(Semaphore::new(SERVER)) }
     }
 
@@ -39,7 +47,11 @@ impl Lookups {
     ///
     /// A lookup that has begun keeps its places until it ends: the thread of `getaddrinfo` cannot be stopped, and a
     /// guest that gave up early must not get another one for it.
-    pub(crate) async fn resolve(&self, name: &str, plugin: Option<&Places>) -> Result<Vec<IpAddr>, SendError> {
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::NoAddress`], or [`SendError::Resolve`] with what the resolver said.
+    pub async fn resolve(&self, name: &str, plugin: Option<&Places>) -> Result<Vec<IpAddr>, SendError> {
         let of_plugin = match plugin {
             Some(Places(places)) => Some(places.clone().acquire_owned().await.map_err(|_| closed())?),
             None => None,

@@ -58,9 +58,51 @@ impl TcpRequest<'_> {
     }
 }
 
+/// The host that a guest asks to resolve, if a connection to it is allowed at any port. An IP literal is its own
+/// address, and nothing has to be resolved for it.
+///
+/// # Errors
+///
+/// What is malformed, or that no rule covers the name.
+pub fn resolvable(name: &str, rules: &[TcpRule]) -> Result<Host, Denied> {
+    if let Ok(address) = name.parse::<Ipv6Addr>() {
+        return Ok(Host::Ip(address.into()));
+    }
+    let host = Host::parse(name).map_err(Denied::Authority)?;
+    let is_covered = matches!(host, Host::Ip(_)) || rules.iter().any(|rule| rule.host().covers(&host));
+    if is_covered { Ok(host) } else { Err(Denied::Lookup(host)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_in_rules_are_resolved() {
+        let rules: Vec<TcpRule> =
+            ["db.internal:5432", "*.example.org:443"].map(|entry| TcpRule::parse(entry).unwrap()).into();
+        for (name, expected) in [
+            ("db.internal", "db.internal"),
+            ("DB.internal.", "db.internal"),
+            ("a.example.org", "a.example.org"),
+            ("example.org", "Lookup"),
+            ("secret.evil.example", "Lookup"),
+            ("localhost", "Lookup"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("::1", "[::1]"),
+            ("db.internal%2e", "Authority"),
+            ("", "Authority"),
+        ] {
+            let verdict = match resolvable(name, &rules) {
+                Ok(host) => host.to_string(),
+                Err(denied) => format!("{denied:?}").split('(').next().unwrap().to_owned(),
+            };
+            assert_eq!(verdict, expected, "{name}");
+        }
+        let denied = resolvable("evil.example", &rules).unwrap_err();
+        assert_eq!(denied.to_string(), "evil.example is not among the hosts that this tool may connect to.");
+        assert_eq!(denied.remedy().unwrap(), "tcp = [\"evil.example:PORT\"]");
+    }
 
     #[test]
     fn connections() {

@@ -46,6 +46,8 @@ pub enum Denied {
     ConnectionIpLiteral(IpAddr, u16),
     /// Rules cover the host of a connection with other ports only.
     ConnectionPort(Host, u16),
+    /// A name to resolve, which no rule for connections covers.
+    Lookup(Host),
     /// A connection to port 0.
     ConnectionPortZero,
 }
@@ -53,6 +55,8 @@ pub enum Denied {
 impl Denied {
     /// For the operator: what allows this under `[permissions]`, as TOML. `None` if no grant allows it, and for
     /// a [concealed path](Denied::ConcealedPath), for which the operator would have to give up `paths`.
+    ///
+    /// For a [lookup](Denied::Lookup), the port is still to be filled in: `tcp = ["db.internal:PORT"]`.
     ///
     /// One line, and for an IP literal that is not globally reachable a second one, which opens the address. The entry
     /// allows no more than was denied; if the key exists already, the entry is to be added to its list.
@@ -77,6 +81,7 @@ impl Denied {
             Self::ConnectionHost(host, port) | Self::ConnectionPort(host, port) => {
                 (format!("tcp = [\"{host}:{port}\"]"), host.clone())
             }
+            Self::Lookup(host) => (format!("tcp = [\"{host}:PORT\"]"), host.clone()),
             Self::ConnectionIpLiteral(address, port) => {
                 let host = Host::Ip(*address);
                 (format!("tcp = [\"{host}:{port}\"]"), host)
@@ -128,6 +133,7 @@ impl fmt::Display for Denied {
             Self::ConnectionPort(host, port) => {
                 write!(f, "This tool may connect to {host} at another port, and not at {port}.")
             }
+            Self::Lookup(host) => write!(f, "{host} is not among the hosts that this tool may connect to."),
             Self::ConnectionPortZero => f.write_str("Port 0 is not a port to connect to."),
         }
     }

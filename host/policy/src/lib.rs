@@ -33,7 +33,7 @@ mod tcp_rule;
 
 pub use self::address::refusal;
 pub use self::choice::{Refused, choose};
-pub use self::connection::{AllowedConnection, TcpRequest};
+pub use self::connection::{AllowedConnection, TcpRequest, resolvable};
 pub use self::denied::Denied;
 pub use self::host::Host;
 pub use self::host_pattern::HostPattern;

@@ -8,6 +8,7 @@ use toolbay_model::is_name;
 
 use crate::http_rule::HttpRule;
 use crate::network::Network;
+use crate::tcp_rule::TcpRule;
 
 /// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -22,9 +23,15 @@ pub struct Permissions {
     /// The HTTP requests that the plugin can send.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpRule>,
+    /// The TCP connections that the plugin can make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpRule>,
     /// Networks that are not globally reachable, and that the plugin can reach nevertheless.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_private: Vec<Network>,
+    /// Whether clocks and random numbers are the same in every call with the same tool and arguments. Default: false.
+    #[serde(skip_serializing_if = "is_false")]
+    pub deterministic: bool,
 }
 
 /// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).

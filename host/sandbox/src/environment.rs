@@ -7,6 +7,7 @@ use std::time::Instant;
 use toolbay_model::{Identity, Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 
+use crate::connections::Connections;
 use crate::credential::Credential;
 use crate::requests::Requests;
 use crate::roots::Roots;
@@ -23,6 +24,8 @@ pub struct Environment {
     pub roots: Roots,
     /// The HTTP requests that the plugin sends.
     pub requests: Requests,
+    /// The TCP connections that the plugin makes.
+    pub connections: Connections,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
     /// The secrets that requests carry.

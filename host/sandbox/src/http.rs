@@ -19,7 +19,7 @@ use toolbay_policy::{Allowed, Origin};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use self::code::code;
-use self::denials::Denials;
+pub(crate) use self::denials::Denials;
 use crate::account::Held;
 use crate::credential::Credential;
 use crate::environment::{Entry, Environment};
@@ -59,6 +59,11 @@ impl Http {
             trace: trace.cloned(),
             denials: Arc::new(Denials::new(Arc::clone(observer), Arc::clone(secrets))),
         }
+    }
+
+    /// What the call was denied, which sockets add to.
+    pub(crate) fn denials(&self) -> Arc<Denials> {
+        Arc::clone(&self.denials)
     }
 
     /// Whether any request can be sent.

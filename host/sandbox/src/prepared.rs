@@ -21,9 +21,13 @@ use crate::{command, definition};
 /// The export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
 
+/// Bytes of a page of linear memory.
+const PAGE: u64 = 64 << 10;
+
 /// A component that is ready to be instantiated. Cheap to clone, never changed.
 pub struct Prepared {
     form: Form,
+    memory: Option<u64>,
 }
 
 /// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::list`],
@@ -69,7 +73,8 @@ impl Prepared {
                 return Err(PrepareError::NoTools(why.map_or(exports.clone(), |why| format!("{exports} ({why})"))));
             }
         };
-        Ok(Self { form })
+        let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
+        Ok(Self { form, memory: pages.map(|pages| pages.saturating_mul(PAGE)) })
     }
 
     /// How it offers its tools, for people.
@@ -79,6 +84,11 @@ impl Prepared {
             Form::Functions(_) => "it exports plain functions; each is a tool".to_owned(),
             Form::Command(_) => "it is a command: one tool, named after the file".to_owned(),
         }
+    }
+
+    /// Bytes of its largest linear memory when a call begins; `None` if that cannot be told from outside.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// Whether it is a single tool that has no name of its own.

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Digest, Limits};
-use toolbay_outgoing::{Network, Options, Outlet, SystemResolver};
+use toolbay_outgoing::{Lookups, Network, Options, Outlet, SystemResolver};
 use toolbay_policy::Permissions;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
@@ -19,6 +19,7 @@ use crate::about::About;
 use crate::cache::{self, CompileCache};
 use crate::compile::{Compile, Compiler};
 use crate::compiled::{Compiled, Scratch};
+use crate::connections::Connections;
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::{self, Ticker};
 use crate::error;
@@ -79,6 +80,8 @@ struct Inner {
     http_client: Options,
     /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
     network: OnceLock<Result<Arc<Network>, String>>,
+    /// Resolves the names that plugins connect to.
+    lookups: Arc<Lookups>,
     /// The compile cache, or why it is off.
     cache: Result<CompileCache, String>,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
@@ -130,6 +133,7 @@ impl Sandbox {
             cache,
             http_client,
             network: OnceLock::new(),
+            lookups: Arc::new(Lookups::new(Arc::new(SystemResolver))),
             runtime,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -154,6 +158,15 @@ impl Sandbox {
             network_private.clone(),
             limits.http_connections,
         )))
+    }
+
+    /// The TCP connections of a plugin with these permissions, which its calls share.
+    pub fn connections(&self, permissions: &Permissions) -> Connections {
+        let Permissions { tcp, network_private, .. } = permissions;
+        if tcp.is_empty() {
+            return Connections::default();
+        }
+        Connections::new(Arc::clone(&self.inner.lookups), tcp.clone(), network_private.clone())
     }
 
     /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for

@@ -11,11 +11,13 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
 use crate::descriptors::{Files, Opened};
+use crate::determinism::{Seed, Time};
 use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
+use crate::sockets::Sockets;
 use crate::stdio::Stdio;
 
 /// The data of one store. It lives as long as one call.
@@ -32,6 +34,9 @@ pub(crate) struct State {
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
     pub(crate) requests: Http,
+    pub(crate) sockets: Sockets,
+    /// The clock of a call whose time is the same in each; `None` if it is the system's.
+    pub(crate) time: Option<Time>,
     /// The memory of the call.
     pub(crate) account: Account,
     /// What the handles of `wasi:http` hold of it, by their entries in the resource table.
@@ -46,9 +51,14 @@ impl State {
     /// # Errors
     ///
     /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(entry: &Entry<'_>, files: Files, input: Option<String>) -> Result<Self, String> {
-        let Entry { environment, trace, observer, .. } = entry;
-        let Environment { limits, permissions, roots, secrets, .. } = environment;
+    pub(crate) fn new(
+        entry: &Entry<'_>,
+        files: Files,
+        input: Option<String>,
+        seed: Option<Seed>,
+    ) -> Result<Self, String> {
+        let Entry { environment, trace, observer, deadline, .. } = entry;
+        let Environment { limits, permissions, roots, connections, secrets, .. } = environment;
         let mounts = roots.folders()?;
         let account = Account::new(limits.memory);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
@@ -64,7 +74,9 @@ impl State {
                 context.env(name, value);
             }
         }
-        if let Some(trace) = trace {
+        let time = seed.map(|seed| seed.apply(&mut context));
+        // A trace is another one in each call.
+        if let Some(trace) = trace.filter(|_| time.is_none()) {
             // How OpenTelemetry passes a trace on to a program: every language can read it.
             context.env("TRACEPARENT", trace.parent());
             for (name, value) in [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)] {
@@ -77,6 +89,13 @@ impl State {
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
+        let requests = Http::new(entry);
+        let sockets = Sockets::new(connections, requests.denials(), account.clone(), *deadline);
+        let gate = sockets.gate();
+        context.socket_addr_check(move |address, purpose| {
+            let is_allowed = gate.allows(address, purpose);
+            Box::pin(async move { is_allowed })
+        });
         Ok(Self {
             wasi: context.build(),
             table,
@@ -85,7 +104,9 @@ impl State {
             files,
             open_files: BTreeMap::new(),
             files_refused: false,
-            requests: Http::new(entry),
+            requests,
+            sockets,
+            time,
             limiter: Limiter::new(limits, account.clone()),
             account,
             http_memory: BTreeMap::new(),

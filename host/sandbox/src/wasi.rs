@@ -4,6 +4,7 @@
 //! Each replacement does what `wasmtime-wasi` does, within bounds. Everything else of WASI is linked unchanged. Beside
 //! them are the interfaces that `wasmtime-wasi` does not have: configuration and logging.
 
+mod clocks;
 mod config;
 mod files;
 mod http;
@@ -24,6 +25,7 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     listing::replace(linker)?;
     http::replace(linker)?;
     sockets::replace(linker)?;
+    clocks::replace(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }

@@ -80,6 +80,9 @@ pub struct Config {
     pub http: Http,
     /// How the HTTP requests of plugins are sent.
     pub http_client: HttpClient,
+    /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
+    #[serde(skip)]
+    pub learn: bool,
     /// Path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
     #[serde(skip)]
     pub file: PathBuf,
@@ -102,6 +105,7 @@ impl Default for Config {
             compile: CompileConfig::default(),
             http: Http::default(),
             http_client: HttpClient::default(),
+            learn: false,
             file: PathBuf::new(),
         }
     }
@@ -120,6 +124,8 @@ pub struct Flags {
     pub http: Option<SocketAddr>,
     /// `--sse`.
     pub sse: bool,
+    /// `--learn`.
+    pub learn: bool,
 }
 
 impl Config {
@@ -179,6 +185,14 @@ impl Config {
             return Err(ConfigError("--sse requires HTTP: set --http or http.listen".to_owned()));
         }
         config.http.sse |= flags.sse;
+        config.learn = flags.learn;
+        // What strangers ask for must not become a suggestion for the operator.
+        if let Some(address) = config.http.listen.filter(|address| flags.learn && !address.ip().is_loopback()) {
+            return Err(ConfigError(format!(
+                "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not {address}, \
+                 which others can reach"
+            )));
+        }
         if config.http.listen.is_some() {
             // MCP asks servers to limit the rate of calls. On standard input and output the one client is the
             // operator's own.

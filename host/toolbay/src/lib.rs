@@ -27,6 +27,7 @@ mod by_plugin;
 mod cli;
 mod config;
 mod host;
+mod learn;
 mod machine;
 mod offload;
 mod rate_counter;

@@ -14,6 +14,7 @@ use toolbay_model::{Answer, CallError, Failure, Observer};
 use toolbay_sandbox::Sandbox;
 
 use crate::config::Config;
+use crate::learn::Learner;
 use crate::service::Service;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
@@ -63,9 +64,11 @@ impl ServerBuilder {
         let watcher = if watch { watcher(&config) } else { None };
         let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
         let (publisher, catalog) = channel();
+        let folder = config.plugins.clone();
+        let learner = config.learn.then(|| Learner::start(folder)).transpose().context("failed to start learning")?;
         let stop = CancellationToken::new();
         tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
-        Ok(Server::new(config, sandbox, catalog, stop))
+        Ok(Server::new(config, sandbox, catalog, learner, stop))
     }
 }
 
@@ -89,12 +92,18 @@ impl Server {
     ///
     /// Outside of a Tokio runtime, which runs checks of arguments and results that take long.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
-        Self::new(config, sandbox, catalog, CancellationToken::new())
+        Self::new(config, sandbox, catalog, None, CancellationToken::new())
     }
 
     /// `loading` is cancelled when the server is dropped.
-    fn new(config: Config, sandbox: Sandbox, catalog: Catalog, loading: CancellationToken) -> Self {
-        let service = Service::new(catalog, sandbox, &config);
+    fn new(
+        config: Config,
+        sandbox: Sandbox,
+        catalog: Catalog,
+        learner: Option<Learner>,
+        loading: CancellationToken,
+    ) -> Self {
+        let service = Service::new(catalog, sandbox, learner, &config);
         let client = service.client(EMBEDDER);
         Self { service, client, config, _loading: loading.drop_guard() }
     }
@@ -146,6 +155,7 @@ impl Server {
     pub async fn serve_stdio(&self, reader: Reader, writer: Writer, stop: CancellationToken) -> std::io::Result<()> {
         let ended = stdio::serve(Arc::new(self.service.clone()), reader, writer, stop).await;
         self.service.tally().log();
+        self.service.finish_learning();
         ended
     }
 
@@ -158,6 +168,7 @@ impl Server {
         let host = Arc::new(self.service.clone());
         let ended = http::serve(host, self.config.http.options(), listener, stop).await;
         self.service.tally().log();
+        self.service.finish_learning();
         ended.context("failed to serve HTTP")
     }
 

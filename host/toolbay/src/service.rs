@@ -22,6 +22,7 @@ use crate::admission::{Admission, ClientPermits, Permit};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
 use crate::config::Config;
+use crate::learn::Learner;
 use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
 use crate::tally::Tally;
@@ -53,6 +54,8 @@ struct Inner {
     listings: Listings,
     tally: Arc<Tally>,
     breaker: BreakerRules,
+    /// Proposes grants; `None` unless the operator asked for that.
+    learner: Option<Arc<Learner>>,
     options: Options,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
@@ -60,7 +63,7 @@ struct Inner {
 
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
-    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
+    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, learner: Option<Learner>, config: &Config) -> Self {
         let inner = Inner {
             catalog,
             admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
@@ -71,6 +74,7 @@ impl Service {
             listings: Listings::default(),
             tally: Arc::default(),
             breaker: config.breaker,
+            learner: learner.map(Arc::new),
             options: config.protocol(),
             first_list: config.server.first_list,
         };
@@ -115,6 +119,13 @@ impl Service {
     /// Counts of how calls ended.
     pub(crate) fn tally(&self) -> &Arc<Tally> {
         &self.inner.tally
+    }
+
+    /// Ends learning from denials: what was learned is written.
+    pub(crate) fn finish_learning(&self) {
+        if let Some(learner) = &self.inner.learner {
+            learner.finish();
+        }
     }
 
     /// Calls a tool for a client. Must run on the guests' runtime. Dropping the future cancels the call.
@@ -162,7 +173,8 @@ impl Service {
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer) });
+        let learner = self.inner.learner.clone();
+        let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer), learner });
         let trace = call.trace.as_ref().map(child);
         let span = match (&call.trace, &trace) {
             (Some(parent), Some(own)) => {
@@ -374,6 +386,7 @@ fn judged(output: Output, violations: &[Violation]) -> Result<Output, CallError>
 struct Logged {
     inner: Arc<dyn Observer>,
     offer: Arc<Offer>,
+    learner: Option<Arc<Learner>>,
 }
 
 impl Observer for Logged {
@@ -394,12 +407,16 @@ impl Observer for Logged {
         self.inner.progress(progress);
     }
 
-    fn denied(&self, what: &str, line: Option<&str>) {
+    fn denied(&self, what: &str, lines: Option<&str>) {
         let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
+        if let (Some(learner), Some(lines)) = (&self.learner, lines) {
+            learner.note(plugin, lines);
+        }
+        let line = lines.map(|lines| lines.replace('\n', " and "));
         let remedy = line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
-        self.inner.denied(what, line);
+        self.inner.denied(what, lines);
     }
 
     fn cancelled(&self) -> bool {

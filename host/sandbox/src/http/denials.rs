@@ -15,7 +15,7 @@ const REPORTED: u32 = 10;
 const LONGEST: usize = 500;
 
 /// What a call was denied.
-pub(super) struct Denials {
+pub(crate) struct Denials {
     observer: Arc<dyn Observer>,
     /// The guest chooses names, so they may contain what the log must not.
     secrets: Arc<Secrets>,
@@ -30,17 +30,21 @@ struct State {
 }
 
 impl Denials {
-    pub(super) fn new(observer: Arc<dyn Observer>, secrets: Arc<Secrets>) -> Self {
+    pub(crate) fn new(observer: Arc<dyn Observer>, secrets: Arc<Secrets>) -> Self {
         Self { observer, secrets, state: Mutex::default() }
     }
 
     /// Reports that something was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
-    pub(super) fn note(&self, what: &str, remedy: Option<&str>) {
+    pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
         let what = line(&self.secrets.scrub(what), LONGEST);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.reported < REPORTED {
             state.reported += 1;
-            let remedy = remedy.map(|remedy| line(&self.secrets.scrub(&remedy.replace('\n', " and ")), LONGEST));
+            let clean = |remedy: &str| {
+                let lines: Vec<String> = remedy.lines().map(|part| line(&self.secrets.scrub(part), LONGEST)).collect();
+                lines.join("\n")
+            };
+            let remedy = remedy.map(clean);
             self.observer.denied(&what, remedy.as_deref());
         }
         state.first.get_or_insert(what);

@@ -1,19 +1,160 @@
-//! Sockets are refused when they are made: without a grant they could do nothing, but each would hold a descriptor.
+//! Sockets: connections go only where the grant allows, names are resolved only for them, and what each socket has the
+//! host hold is drawn from the call. UDP and listening are closed.
+//!
+//! A socket can be made without a grant, because only its connection says what the guest wants: the denial then names
+//! host and port. Until then it is one of the call's descriptors.
 
-use wasmtime::component::{Linker, Resource};
-use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddressFamily};
-use wasmtime_wasi::p2::{TcpSocket, UdpSocket};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use wasmtime::component::{Linker, Resource, ResourceType};
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, Network};
+use wasmtime_wasi::p2::bindings::sockets::tcp::HostTcpSocket;
+use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket;
+use wasmtime_wasi::p2::{DynPollable, Pollable, SocketError, SocketResult, TcpSocket, UdpSocket, subscribe};
+use wasmtime_wasi::sockets::WasiSocketsView as _;
 
 use super::version::versioned;
+use crate::account::Held;
+use crate::sockets::{KERNEL, NoSocket, Resolved, Unresolved};
 use crate::state::State;
 
+/// Bytes that a lookup holds until its handle is dropped.
+const LOOKUP_HELD: usize = 8 << 10;
+
+type Tcp = Resource<TcpSocket>;
+
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut tcp = linker.instance(versioned!("wasi:sockets/tcp-create-socket"))?;
-    tcp.func_wrap("create-tcp-socket", |_, (_,): (IpAddressFamily,)| {
-        Ok((Err::<Resource<TcpSocket>, _>(ErrorCode::AccessDenied),))
-    })?;
+    tcp(linker)?;
+    names(linker)?;
     let mut udp = linker.instance(versioned!("wasi:sockets/udp-create-socket"))?;
-    udp.func_wrap_async("create-udp-socket", |_, (_,): (IpAddressFamily,)| {
+    udp.func_wrap_async("create-udp-socket", |store, (_,): (IpAddressFamily,)| {
+        store.data().sockets.gate().refuse_udp();
         Box::new(async { Ok((Err::<Resource<UdpSocket>, _>(ErrorCode::AccessDenied),)) })
     })
+}
+
+fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut create = linker.instance(versioned!("wasi:sockets/tcp-create-socket"))?;
+    create.func_wrap("create-tcp-socket", |mut store, (family,): (IpAddressFamily,)| {
+        Ok((answered(create_socket(store.data_mut(), family))?,))
+    })?;
+    let mut tcp = linker.instance(versioned!("wasi:sockets/tcp"))?;
+    tcp.resource("tcp-socket", ResourceType::host::<TcpSocket>(), |mut store, rep| {
+        let state = store.data_mut();
+        HostTcpSocket::drop(&mut state.sockets(), Tcp::new_own(rep))?;
+        state.sockets.close(rep);
+        Ok(())
+    })?;
+    tcp.func_wrap("[method]tcp-socket.set-receive-buffer-size", |mut store, (socket, size): (Tcp, u64)| {
+        let mut sockets = store.data_mut().sockets();
+        Ok((answered(HostTcpSocket::set_receive_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
+    })?;
+    tcp.func_wrap("[method]tcp-socket.set-send-buffer-size", |mut store, (socket, size): (Tcp, u64)| {
+        let mut sockets = store.data_mut().sockets();
+        Ok((answered(HostTcpSocket::set_send_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
+    })
+}
+
+fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut names = linker.instance(versioned!("wasi:sockets/ip-name-lookup"))?;
+    names.resource("resolve-address-stream", ResourceType::host::<Lookup>(), |mut store, rep| {
+        store.data_mut().sockets().table.delete(Resource::<Lookup>::new_own(rep))?;
+        Ok(())
+    })?;
+    names.func_wrap("resolve-addresses", |mut store, (network, name): (Resource<Network>, String)| {
+        Ok((answered(begin(store.data_mut(), &network, &name))?,))
+    })?;
+    names.func_wrap(
+        "[method]resolve-address-stream.resolve-next-address",
+        |mut store, (lookup,): (Resource<Lookup>,)| {
+            let lookup = store.data_mut().sockets().table.get_mut(&lookup)?;
+            Ok((lookup.next(),))
+        },
+    )?;
+    names.func_wrap("[method]resolve-address-stream.subscribe", |mut store, (lookup,): (Resource<Lookup>,)| {
+        let pollable: Resource<DynPollable> = subscribe(store.data_mut().sockets().table, lookup)?;
+        Ok((pollable,))
+    })
+}
+
+/// The answer of a host function: an error code for the guest, or an error that ends the call.
+fn answered<T>(result: SocketResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) => error.downcast().map(Err),
+    }
+}
+
+fn create_socket(state: &mut State, family: IpAddressFamily) -> SocketResult<Tcp> {
+    let files = &state.files;
+    let holds = state.sockets.room(|| files.take()).map_err(|error| match error {
+        NoSocket::Limit => ErrorCode::NewSocketLimit.into(),
+        NoSocket::Memory(overdrawn) => SocketError::trap(overdrawn),
+    })?;
+    let socket = tcp_create_socket::Host::create_tcp_socket(&mut state.sockets(), family)?;
+    let rep = socket.rep();
+    state.sockets.opened(rep, holds);
+    let mut sockets = state.sockets();
+    HostTcpSocket::set_receive_buffer_size(&mut sockets, Tcp::new_borrow(rep), KERNEL)?;
+    HostTcpSocket::set_send_buffer_size(&mut sockets, Tcp::new_borrow(rep), KERNEL)?;
+    Ok(socket)
+}
+
+/// Begins a lookup. A name that the guest may not know about fails at once.
+fn begin(state: &mut State, network: &Resource<Network>, name: &str) -> SocketResult<Resource<Lookup>> {
+    state.sockets().table.get(network)?;
+    let held = state.account.hold(LOOKUP_HELD).map_err(SocketError::trap)?;
+    let addresses = state.sockets.resolve(name).map_err(code)?;
+    let mut lookup = Lookup { progress: Progress::Waiting(Box::pin(addresses)), _held: held };
+    // It goes on whether the guest asks for it or not.
+    let _is_pending = lookup.poll(&mut Context::from_waker(Waker::noop()));
+    Ok(state.sockets().table.push(lookup)?)
+}
+
+fn code(unresolved: Unresolved) -> ErrorCode {
+    match unresolved {
+        Unresolved::Denied => ErrorCode::AccessDenied,
+        Unresolved::Malformed => ErrorCode::InvalidArgument,
+        Unresolved::Failed => ErrorCode::NameUnresolvable,
+        Unresolved::Refused => ErrorCode::TemporaryResolverFailure,
+    }
+}
+
+/// The addresses of a name, as the guest takes them one by one (`resolve-address-stream`).
+struct Lookup {
+    progress: Progress,
+    _held: Held,
+}
+
+enum Progress {
+    Waiting(Pin<Box<dyn Future<Output = Resolved> + Send>>),
+    Done(Result<std::vec::IntoIter<IpAddr>, ErrorCode>),
+}
+
+impl Lookup {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Progress::Waiting(addresses) = &mut self.progress else { return Poll::Ready(()) };
+        addresses.as_mut().poll(context).map(|resolved| {
+            self.progress = Progress::Done(resolved.map(Vec::into_iter).map_err(code));
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<IpAddress>, ErrorCode> {
+        let _is_pending = self.poll(&mut Context::from_waker(Waker::noop()));
+        match &mut self.progress {
+            Progress::Waiting(_) => Err(ErrorCode::WouldBlock),
+            Progress::Done(Ok(addresses)) => Ok(addresses.next().map(IpAddress::from)),
+            Progress::Done(Err(code)) => Err(*code),
+        }
+    }
+}
+
+#[async_trait]
+impl Pollable for Lookup {
+    async fn ready(&mut self) {
+        std::future::poll_fn(|context| self.poll(context)).await;
+    }
 }

@@ -1,5 +1,7 @@
 //! `toolbay check`: shows what a plugin file contains and imports, without serving it.
 
+mod grant;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,6 +33,10 @@ struct Findings {
     size: u64,
     about: About,
     form: String,
+    /// Bytes of the largest linear memory when a call begins, if that can be told.
+    memory: Option<u64>,
+    /// `limits.memory`, if the grant sets none.
+    memory_limit: ByteSize,
     /// How long compiling took, in milliseconds; `None` if the component was in the compile cache.
     compile_ms: Option<f64>,
     remarks: Vec<String>,
@@ -39,18 +45,18 @@ struct Findings {
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
 const INTERFACES: [(&str, &str); 12] = [
-    ("toolbay:plugin/", "the host's log, progress and configuration (always allowed)"),
-    ("wasi:cli/environment", "environment variables (only those listed in permissions.environment)"),
-    ("wasi:cli/", "standard input and output, and exit (always allowed; output is captured)"),
-    ("wasi:clocks/", "clocks (always allowed)"),
-    ("wasi:config/", "values of [config] in the grant (always allowed)"),
-    ("wasi:filesystem/", "files (only in folders listed in [[permissions.mounts]])"),
-    ("wasi:http/", "HTTP requests (only those listed in permissions.http)"),
-    ("wasi:io/", "streams that the other imports use (always allowed)"),
-    ("wasi:logging/", "the host's log (always allowed, within limits.log)"),
-    ("wasi:random/", "random numbers (always allowed)"),
-    ("wasi:sockets/", "network sockets (always denied)"),
-    ("", "interfaces that the host does not provide"),
+    ("toolbay:plugin/", "uses the host's log, progress and configuration (always allowed)"),
+    ("wasi:cli/environment", "wants environment variables (only those listed in permissions.environment)"),
+    ("wasi:cli/", "uses standard input and output, and exits (always allowed; output is captured)"),
+    ("wasi:clocks/", "uses clocks (always allowed)"),
+    ("wasi:config/", "reads values of [config] in the grant (always allowed)"),
+    ("wasi:filesystem/", "wants files (only in folders listed in [[permissions.mounts]])"),
+    ("wasi:http/", "wants to send HTTP requests (only those listed in permissions.http)"),
+    ("wasi:io/", "uses streams, for its other imports (always allowed)"),
+    ("wasi:logging/", "writes to the host's log (always allowed, within limits.log)"),
+    ("wasi:random/", "uses random numbers (always allowed)"),
+    ("wasi:sockets/", "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)"),
+    ("", "wants interfaces that the host does not provide"),
 ];
 
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -97,7 +103,8 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     })?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
-    let Rules { bounds, describe, .. } = config.rules();
+    let Rules { bounds, describe, limits, .. } = config.rules();
+    let memory_limit = limits.memory;
     let (prepared, description, about, compile_ms) = if let Some((prepared, description, about)) = sandbox.find(digest)
     {
         (prepared, description, about, None)
@@ -120,7 +127,8 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         (prepared, description, about, Some(compile_ms))
     };
     let tools = check(description.tools).map_err(|why| unusable(&why))?;
-    Ok(Findings { digest, size, about, form: prepared.form(), compile_ms, remarks: description.remarks, tools })
+    let (form, memory, remarks) = (prepared.form(), prepared.memory(), description.remarks);
+    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, tools })
 }
 
 /// Compiles `source`, and says so if that takes long.
@@ -157,16 +165,29 @@ fn text(name: &str, findings: &Findings) -> String {
         Some(ms) => writeln!(out, "    compiled in {ms:.0} ms to {code}"),
         None => writeln!(out, "    compiled to {code} earlier (in the compile cache)"),
     };
+    if let Some(memory) = findings.memory {
+        let [memory, limit] = [ByteSize::b(memory), findings.memory_limit].map(|size| size.display().iec().to_string());
+        let _ = writeln!(out, "    {memory} of memory when a call begins (limits.memory: {limit})");
+    }
     let _ = writeln!(out, "\nImports:");
     let needs = needs(about);
     for words in &needs {
         let _ = writeln!(out, "    {words}");
     }
     if needs.is_empty() {
-        let _ = writeln!(out, "    none (it can use only its own memory)");
+        let _ = writeln!(out, "    none: it needs nothing, and can use only its own memory");
     }
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", line(remark, WHY));
+    }
+    match grant::template(&about.imports) {
+        Some(template) => {
+            let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::name(name), WHY));
+            for words in template.lines() {
+                let _ = writeln!(out, "    {words}");
+            }
+        }
+        None => out.push_str("\nGrant: it needs none.\n"),
     }
     let _ = writeln!(out, "\nTools:");
     for tool in &findings.tools {
@@ -205,11 +226,13 @@ fn json(findings: &Findings) -> Value {
         "kind": about.kind,
         "form": findings.form,
         "madeWith": about.made_with,
+        "memory": findings.memory,
         "compileMs": findings.compile_ms,
         "code": about.code,
         "imports": about.imports,
         "exports": about.exports,
         "canUse": needs(about),
+        "grant": grant::template(&about.imports),
         "remarks": findings.remarks,
         "tools": findings.tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "wit": about.wit,

@@ -44,6 +44,10 @@ pub(super) struct Listen {
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
+    /// Write what plugins are denied to PLUGIN.toml.proposed in the plugin folder, as grants to read and rename. Only
+    /// over standard input and output, or with --http on a loopback address
+    #[arg(long)]
+    pub(super) learn: bool,
 }
 
 /// Parses an address. The error is worded as that of `http.listen`.
@@ -70,6 +74,7 @@ impl Common {
             log: self.settings.log.clone(),
             http: listen.http,
             sse: listen.sse,
+            learn: listen.learn,
         };
         // Toolbay has no variables whose names or values are not UTF-8.
         let variables = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));

@@ -140,8 +140,14 @@ fn grants(granted: &Granted) -> Vec<String> {
     if !permissions.http.is_empty() {
         lines.push(format!("HTTP requests: {}", list_of(&permissions.http)));
     }
+    if !permissions.tcp.is_empty() {
+        lines.push(format!("TCP connections: {}", list_of(&permissions.tcp)));
+    }
     if !permissions.network_private.is_empty() {
         lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
+    }
+    if permissions.deterministic {
+        lines.push("deterministic: fixed clocks and random numbers".to_owned());
     }
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));

@@ -1,0 +1,127 @@
+//! Clocks and random numbers that are the same in every call with the same tool and arguments, for tests of plugins
+//! (`permissions.deterministic`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng as _, SeedableRng as _};
+use sha2::{Digest as _, Sha256};
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
+
+/// When each call begins, on the wall clock: 2020-01-01T00:00:00Z, in seconds since 1970.
+const BEGINNING: Duration = Duration::from_secs(1_577_836_800);
+
+/// What each look at a clock takes, in nanoseconds: a guest that waits for a time in a loop reaches it.
+const TICK: u64 = 1_000_000;
+
+/// What a call is made of: the same tool with the same arguments has the same seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seed([u8; 32]);
+
+/// The time of one call, in nanoseconds since it began. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Time(Arc<AtomicU64>);
+
+impl Seed {
+    pub(crate) fn new(tool: &str, arguments: &str) -> Self {
+        Self::of("call", &[tool.as_bytes(), arguments.as_bytes()])
+    }
+
+    fn of(what: &str, parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new_with_prefix("toolbay deterministic ");
+        hash.update(what);
+        for part in parts {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+
+    /// The same for one of the interfaces, so that they do not repeat each other.
+    fn for_interface(self, name: &str) -> [u8; 32] {
+        Self::of(name, &[&self.0]).0
+    }
+
+    /// Gives a guest the clocks and the random numbers of this seed.
+    pub(crate) fn apply(self, context: &mut WasiCtxBuilder) -> Time {
+        let time = Time::default();
+        let mut seeds = ChaCha20Rng::from_seed(self.for_interface("insecure-seed"));
+        let hash_seed = u128::from(seeds.next_u64()) << 64 | u128::from(seeds.next_u64());
+        context
+            .wall_clock(time.clone())
+            .monotonic_clock(time.clone())
+            .secure_random(ChaCha20Rng::from_seed(self.for_interface("random")))
+            .insecure_random(ChaCha20Rng::from_seed(self.for_interface("insecure")))
+            .insecure_random_seed(hash_seed);
+        time
+    }
+}
+
+impl Time {
+    /// Looks at the clock, which moves it.
+    pub(crate) fn look(&self) -> u64 {
+        let moved = |now: u64| Some(now.saturating_add(TICK));
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved).unwrap_or_default()
+    }
+
+    /// The clock is at `when` at least: the guest waited until then.
+    pub(crate) fn reach(&self, when: u64) {
+        self.0.fetch_max(when, Ordering::Relaxed);
+    }
+}
+
+impl HostWallClock for Time {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(TICK)
+    }
+
+    fn now(&self) -> Duration {
+        BEGINNING.saturating_add(Duration::from_nanos(self.look()))
+    }
+}
+
+impl HostMonotonicClock for Time {
+    fn resolution(&self) -> u64 {
+        TICK
+    }
+
+    fn now(&self) -> u64 {
+        self.look()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(seed: Seed, interface: &str) -> u64 {
+        ChaCha20Rng::from_seed(seed.for_interface(interface)).next_u64()
+    }
+
+    #[test]
+    fn only_the_same_call_has_the_same_numbers() {
+        let seed = Seed::new("roll", "{}");
+        assert_eq!(random(seed, "random"), random(Seed::new("roll", "{}"), "random"));
+        let others = [Seed::new("roll", "{\"n\":1}"), Seed::new("rol", "l{}"), Seed::new("", "roll{}")];
+        assert!(others.iter().all(|other| random(*other, "random") != random(seed, "random")));
+        assert_ne!(random(seed, "random"), random(seed, "insecure"));
+        // What a tool answered once, it answers with the next version of the server.
+        assert_eq!(random(seed, "random"), 0);
+    }
+
+    #[test]
+    fn each_look_moves_both_clocks_and_waiting_does_too() {
+        let time = Time::default();
+        assert_eq!(HostMonotonicClock::now(&time), 0);
+        assert_eq!(HostWallClock::now(&time), BEGINNING + Duration::from_nanos(TICK));
+        time.reach(30 * TICK);
+        assert_eq!(HostMonotonicClock::now(&time), 30 * TICK);
+        time.reach(5);
+        assert_eq!(HostMonotonicClock::now(&time), 31 * TICK, "time does not go back");
+        time.reach(u64::MAX);
+        assert_eq!([time.look(), time.look()], [u64::MAX; 2]);
+        assert!(HostWallClock::now(&time) > BEGINNING);
+    }
+}

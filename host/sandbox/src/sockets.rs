@@ -1,0 +1,243 @@
+//! The sockets of one call: which names it resolves, and which addresses it connects to.
+//!
+//! A name is resolved only if a rule of the grant covers it, and of its addresses the guest sees only those that it may
+//! connect to. A connection goes to an address that a name in a rule was resolved to in this call, at a port that the
+//! rule allows, or to an IP literal that a rule lists. Nothing is resolved a second time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use toolbay_outgoing::SendError;
+use toolbay_policy::{Denied, Host, TcpRequest, TcpRule, choose, resolvable};
+use wasmtime_wasi::sockets::SocketAddrUse;
+
+use crate::account::{Account, Held, Overdrawn};
+use crate::connections::{Connections, Reach};
+use crate::descriptors::Opened;
+use crate::http::Denials;
+
+/// Sockets that a call can have at once.
+const SOCKETS: usize = 16;
+
+/// Names that a call can have resolved: each becomes a question to servers of the names' owners.
+const LOOKUPS: u32 = 64;
+
+/// Addresses of a name that a guest sees.
+const ADDRESSES: usize = 32;
+
+/// Bytes that the kernel buffers for a socket in each direction, at most. It allows as much again for its bookkeeping.
+pub(crate) const KERNEL: u64 = 64 << 10;
+
+/// Bytes that a socket holds: what the kernel buffers, and what a read and a write hold on their way.
+const SOCKET_HELD: usize = 384 << 10;
+
+/// Bytes that the knowledge of an address holds, besides its name.
+const ADDRESS_HELD: usize = 128;
+
+/// The sockets of one call.
+pub(crate) struct Sockets {
+    gate: Arc<Gate>,
+    account: Account,
+    deadline: Instant,
+    lookups: u32,
+    /// What each socket holds, by its entry in the resource table.
+    open: BTreeMap<u32, (Opened, Held)>,
+}
+
+/// Decides about each address.
+pub(crate) struct Gate {
+    reach: Option<Arc<Reach>>,
+    /// The names that were resolved, by their addresses.
+    known: Mutex<BTreeMap<IpAddr, BTreeSet<String>>>,
+    denials: Arc<Denials>,
+}
+
+/// Why a name has no addresses for the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unresolved {
+    /// The grant does not allow it.
+    Denied,
+    /// The name is none.
+    Malformed,
+    /// It has no address, or the resolver has no answer.
+    Failed,
+    /// The call asked for too many names, or its time is over.
+    Refused,
+}
+
+/// Why there is no socket.
+#[derive(Debug)]
+pub(crate) enum NoSocket {
+    /// The call has too many, or the server has no descriptor left for it.
+    Limit,
+    /// The call has no memory left.
+    Memory(Overdrawn),
+}
+
+/// What a name or an address becomes.
+pub(crate) type Resolved = Result<Vec<IpAddr>, Unresolved>;
+
+impl Sockets {
+    pub(crate) fn new(connections: &Connections, denials: Arc<Denials>, account: Account, deadline: Instant) -> Self {
+        let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials };
+        Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new() }
+    }
+
+    /// What decides about addresses. It is asked whenever the guest's sockets are about to use one.
+    pub(crate) fn gate(&self) -> Arc<Gate> {
+        Arc::clone(&self.gate)
+    }
+
+    /// What one more socket holds. `opened` takes a descriptor.
+    pub(crate) fn room(&self, opened: impl FnOnce() -> Option<Opened>) -> Result<(Opened, Held), NoSocket> {
+        let opened = if self.open.len() < SOCKETS { opened() } else { None };
+        let opened = opened.ok_or_else(|| {
+            self.gate.denials.note("This call has as many sockets open as it may.", None);
+            NoSocket::Limit
+        })?;
+        Ok((opened, self.account.hold(SOCKET_HELD).map_err(NoSocket::Memory)?))
+    }
+
+    /// Keeps what a socket holds until it is [closed](Self::close).
+    pub(crate) fn opened(&mut self, rep: u32, holds: (Opened, Held)) {
+        self.open.insert(rep, holds);
+    }
+
+    /// Gives back what a socket held.
+    pub(crate) fn close(&mut self, rep: u32) {
+        self.open.remove(&rep);
+    }
+
+    /// Begins to resolve a name. An IP literal is its own address; whether the guest may connect to it is asked later.
+    pub(crate) fn resolve(&mut self, name: &str) -> Result<impl Future<Output = Resolved> + Send + use<>, Unresolved> {
+        let gate = self.gate();
+        let host = match resolvable(name, gate.rules()) {
+            Ok(host) => host,
+            Err(Denied::Authority(_)) => return Err(Unresolved::Malformed),
+            Err(denied) => {
+                gate.note(&denied);
+                return Err(Unresolved::Denied);
+            }
+        };
+        self.lookups += 1;
+        if self.lookups > LOOKUPS {
+            gate.denials.note("This call has had as many names resolved as it may.", None);
+            return Err(Unresolved::Refused);
+        }
+        let (deadline, account) = (self.deadline, self.account.clone());
+        Ok(async move {
+            match (host, gate.reach.clone()) {
+                (Host::Ip(address), _) => Ok(vec![address]),
+                (Host::Name(name), Some(reach)) => {
+                    let lookup = gate.addresses(&reach, name, &account);
+                    tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(Unresolved::Refused))
+                }
+                (Host::Name(_), None) => Err(Unresolved::Denied),
+            }
+        })
+    }
+}
+
+impl Gate {
+    fn rules(&self) -> &[TcpRule] {
+        self.reach.as_ref().map_or(&[], |reach| reach.rules.as_slice())
+    }
+
+    fn note(&self, denied: &Denied) {
+        self.denials.note(&denied.to_string(), denied.remedy().as_deref());
+    }
+
+    /// Those addresses of a name that the guest may connect to. They are remembered for the name.
+    async fn addresses(&self, reach: &Reach, name: String, account: &Account) -> Resolved {
+        let found = reach.lookups.resolve(&name, Some(&reach.places)).await;
+        let found = found.map_err(|error| {
+            let details = error.details().unwrap_or_default();
+            tracing::debug!(details, "a name was not resolved: {error}");
+            Unresolved::Failed
+        })?;
+        let mut chosen = match choose(&found, &reach.opened) {
+            Ok(chosen) => chosen,
+            Err(refused) => {
+                let remedy = refused.remedy();
+                self.denials.note(&SendError::Addresses(refused).to_string(), remedy.as_deref());
+                return Err(Unresolved::Denied);
+            }
+        };
+        chosen.truncate(ADDRESSES);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for address in &chosen {
+            let names = known.entry(address.to_canonical()).or_default();
+            if !names.contains(&name) {
+                account.take(ADDRESS_HELD + name.len()).map_err(|Overdrawn| Unresolved::Refused)?;
+                names.insert(name.clone());
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Whether the guest's sockets may use an address in this way.
+    pub(crate) fn allows(&self, address: SocketAddr, purpose: SocketAddrUse) -> bool {
+        match purpose {
+            SocketAddrUse::TcpConnect => self.connects(address),
+            // The system chooses where a connection comes from.
+            SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
+            SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
+                self.denials.note("No tool may wait for connections of others.", None);
+                false
+            }
+            SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
+                self.refuse_udp();
+                false
+            }
+        }
+    }
+
+    /// Reports that the guest wanted to use UDP.
+    pub(crate) fn refuse_udp(&self) {
+        self.denials.note("No tool may send or receive UDP datagrams.", None);
+    }
+
+    fn connects(&self, address: SocketAddr) -> bool {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        if let Err(denied) = self.check(ip, port) {
+            self.note(&denied);
+            return false;
+        }
+        let opened = self.reach.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
+        match choose(&[ip], opened) {
+            Ok(_) => true,
+            Err(refused) => {
+                let remedy = refused.remedy();
+                self.denials.note(&SendError::Addresses(refused).to_string(), remedy.as_deref());
+                false
+            }
+        }
+    }
+
+    /// Whether a rule allows a connection to an address, for a name that was resolved to it or for itself.
+    fn check(&self, ip: IpAddr, port: u16) -> Result<(), Denied> {
+        let rules = self.rules();
+        let literal = TcpRequest { host: &ip.to_string(), port }.check(rules);
+        if literal.is_ok() {
+            return Ok(());
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_name = None;
+        for name in known.get(&ip).into_iter().flatten() {
+            match (TcpRequest { host: name, port }).check(rules) {
+                Ok(_) => return Ok(()),
+                Err(denied) => of_name = Some(denied),
+            }
+        }
+        // The guest asked for a name: the denial is about that, not about the address.
+        Err(of_name.unwrap_or_else(|| match literal {
+            Err(denied) => denied,
+            Ok(_) => Denied::ConnectionIpLiteral(ip, port),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Waiting, for calls whose clocks are the same each time: a guest waits as long as it asks for, and its clock then shows
+//! that, however long it took.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::clocks::WasiClocksView as _;
+use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+
+use super::version::versioned;
+use crate::determinism::Time;
+use crate::state::State;
+
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
+    clock.func_wrap("subscribe-duration", |mut store, (duration,): (u64,)| {
+        let state = store.data_mut();
+        let Some(time) = state.time.clone() else { return Ok((state.clocks().subscribe_duration(duration)?,)) };
+        let until = time.look().saturating_add(duration);
+        Ok((wait(state, time, duration, until)?,))
+    })?;
+    clock.func_wrap("subscribe-instant", |mut store, (until,): (u64,)| {
+        let state = store.data_mut();
+        let Some(time) = state.time.clone() else { return Ok((state.clocks().subscribe_instant(until)?,)) };
+        let duration = until.saturating_sub(time.look());
+        Ok((wait(state, time, duration, until)?,))
+    })
+}
+
+fn wait(state: &mut State, time: Time, duration: u64, until: u64) -> wasmtime::Result<Resource<DynPollable>> {
+    // Nobody waits for a time that no clock shows.
+    let over = Instant::now().checked_add(Duration::from_nanos(duration));
+    let table = state.clocks().table;
+    let timer = table.push(Timer { time, over, until, yielded: false })?;
+    subscribe(table, timer)
+}
+
+/// Waits until `over`, and moves the call's clock to `until`.
+struct Timer {
+    time: Time,
+    over: Option<Instant>,
+    until: u64,
+    /// Whether it gave way: a guest that polls in a loop lets others run.
+    yielded: bool,
+}
+
+#[async_trait]
+impl Pollable for Timer {
+    async fn ready(&mut self) {
+        match self.over {
+            Some(over) if over > Instant::now() => tokio::time::sleep_until(over).await,
+            Some(_) if self.yielded => {}
+            Some(_) => {
+                self.yielded = true;
+                tokio::task::yield_now().await;
+            }
+            None => std::future::pending().await,
+        }
+        self.time.reach(self.until);
+    }
+}

@@ -1,0 +1,75 @@
+//! A grant to begin with, for what a plugin imports.
+
+/// What allows an interface to be used, by the prefix of its name. Values are examples.
+const PERMISSIONS: [(&str, &[&str]); 4] = [
+    ("wasi:http/", &["http = [\"https://api.example.com\"]"]),
+    ("wasi:sockets/", &["tcp = [\"db.example.com:5432\"]"]),
+    ("wasi:cli/environment", &["environment = [\"LANG\"]"]),
+    // A table of its own, so it comes last.
+    ("wasi:filesystem/", &["[[permissions.mounts]]", "host = \"data\"", "guest = \"/data\"", "access = \"read\""]),
+];
+
+/// Why every line is a comment.
+const ADVICE: &str =
+    "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
+
+/// The text of a grant that allows nothing yet; `None` if no permission would make a difference.
+pub(super) fn template(imports: &[String]) -> Option<String> {
+    let imported = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
+    let lines: Vec<String> = PERMISSIONS
+        .iter()
+        .filter(|(prefix, _)| imported(prefix))
+        .flat_map(|(_, lines)| lines.iter().map(|line| format!("# {line}\n")))
+        .collect();
+    (!lines.is_empty()).then(|| format!("[permissions]\n{ADVICE}\n{}", lines.concat()))
+}
+
+/// The name of the grant of a plugin file.
+pub(super) fn name(file: &str) -> String {
+    format!("{}.toml", file.strip_suffix(".wasm").unwrap_or(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toolbay_catalog::Grant;
+
+    use super::*;
+
+    fn parse(text: &str) -> Grant {
+        Grant::parse("a.toml", text, Path::new("/plugins")).unwrap()
+    }
+
+    #[test]
+    fn the_template_is_a_grant_as_it_is_and_without_its_comments() {
+        let imports: Vec<String> = PERMISSIONS.iter().map(|(prefix, _)| format!("{prefix}x@0.2.0")).collect();
+        let text = template(&imports).unwrap();
+        insta::assert_snapshot!(text, @r#"
+        [permissions]
+        # Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.
+        # http = ["https://api.example.com"]
+        # tcp = ["db.example.com:5432"]
+        # environment = ["LANG"]
+        # [[permissions.mounts]]
+        # host = "data"
+        # guest = "/data"
+        # access = "read"
+        "#);
+        // As it is printed, it is indented.
+        let printed: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        assert_eq!(parse(&printed), Grant::default(), "nothing is allowed yet");
+        let open = parse(&text.replace(ADVICE, "").replace("# ", "")).permissions;
+        assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
+    }
+
+    #[test]
+    fn what_is_always_allowed_needs_no_grant() {
+        assert_eq!(template(&[]), None);
+        assert_eq!(
+            template(&["wasi:clocks/wall-clock@0.2.0".to_owned(), "toolbay:plugin/host@0.2.0".to_owned()]),
+            None
+        );
+        assert_eq!((name("a.wasm"), name("b")), ("a.toml".to_owned(), "b.toml".to_owned()));
+    }
+}

@@ -1,0 +1,211 @@
+//! `toolbay serve --learn`: writes what plugins were denied as grants for the operator to read.
+//!
+//! Nothing becomes allowed by it: a denial stays one, and `<plugin>.toml.proposed` is no grant until the operator renames
+//! it. The name of the file is the plugin's, and what is in it was parsed and is written anew, so that a guest chooses
+//! neither.
+
+mod proposal;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use toolbay_catalog::{Grant, read_grant};
+use toolbay_model::text::line;
+
+use self::proposal::{Lines, proposal};
+
+/// What a proposal's name has behind that of the grant.
+const ENDING: &str = ".proposed";
+
+/// Plugins for which there are proposals, at most. More than that are not read by a person.
+const PLUGINS: usize = 1_000;
+
+/// Longest reason that is logged, in bytes.
+const LOGGED: usize = 1_000;
+
+/// Collects denials, and has a thread write them.
+pub(crate) struct Learner {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    folder: PathBuf,
+    learned: Mutex<Learned>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Learned {
+    plugins: BTreeMap<String, Lines>,
+    /// Those whose proposals are not written yet.
+    unwritten: BTreeSet<String>,
+    is_over: bool,
+}
+
+impl Learner {
+    /// Writes proposals into the plugin folder.
+    ///
+    /// # Errors
+    ///
+    /// The system provides no thread.
+    pub(crate) fn start(folder: PathBuf) -> io::Result<Self> {
+        let shared = Arc::new(Shared { folder, learned: Mutex::default(), changed: Condvar::new() });
+        let writing = Arc::clone(&shared);
+        let writer = std::thread::Builder::new().name("toolbay-learn".to_owned()).spawn(move || writing.write_all())?;
+        Ok(Self { shared, writer: Mutex::new(Some(writer)) })
+    }
+
+    /// Takes in what would have allowed something that was denied: lines of TOML for `[permissions]`.
+    pub(crate) fn note(&self, plugin: &str, remedy: &str) {
+        let mut learned = self.shared.learned();
+        if !learned.plugins.contains_key(plugin) && learned.plugins.len() >= PLUGINS {
+            return;
+        }
+        if learned.plugins.entry(plugin.to_owned()).or_default().add(remedy) {
+            learned.unwritten.insert(plugin.to_owned());
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Writes what is not written yet, and ends.
+    pub(crate) fn finish(&self) {
+        self.shared.learned().is_over = true;
+        self.shared.changed.notify_one();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer
+            && writer.join().is_err()
+        {
+            tracing::error!("writing proposed grants failed unexpectedly");
+        }
+    }
+}
+
+impl Drop for Learner {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Shared {
+    fn learned(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes each proposal that changed, one after the other, until the learner is over and all are written.
+    fn write_all(&self) {
+        while let Some((plugin, lines)) = self.next() {
+            let name = line(&format!("{plugin}.toml{ENDING}"), LOGGED);
+            match write(&self.folder, &plugin, &lines) {
+                Ok(true) => tracing::info!(plugin, "wrote a proposed grant: {name}; to accept it, rename it"),
+                Ok(false) => {}
+                Err(why) => tracing::warn!(plugin, "cannot write the proposed grant {name}: {}", line(&why, LOGGED)),
+            }
+        }
+    }
+
+    /// Waits for the next proposal to write. The lock is held only while they are copied: guests wait for it.
+    fn next(&self) -> Option<(String, Lines)> {
+        let mut learned = self.learned();
+        loop {
+            if let Some(plugin) = learned.unwritten.pop_first() {
+                let lines = learned.plugins.get(&plugin).cloned().unwrap_or_default();
+                return Some((plugin, lines));
+            }
+            if learned.is_over {
+                return None;
+            }
+            learned = self.changed.wait(learned).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Replaces a plugin's proposal as a whole. A link or a file in its place is replaced, and never followed. Returns whether
+/// the grant as it is now lacks anything.
+fn write(folder: &Path, plugin: &str, lines: &Lines) -> Result<bool, String> {
+    let name = format!("{plugin}.toml");
+    let current = read_grant(folder, plugin).map_err(|error| error.why().to_owned())?.unwrap_or_default();
+    let Some(text) = proposal(&name, &current, lines)? else { return Ok(false) };
+    // What cannot be a grant must not look like one.
+    Grant::parse(&name, &text, folder)?;
+    let failed = |error: io::Error| error.to_string();
+    let mut file = tempfile::Builder::new().prefix(".proposed-").tempfile_in(folder).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(folder.join(format!("{name}{ENDING}"))).map_err(|error| failed(error.error))?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// What is proposed for `weather` after these denials.
+    fn learned(folder: &Path, remedies: &[&str]) -> Option<String> {
+        let learner = Learner::start(folder.to_owned()).unwrap();
+        for remedy in remedies {
+            learner.note("weather", remedy);
+        }
+        learner.finish();
+        fs::read_to_string(folder.join("weather.toml.proposed")).ok()
+    }
+
+    #[test]
+    fn a_proposal_is_the_grant_with_what_it_lacks() {
+        let folder = tempfile::tempdir().unwrap();
+        let grant = "prefix = \"acme\" # ours\n\n[permissions]\nhttp = [\"https://a.example.com\"]\n";
+        fs::write(folder.path().join("weather.toml"), grant).unwrap();
+        let text =
+            learned(folder.path(), &["http = [\"https://b.example.com\"]", "tcp = [\"db.example.com:5432\"]"]).unwrap();
+        let parsed = Grant::parse("weather.toml", &text, folder.path()).unwrap();
+        assert_eq!(parsed.permissions.http.len(), 2, "{text}");
+        assert_eq!(parsed.permissions.tcp.len(), 1);
+        assert!(text.contains("prefix = \"acme\" # ours"), "{text}");
+        assert_eq!(fs::read_to_string(folder.path().join("weather.toml")).unwrap(), grant);
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_replaced_and_not_followed() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let victim = elsewhere.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let proposed = folder.path().join("weather.toml.proposed");
+        symlink(&victim, &proposed).unwrap();
+        assert!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]).unwrap().contains("b.example.com"));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(fs::symlink_metadata(&proposed).unwrap().is_file());
+        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["weather.toml.proposed"], "nothing else is left");
+    }
+
+    #[test]
+    fn a_grant_that_is_invalid_gets_no_proposal() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("weather.toml"), "[permissions").unwrap();
+        assert_eq!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]), None);
+        fs::write(folder.path().join("weather.toml"), "permissions = 3").unwrap();
+        assert_eq!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]), None);
+    }
+
+    #[test]
+    fn what_the_grant_allows_by_now_needs_no_proposal() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("weather.toml"), "permissions.http = [\"https://b.example.com\"]").unwrap();
+        assert_eq!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]), None);
+    }
+
+    #[test]
+    fn no_more_plugins_are_kept_than_a_person_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let learner = Learner::start(folder.path().join("missing")).unwrap();
+        for n in 0..PLUGINS + 10 {
+            learner.note(&n.to_string(), "http = [\"https://b.example.com\"]");
+        }
+        assert_eq!(learner.shared.learned().plugins.len(), PLUGINS);
+    }
+}

@@ -1,0 +1,245 @@
+//! The text of a proposed grant: the grant as it is, and what was denied.
+
+use toml_edit::{DocumentMut, Item, Table, Value};
+use toolbay_model::text::line;
+use toolbay_policy::Permissions;
+
+/// Lines that are kept for a plugin. A guest can be denied something else without end.
+const LINES: usize = 64;
+
+/// Longest line, in bytes.
+const LONGEST: usize = 1_000;
+
+/// Largest proposal, in bytes: as a grant, it must be small enough to be read.
+const LARGEST: usize = 512 << 10;
+
+/// Permissions that are decided by the operator alone, and that no denial names.
+const NEVER: [&str; 3] = ["environment", "mounts", "deterministic"];
+
+/// What a proposal begins with.
+const HEAD: [&str; 2] = [
+    "# Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.",
+    "# Remove what the plugin should not have, and rename this file to ",
+];
+
+/// What a plugin was denied, as lines of TOML for `[permissions]`, each once, in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines {
+    lines: Vec<String>,
+    /// Whether there were more.
+    more: bool,
+}
+
+impl Lines {
+    /// Adds what is new of a remedy. Returns whether anything is.
+    pub(super) fn add(&mut self, remedy: &str) -> bool {
+        let mut is_new = false;
+        for text in remedy.lines() {
+            let text = line(text, LONGEST);
+            if self.lines.contains(&text) || self.more {
+                continue;
+            }
+            is_new = true;
+            if self.lines.len() < LINES {
+                self.lines.push(text);
+            } else {
+                self.more = true;
+            }
+        }
+        is_new
+    }
+}
+
+/// The grant `name` with what it lacks of `lines`; `None` if it lacks nothing. Its comments and its form stay.
+///
+/// # Errors
+///
+/// Why nothing can be added to the grant.
+pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Option<String>, String> {
+    let mut grant: DocumentMut = current
+        .parse()
+        .map_err(|error: toml_edit::TomlError| format!("{name} is not valid TOML: {}", error.message()))?;
+    let (mut hints, mut is_new) = (Vec::new(), false);
+    for text in &lines.lines {
+        match permission(text) {
+            Some((key, value)) => is_new |= merge(&mut grant, &key, value).map_err(|why| format!("{name}: {why}"))?,
+            None => hints.push(text),
+        }
+    }
+    if !is_new && hints.is_empty() {
+        return Ok(None);
+    }
+    let [first, second] = HEAD;
+    // The grant may be an earlier proposal.
+    let is_own = |text: &&str| !text.starts_with(first) && !text.starts_with(second);
+    let rest = grant.to_string();
+    let rest: Vec<&str> = rest.lines().filter(is_own).collect();
+    let mut out = format!("{first}\n{second}{}.\n", line(name, LONGEST));
+    for hint in hints {
+        out.push_str(&format!("# Under [permissions], complete and add: {hint}\n"));
+    }
+    if lines.more {
+        out.push_str("# The plugin was denied more than is listed here.\n");
+    }
+    out.push('\n');
+    out.push_str(rest.join("\n").trim_start_matches('\n'));
+    if !out.ends_with('\n') {
+        out.push('\n');
+    }
+    if out.len() > LARGEST {
+        return Err(format!("{name} is too large to add to"));
+    }
+    Ok(Some(out))
+}
+
+/// The one permission that a line gives. `None` if it is none, or none that a denial names.
+fn permission(text: &str) -> Option<(String, Value)> {
+    toml_edit::de::from_str::<Permissions>(text).ok()?;
+    let table = text.parse::<DocumentMut>().ok()?.into_table();
+    let mut entries = table.into_iter();
+    let (key, item) = entries.next().filter(|(key, _)| !NEVER.contains(&key.as_str()))?;
+    if entries.next().is_some() {
+        return None;
+    }
+    Some((key.to_string(), item.into_value().ok()?))
+}
+
+/// Adds a permission, or the entries of its list that are missing. Returns whether anything was missing.
+fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'static str> {
+    let permissions = grant.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
+    // `[[permissions.mounts]]` alone has no header of its own for the table.
+    if let Some(table) = permissions.as_table_mut() {
+        table.set_implicit(false);
+    }
+    let permissions = permissions.as_table_like_mut().ok_or("permissions is not a table")?;
+    let Some(existing) = permissions.get_mut(key) else {
+        permissions.insert(key, Item::Value(plain(value)));
+        return Ok(true);
+    };
+    let Value::Array(wanted) = value else { return Ok(false) };
+    let existing = existing.as_array_mut().ok_or("a permission that should be a list is none")?;
+    let mut is_new = false;
+    for entry in wanted {
+        let is_known = existing.iter().any(|known| same(known, &entry));
+        if !is_known {
+            existing.push(plain(entry));
+            is_new = true;
+        }
+    }
+    Ok(is_new)
+}
+
+/// Whether two values say the same, however they are written.
+fn same(one: &Value, other: &Value) -> bool {
+    let meant = |value: &Value| toml::from_str::<toml::Table>(&format!("value = {}", plain(value.clone()))).ok();
+    meant(one).is_some_and(|one| meant(other).is_some_and(|other| one == other))
+}
+
+/// The value without the spaces and comments around it.
+fn plain(mut value: Value) -> Value {
+    value.decor_mut().clear();
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toolbay_catalog::Grant;
+
+    use super::*;
+
+    fn lines(remedies: &[&str]) -> Lines {
+        let mut lines = Lines::default();
+        for remedy in remedies {
+            lines.add(remedy);
+        }
+        lines
+    }
+
+    /// The proposal, which is a valid grant.
+    fn proposed(current: &str, remedies: &[&str]) -> String {
+        let text = proposal("weather.toml", current, &lines(remedies)).unwrap().unwrap();
+        Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_plugin_without_a_grant_gets_a_minimal_one() {
+        let remedies = [
+            "http = [\"https://a.example.com\"]",
+            "http = [{ origin = \"https://b.example.com\", methods = [\"POST\"] }]\nnetwork_private = [\"10.0.0.7\"]",
+            "http = [\"https://a.example.com\"]",
+            "tcp = [\"db.example.com:PORT\"]",
+        ];
+        insta::assert_snapshot!(proposed("", &remedies), @r#"
+        # Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.
+        # Remove what the plugin should not have, and rename this file to weather.toml.
+        # Under [permissions], complete and add: tcp = ["db.example.com:PORT"]
+
+        [permissions]
+        http = ["https://a.example.com", { origin = "https://b.example.com", methods = ["POST"] }]
+        network_private = ["10.0.0.7"]
+        "#);
+    }
+
+    #[test]
+    fn what_the_operator_wrote_stays_in_any_form() {
+        let remedy = ["http = [\"https://b.example.com\"]"];
+        for current in [
+            "prefix = \"a\" # mine\n[permissions]\nhttp = [\n  \"https://a.example.com\", # the first\n]\n[limits]\nfuel = 9\n",
+            "permissions = { environment = [\"LANG\"] } # mine\n",
+            "permissions.environment = [\"LANG\"] # mine\n",
+            "# mine\n[[permissions.mounts]]\nhost = \"data\"\nguest = \"/data\"\naccess = \"read\"\n",
+            "# mine\n[limits]\nfuel = 9\n",
+        ] {
+            let text = proposed(current, &remedy);
+            assert!(text.contains("# mine"), "{text}");
+            let (before, after) = (current, text.as_str());
+            let [before, after] = [before, after].map(|text| Grant::parse("w.toml", text, Path::new("/")).unwrap());
+            assert_eq!(after.permissions.http.len(), before.permissions.http.len() + 1, "{text}");
+            assert_eq!((after.prefix, after.limits), (before.prefix, before.limits));
+            assert_eq!(after.permissions.environment, before.permissions.environment);
+            assert_eq!(after.permissions.mounts.len(), before.permissions.mounts.len());
+            // Once it is the grant, there is nothing to add, and its head is not repeated.
+            assert_eq!(proposal("weather.toml", &text, &lines(&remedy)).unwrap(), None);
+            let again = proposed(&text, &["http = [\"https://c.example.com\"]"]);
+            assert_eq!(again.matches("Proposed by").count(), 1, "{again}");
+        }
+    }
+
+    #[test]
+    fn a_line_forges_nothing() {
+        for forged in [
+            "http = [\"https://a.example.com\"]\u{2028}[limits]",
+            "environment = [\"SECRET\"]",
+            "deterministic = true",
+            "mounts = [{ host = \"/\", guest = \"/\", access = \"read-write\", unsafe = true }]",
+            "http = []\nenvironment = [\"SECRET\"]",
+            "http = [\"https://a.example.com\"]; [permissions.mounts]",
+            "[[mounts]]\rhost = \"/\"",
+            "prefix = \"evil\"",
+            "\u{1b}[2J http",
+            "tcp = [\"a.example.com:80\", 7]",
+        ] {
+            let Some(text) = proposal("weather.toml", "", &lines(&[forged])).unwrap() else { continue };
+            let grant = Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
+            let permissions = Permissions { http: grant.permissions.http.clone(), ..Permissions::default() };
+            assert_eq!(grant, Grant { permissions, ..Grant::default() }, "{text}");
+            assert!(grant.permissions.http.is_empty(), "{text}");
+            assert!(
+                !text.contains('\u{1b}') && text.lines().all(|line| line.starts_with('#') || !line.contains("evil"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_guest_that_asks_for_ever_new_things_fills_no_memory() {
+        let mut lines = Lines::default();
+        let added = (0..10_000).filter(|n| lines.add(&format!("http = [\"https://h{n}.example.com\"]"))).count();
+        assert_eq!((added, lines.lines.len()), (LINES + 1, LINES));
+        let text = proposal("weather.toml", "", &lines).unwrap().unwrap();
+        assert!(text.contains("# The plugin was denied more than is listed here.\n"), "{text}");
+        assert!(!lines.add(&"x".repeat(1 << 20)));
+    }
+}

@@ -1,0 +1,207 @@
+//! TCP connections of plugins: what a grant allows is reached, and nothing else is, by any name or address.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use serde_json::json;
+
+use crate::support::{Folder, Server, failure, net};
+
+/// A server that answers each connection with what it was sent, once that has ended.
+struct Echo {
+    address: SocketAddr,
+    /// One message for each connection that came.
+    came: Receiver<()>,
+}
+
+impl Echo {
+    fn start() -> Self {
+        Self::answering(|mut stream| {
+            let mut text = Vec::new();
+            stream.read_to_end(&mut text)?;
+            stream.write_all(&text)
+        })
+    }
+
+    fn answering(answer: fn(TcpStream) -> std::io::Result<()>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, (sender, came)) = (listener.local_addr().unwrap(), channel());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                drop(sender.send(()));
+                thread::spawn(move || drop(answer(stream.unwrap())));
+            }
+        });
+        Self { address, came }
+    }
+
+    fn port(&self) -> u16 {
+        self.address.port()
+    }
+}
+
+fn server(grant: &str) -> Server {
+    let folder = Folder::with("net.wasm", net());
+    folder.put("net.toml", grant);
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("talk");
+    server
+}
+
+const DENIED: &str = "Permission denied (os error 2)";
+
+#[test]
+fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
+    let echo = Echo::start();
+    let port = echo.port();
+    for host in ["localhost", "127.0.0.1"] {
+        let grant = format!("[permissions]\ntcp = [\"{host}:{port}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]");
+        let mut server = server(&grant);
+        let text = "hello ".repeat(50_000);
+        assert_eq!(server.text("talk", json!({"host": host, "port": port, "text": text})), text);
+        echo.came.recv().unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it() {
+    let echo = Echo::start();
+    let port = echo.port();
+    let mut server = server("");
+    let (kind, said) = failure(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
+    assert_eq!(kind, "denied");
+    assert!(said.ends_with("This tool may connect to no IP address that its grant does not list."), "{said}");
+    let remedy =
+        format!("in net.toml: tcp = [\"127.0.0.1:{port}\"] and network_private = [\"127.0.0.1\"] plugin=\"net\"");
+    server.log.wait_for(&remedy);
+    let (kind, said) = failure(&server.call("talk", json!({"host": "db.internal", "port": 5432})));
+    assert_eq!(kind, "denied");
+    assert!(said.ends_with("db.internal is not among the hosts that this tool may connect to."), "{said}");
+    server.log.wait_for("in net.toml: tcp = [\"db.internal:PORT\"] plugin=\"net\"");
+    assert!(echo.came.try_recv().is_err());
+}
+
+#[test]
+fn another_port_and_another_host_stay_closed() {
+    let (echo, other) = (Echo::start(), Echo::start());
+    let grant =
+        format!("[permissions]\ntcp = [\"localhost:{}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]", echo.port());
+    let mut server = server(&grant);
+    let said = server.text("try_to_connect", json!({"host": "localhost", "port": other.port()}));
+    assert_eq!(said, DENIED);
+    let closed = format!("denied: This tool may connect to localhost at another port, and not at {}.", other.port());
+    server.log.wait_for(&closed);
+    // The name is allowed, its address as such is not.
+    let said = server.text("try_to_connect", json!({"host": "127.0.0.1", "port": echo.port()}));
+    assert_eq!(said, DENIED);
+    for host in ["127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0", "169.254.169.254", "255.255.255.255"] {
+        let said = server.text("try_to_connect", json!({"host": host, "port": echo.port()}));
+        assert!(!said.starts_with("connected"), "{host}: {said}");
+    }
+    assert!(echo.came.try_recv().is_err() && other.came.try_recv().is_err());
+}
+
+#[test]
+fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
+    let echo = Echo::start();
+    let address = format!("127.0.0.1:{}", echo.port());
+    let grant =
+        format!("[permissions]\ntcp = [\"localhost:{}\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]", echo.port());
+    let mut server = server(&grant);
+    let asked = |name: &str| json!({"name": name, "addresses": [address]});
+    assert_eq!(server.text("resolve_and_connect", asked("localhost")), "connected");
+    echo.came.recv().unwrap();
+    assert_eq!(server.text("resolve_and_connect", asked("db.internal")), DENIED);
+    assert!(echo.came.try_recv().is_err());
+}
+
+#[test]
+fn a_listed_name_or_address_that_is_not_global_needs_a_grant_of_its_own() {
+    let echo = Echo::start();
+    let port = echo.port();
+    let mut server = server(&format!("[permissions]\ntcp = [\"localhost:{port}\", \"127.0.0.1:{port}\"]"));
+    for host in ["localhost", "127.0.0.1"] {
+        assert_eq!(server.text("try_to_connect", json!({"host": host, "port": port})), DENIED, "{host}");
+        assert!(!server.text("resolve", json!({"host": "localhost", "port": port})).contains("127.0.0.1"));
+    }
+    server.log.wait_for("To allow it, add to [permissions] in net.toml: network_private = [");
+    assert!(echo.came.try_recv().is_err());
+}
+
+#[test]
+fn only_names_that_the_grant_lists_are_resolved() {
+    let mut server = server("[permissions]\ntcp = [\"localhost:1\"]\nnetwork_private = [\"127.0.0.1\", \"::1\"]");
+    assert!(server.text("resolve", json!({"host": "localhost", "port": 7})).contains("127.0.0.1:7"));
+    for name in ["ip6-localhost", "a.localhost", "example.com", "secret.evil.example", "localhost.localdomain"] {
+        assert_eq!(server.text("resolve", json!({"host": name, "port": 7})), DENIED, "{name}");
+    }
+    for name in ["local%68ost", "a b", "localhost:1", "\u{0}", "a..b", &"x".repeat(70_000)] {
+        let said = server.text("resolve", json!({"host": name, "port": 7}));
+        assert!(!said.contains("127.0.0.1") && !said.contains("::1"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn waiting_for_others_and_datagrams_stay_closed() {
+    let mut server = server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nnetwork_private = [\"127.0.0.1\"]");
+    let said = server.text("listen", json!({}));
+    assert_eq!(said, format!("{DENIED}; {DENIED}; {DENIED}"));
+    server.log.wait_for("denied: No tool may wait for connections of others.");
+    server.log.wait_for("denied: No tool may send or receive UDP datagrams.");
+}
+
+#[test]
+fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
+    let echo = Echo::start();
+    let address = echo.address.to_string();
+    let grant = format!("[permissions]\ntcp = [\"{address}\"]\nnetwork_private = [\"127.0.0.1\"]");
+    let mut granted = server(&grant);
+    let said = granted.text("hoard", json!({"address": address, "count": 100}));
+    assert!(said.starts_with("16 connections, then: "), "{said}");
+    assert_eq!(granted.text("come_and_go", json!({"address": address, "count": 100})), "done");
+    // Each holds memory of its call.
+    let mut small = server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
+    assert_eq!(failure(&small.call("hoard", json!({"address": address, "count": 16}))).0, "memory");
+    assert_eq!(small.text("come_and_go", json!({"address": address, "count": 100})), "done");
+}
+
+#[test]
+fn a_host_that_never_reads_or_answers_ends_with_the_call() {
+    let silent = Echo::answering(|mut stream| {
+        // Until the other side is gone, whose bytes nobody reads.
+        while stream.take_error()?.is_none() && stream.write(&[]).is_ok() && stream.peek(&mut [0])? > 0 {
+            thread::yield_now();
+        }
+        Ok(())
+    });
+    let grant = format!(
+        "[limits]\ntimeout = \"300ms\"\n[permissions]\ntcp = [\"{}\"]\nnetwork_private = [\"127.0.0.1\"]",
+        silent.address
+    );
+    let mut server = server(&grant);
+    let (kind, _) = failure(&server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})));
+    assert_eq!(kind, "deadline");
+    silent.came.recv().unwrap();
+    assert_eq!(server.text("listen", json!({})).matches(DENIED).count(), 3, "the next call is served");
+}
+
+#[test]
+fn a_mistake_in_tcp_names_the_line_and_the_nearest_key() {
+    let folder = Folder::with("net.wasm", net());
+    let said = |grant: &str| {
+        folder.put("net.toml", grant);
+        crate::support::Toolbay::new(&folder).args(["list"]).run().stdout
+    };
+    let typo = said("[permissions]\ntpc = [\"db.internal:5432\"]");
+    assert!(
+        typo.contains("net.toml:2:1: unknown key `permissions.tpc`; did you mean `tcp`?")
+            || typo.contains("did you mean `tcp`?"),
+        "{typo}"
+    );
+    let port = said("[permissions]\ntcp = [\"db.internal\"]");
+    assert!(port.contains("\"db.internal\" has no port; write host and port, as in \"db.internal:443\""), "{port}");
+    let listed = said("[permissions]\ntcp = [\"db.internal:5432\"]");
+    assert!(listed.contains("    + TCP connections: db.internal:5432\n"), "{listed}");
+}
