@@ -93,13 +93,13 @@ impl Http {
     }
 
     /// Adds the secrets that requests to this origin carry. Returns what separates its connection from others.
-    fn add_credentials(&self, request: &mut http::Request<WasiBody>, origin: &Origin) -> outgoing::Credential {
+    fn add_credentials(&self, request: &mut http::Request<WasiBody>, origin: &Origin) -> outgoing::Partition {
         let mut keys = Vec::new();
         for credential in self.credentials.iter().filter(|credential| credential.is_for(origin)) {
             credential.add_to(request);
             keys.push(credential.key());
         }
-        if keys.is_empty() { outgoing::Credential::NONE } else { outgoing::Credential::of(&keys.join(&b'\n')) }
+        if keys.is_empty() { outgoing::Partition::NONE } else { outgoing::Partition::of(&keys.join(&b'\n')) }
     }
 
     /// Makes the request a part of the call's trace.
