@@ -11,11 +11,12 @@ use tokio::sync::Semaphore;
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
+use toolbay_secrets::Fixed;
 
 use crate::component::Component;
 use crate::definition::check;
 use crate::folder::{component_path, grant_path};
-use crate::grant::Grant;
+use crate::grant::{Grant, Kept};
 use crate::guard::{Guarded, Places};
 use crate::load_error::{LoadError, describe_failed};
 use crate::plugin::Plugin;
@@ -99,16 +100,18 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
+        let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
+        let secrets = grant.secrets().map_err(refused)?;
+        let fixed = Fixed::fetch(&secrets, &self.folder, |name| std::env::var(name).ok()).await;
+        let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
-        let loaded = tokio::task::spawn_blocking(move || self.apply(id, component, grant)).await;
+        let loaded = tokio::task::spawn_blocking(move || self.apply(id, component, grant, kept)).await;
         loaded.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
     }
 
     /// Puts a component and its grant together.
-    fn apply(&self, id: String, component: Arc<Component>, grant: Grant) -> Result<Loaded, LoadError> {
-        // Other messages about the grant may quote it, but never these values.
-        let secrets = grant.secrets(|name| std::env::var(name).ok());
-        let kept = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
+    fn apply(&self, id: String, component: Arc<Component>, grant: Grant, mut kept: Kept) -> Result<Loaded, LoadError> {
+        kept.remarks.extend(kept.secrets.problems());
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
@@ -122,7 +125,8 @@ impl Loader {
 
     /// Checks and opens the folders that a plugin mounts. Returns where they are, and warnings.
     fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
-        let places = Places::of(id, &self.folder, &environment.permissions);
+        let secrets = environment.secrets.secrets();
+        let places = Places::of(id, &self.folder, &environment.permissions, secrets);
         let mut remarks = places.check(&self.rules.guarded).map_err(LoadError::Refused)?;
         remarks.extend(environment.roots.open());
         Ok((places, remarks))

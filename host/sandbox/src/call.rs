@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
 use toolbay_model::{CallError, Limit, Limits, Quiet, Usage};
+use toolbay_secrets::Opened;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::compiled::Compiled;
@@ -55,7 +56,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, None) {
+        match self.enter(entry, &Arc::default(), None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -78,11 +79,20 @@ impl Sandbox {
     ) -> Finished<Unchecked> {
         let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
-        match self.enter(entry, stdin) {
+        let opened = match timeout_at(deadline, entry.environment.secrets.open(entry.caller)).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(why)) => return Finished::without_entering(CallError::Internal(why)),
+            Err(_elapsed) => {
+                let timeout = entry.environment.limits.timeout;
+                return Finished::without_entering(CallError::limit(Limit::Deadline(timeout)));
+            }
+        };
+        match self.enter(entry, &opened, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
-                entered.finish(answer, |answer| Ok(Unchecked(answer)))
+                let secrets = Arc::clone(&opened.secrets);
+                entered.finish(answer, |returned| Ok(Unchecked { returned, secrets }))
             }
             Err(error) => Finished::without_entering(error),
         }
@@ -90,9 +100,14 @@ impl Sandbox {
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(
+        &self,
+        entry: Entry<'a>,
+        opened: &Arc<Opened>,
+        stdin: Option<String>,
+    ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, self.files(), stdin).map_err(CallError::Failed)?;
+        let state = State::new(&entry, opened, self.files(), stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

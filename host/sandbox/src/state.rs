@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolbay_secrets::{Opened as OpenedSecrets, Secrets};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::Dir;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -15,7 +16,6 @@ use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::limiter::Limiter;
-use crate::secret::Secrets;
 use crate::stdio::Stdio;
 
 /// The data of one store. It lives as long as one call.
@@ -46,9 +46,14 @@ impl State {
     /// # Errors
     ///
     /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(entry: &Entry<'_>, files: Files, input: Option<String>) -> Result<Self, String> {
+    pub(crate) fn new(
+        entry: &Entry<'_>,
+        opened: &Arc<OpenedSecrets>,
+        files: Files,
+        input: Option<String>,
+    ) -> Result<Self, String> {
         let Entry { environment, trace, observer, .. } = entry;
-        let Environment { limits, permissions, roots, secrets, .. } = environment;
+        let Environment { limits, permissions, roots, .. } = environment;
         let mounts = roots.folders()?;
         let account = Account::new(limits.memory);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
@@ -85,13 +90,13 @@ impl State {
             files,
             open_files: BTreeMap::new(),
             files_refused: false,
-            requests: Http::new(entry),
+            requests: Http::new(entry, Arc::clone(opened)),
             limiter: Limiter::new(limits, account.clone()),
             account,
             http_memory: BTreeMap::new(),
             stdio,
-            secrets: Arc::clone(secrets),
-            imports: Imports::new(environment, Arc::clone(observer)),
+            secrets: Arc::clone(&opened.secrets),
+            imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
         })
     }
 }
