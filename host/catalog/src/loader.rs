@@ -29,6 +29,9 @@ const GRANT_SIZE: u64 = 1 << 20;
 /// Number of component files that are held in memory at once.
 const READING: usize = 8;
 
+/// Number of plugins for whose secrets programs run at once.
+const ASKING: usize = 4;
+
 /// Components of at least this size are compiled one at a time.
 const LARGE: usize = 4 << 20;
 
@@ -62,6 +65,8 @@ pub struct Loader {
     compiling: Semaphore,
     /// A permit for a component larger than [`LARGE`].
     large: Semaphore,
+    /// Permits for plugins whose secrets programs print: a thousand plugins may be loaded at once.
+    asking: Semaphore,
     /// Permits to make tools of what plugins said.
     checking: Arc<Semaphore>,
     /// Components in use, so that identical files are compiled once.
@@ -82,6 +87,7 @@ impl Loader {
             reading: Semaphore::new(READING),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
             large: Semaphore::new(1),
+            asking: Semaphore::new(ASKING),
             checking: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             components: Mutex::default(),
             refusals: Mutex::default(),
@@ -102,6 +108,8 @@ impl Loader {
         let (component, grant) = self.component(&id).await?;
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
         let secrets = grant.secrets().map_err(refused)?;
+        // The semaphore is never closed.
+        let _asking = if Fixed::needs_programs(&secrets) { Some(self.asking.acquire().await) } else { None };
         let fixed = Fixed::fetch(&secrets, &self.folder, |name| std::env::var(name).ok()).await;
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.

@@ -117,6 +117,11 @@ impl Fixed {
         Self(values)
     }
 
+    /// Whether taking these values needs programs, which may take seconds.
+    pub fn needs_programs(secrets: &[Secret]) -> bool {
+        secrets.iter().any(|secret| matches!(secret.source, Source::Keyring { .. } | Source::Command(_)))
+    }
+
     /// For tests without a machine: each secret that is not in a file has the value that `value` returns for its name.
     pub fn supposed(secrets: &[Secret], value: impl Fn(&str) -> Option<String>) -> Self {
         let of = |secret: &Secret| secret.source.is_fixed().then(|| of_variable(value(&secret.name)));
