@@ -42,6 +42,7 @@ mod seams;
 mod secrets;
 mod server_limits;
 mod sockets;
+mod sources;
 mod stateless;
 mod stderr;
 mod store;

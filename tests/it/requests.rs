@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use crate::support::{Folder, Server, Toolbay, failure, web};
 
 /// A web server. Each request gets the response that its path names.
-struct Site {
-    address: SocketAddr,
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
     /// The heads and bodies of requests, in the order in which they came.
-    requests: Receiver<String>,
+    pub(crate) requests: Receiver<String>,
 }
 
 impl Site {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
         thread::spawn(move || {
@@ -36,12 +36,12 @@ impl Site {
         Self { address, requests }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// The grant that allows everything here.
-    fn grant(&self) -> String {
+    pub(crate) fn grant(&self) -> String {
         format!("[permissions]\nhttp = [\"http://{}\"]\nnetwork_private = [\"127.0.0.1\"]\n", self.address)
     }
 }
@@ -254,7 +254,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
     server.wait_for_tool("send");
     server
         .log
-        .wait_for("web.toml: secrets.absent: the environment variable WEB_ABSENT is not set, so no request carries it");
+        .wait_for("web.toml: secrets.absent: the environment variable WEB_ABSENT is not set, so requests to its origins are denied");
     let own = json!({"authorization": "the tool's own"});
     // What the site says of the secret does not reach the client.
     let result = server.call("send", json!({"url": site.url("/echo?key=own"), "headers": own}));
@@ -384,4 +384,40 @@ fn a_file_without_certificates_stops_the_server() {
         said += &outcome.stderr;
     }
     insta::assert_snapshot!(said);
+}
+
+#[test]
+fn every_request_goes_through_the_operators_proxy() {
+    let (proxy, folder) = (Site::start(), Folder::new());
+    let grant = "[permissions]\nhttp = [\"http://api.example.com\", \"http://10.0.0.1\"]\n";
+    let url = |user: &str| format!("http://{user}{}", proxy.address);
+    folder.configure(&format!("[http_client]\nproxy = {:?}", url("")));
+    let mut direct = server(&folder, grant);
+    // The name exists nowhere: the proxy alone has to know it.
+    let asked = json!({"url": "http://api.example.com/hello"});
+    assert_eq!(direct.text("try_to_send", asked.clone()), "status 404", "the site knows no whole URLs");
+    let seen = proxy.requests.recv().unwrap();
+    assert!(seen.starts_with("GET http://api.example.com/hello HTTP/1.1\r\n"), "{seen}");
+    // What the grant does not allow does not reach it, nor does an address that is not global.
+    assert_eq!(direct.text("try_to_send", json!({"url": "http://other.example.com/"})), "The request is denied.");
+    assert_eq!(direct.text("try_to_send", json!({"url": "http://10.0.0.1/"})), "The server cannot be found.");
+    assert!(proxy.requests.try_recv().is_err());
+    direct.end();
+    // A variable can have a password, which is told to nobody else.
+    let command = Toolbay::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
+    let mut server = Server::run(command.args(["serve", "--log", "debug"])).initialized("2025-11-25");
+    server.wait_for_tool("send");
+    assert_eq!(server.text("try_to_send", asked), "status 404");
+    let seen = proxy.requests.recv().unwrap();
+    let authorization = format!("\r\nproxy-authorization: Basic {}\r\n", BASE64.encode("ada:s3cret-word"));
+    assert!(seen.contains(&authorization), "{seen}");
+    server.end();
+    server.log.wait_for_end();
+    assert!(!server.log.text().contains("s3cret"), "{}", server.log.text());
+    // A file cannot.
+    folder.configure(&format!("[http_client]\nproxy = {:?}", url("ada:s3cret-word@")));
+    let refused = Toolbay::new(&folder).args(["serve"]).run();
+    assert_eq!(refused.code, 64, "{refused}");
+    assert!(refused.stderr.contains("http_client.proxy: a file must not have the user and password"), "{refused}");
+    assert!(!format!("{refused}").contains("s3cret"), "{refused}");
 }

@@ -13,6 +13,7 @@ use toolbay_catalog::{Candidate, Component, Grant, Plugin, Rules, Terms, assembl
 use toolbay_mcp::jsonrpc::INTERNAL_ERROR;
 use toolbay_model::{Limits, ToolDefinition};
 use toolbay_sandbox::Sandbox;
+use toolbay_secrets::Fixed;
 
 use crate::peer::Peer;
 use crate::plain_line::is_plain_line;
@@ -167,7 +168,9 @@ fn granted(rules: &Rules, component: &Component, grant: Grant, text: &str) -> Op
         assert!(mount.guest.starts_with('/') && !mount.guest.split('/').any(|part| part == ".."), "{mount:?}");
         assert!(mount.host.is_absolute(), "{mount:?}");
     }
-    let kept = grant.secrets(|name| Some(name.repeat(3))).ok()?;
+    let secrets = grant.secrets().ok()?;
+    let fixed = Fixed::supposed(&secrets, |name| Some(name.repeat(3)));
+    let kept = grant.kept("acme.toml", Path::new(FOLDER), secrets, fixed).ok()?;
     let (terms, remarks) = rules.terms("acme", component, grant, kept);
     for environment in terms.tools.values().map(|tool| &tool.environment).chain([&terms.environment]) {
         assert!(within(&environment.limits, &rules.ceiling), "{:?}", environment.limits);

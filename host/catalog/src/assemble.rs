@@ -67,7 +67,9 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
 
 /// A plugin's terms in the form in which they are reported.
 fn granted(terms: &Terms) -> Granted {
-    let Environment { limits, permissions, config, credentials, secrets, .. } = &terms.environment;
+    let Environment { limits, permissions, config, secrets, .. } = &terms.environment;
+    let carried =
+        secrets.secrets().iter().filter_map(|secret| Some(format!("{} as {}", secret.name, secret.carried.as_ref()?)));
     let tools =
         terms.tools.iter().map(|(name, tool)| (name, tool.environment.limits.unlike(limits).collect::<Vec<_>>()));
     let hidden = terms.shown.iter().filter(|(_, shown)| shown.hidden);
@@ -81,8 +83,8 @@ fn granted(terms: &Terms) -> Granted {
         hidden: hidden.map(|(name, _)| name.clone()).collect(),
         rate_limit: terms.rate_limit,
         permissions: permissions.clone(),
-        secrets: secrets.names().cloned().collect(),
-        credentials: credentials.iter().map(ToString::to_string).collect(),
+        secrets: secrets.names(),
+        credentials: carried.collect(),
         config: config.keys().cloned().collect(),
     }
 }

@@ -3,6 +3,8 @@
 //! The operator writes it; it never comes from a plugin. Without the file, the plugin has no permissions and the
 //! server's default limits.
 
+mod secret;
+
 use std::collections::BTreeMap;
 use std::mem;
 use std::path::Path;
@@ -10,14 +12,16 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::de::{Error as _, IgnoredAny};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toml::Spanned;
 use toolbay_model::setting::positive;
 use toolbay_model::{LimitsPatch, ToolRateLimit, is_name};
 use toolbay_policy::{OriginPattern, Permissions};
-use toolbay_sandbox::{Credential, Secrets};
+use toolbay_secrets::{Fixed, Vault};
 use toolbay_settings::toml_file;
+
+use self::secret::Secret;
 
 /// Longest prefix. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
@@ -128,70 +132,11 @@ impl ToolLimits {
     }
 }
 
-/// A value to redact, and to add to requests (`[secrets.NAME]`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Secret {
-    /// Name of the server's environment variable that holds the value.
-    #[serde(deserialize_with = "variable")]
-    pub environment: String,
-    /// Requests to these origins carry the value. None by default.
-    #[serde(default)]
-    pub origins: Vec<OriginPattern>,
-    /// The header that carries it.
-    pub header: Option<String>,
-    /// The query parameter that carries it.
-    pub query: Option<String>,
-    /// The header's value, with `{}` for the secret. Default: `{}`.
-    pub format: Option<String>,
-}
-
-impl Secret {
-    /// # Errors
-    ///
-    /// Keys that contradict each other.
-    fn check(&self) -> Result<(), String> {
-        let Self { origins, header, query, format, .. } = self;
-        let why = match (header, query) {
-            (Some(_), Some(_)) => "header and query exclude each other; remove one of them".to_owned(),
-            (Some(_), _) | (_, Some(_)) if origins.is_empty() => {
-                "header and query need origins, such as origins = [\"https://api.example.com\"]".to_owned()
-            }
-            (None, None) if !origins.is_empty() => {
-                "origins need header or query, such as header = \"Authorization\"".to_owned()
-            }
-            (None, _) if format.is_some() => "format needs header; add header, or remove format".to_owned(),
-            _ => match format {
-                Some(format) if format.matches("{}").count() != 1 => {
-                    format!("format needs {{}} once, for the secret, as in \"Bearer {{}}\", not {format:?}")
-                }
-                _ => return Ok(()),
-            },
-        };
-        Err(why)
-    }
-
-    /// How requests carry this value; `None` if they do not.
-    fn credential(&self, name: &str, value: &str) -> Result<Option<Credential>, String> {
-        let origins = self.origins.clone();
-        match (&self.header, &self.query) {
-            (Some(header), _) => {
-                let value = self.format.as_deref().unwrap_or("{}").replacen("{}", value, 1);
-                Credential::in_header(name, origins, header, &value).map(Some)
-            }
-            (None, Some(parameter)) => Ok(Some(Credential::in_query(name, origins, parameter, value))),
-            (None, None) => Ok(None),
-        }
-    }
-}
-
 /// The secrets of a grant with their values.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Those to redact.
-    pub secrets: Secrets,
-    /// Those that requests carry.
-    pub credentials: Vec<Credential>,
+    /// The secrets.
+    pub secrets: Vault,
     /// A warning for each that has no value, or whose requests are denied.
     pub remarks: Vec<String>,
 }
@@ -217,36 +162,40 @@ impl Grant {
         Ok(grant)
     }
 
-    /// The secrets with their values. `variable` reads an environment variable.
+    /// The secrets, without their values.
     ///
     /// # Errors
     ///
-    /// The name of a secret that is too short to redact or that no header can carry, or that the secrets are too long.
-    pub fn secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Kept, String> {
-        let (mut values, mut credentials, mut remarks) = (BTreeMap::new(), Vec::new(), Vec::new());
+    /// A header that no request can have.
+    pub fn secrets(&self) -> Result<Vec<toolbay_secrets::Secret>, String> {
+        let of =
+            |(name, secret): (&String, &Secret)| secret.named(name).map_err(|why| format!("secrets.{name}: {why}"));
+        self.secrets.iter().map(of).collect()
+    }
+
+    /// The secrets with their values, with the warnings about what the grant itself says. `fixed` are the values that
+    /// are taken once; `name` and `folder` are as in [`Grant::parse`].
+    ///
+    /// # Errors
+    ///
+    /// A secret that is too short to redact or that no header can carry, or that the secrets are too long.
+    pub fn kept(
+        &self,
+        name: &str,
+        folder: &Path,
+        secrets: Vec<toolbay_secrets::Secret>,
+        fixed: Fixed,
+    ) -> Result<Kept, String> {
+        let (mut remarks, rules) = (Vec::new(), &self.permissions.http);
+        let unused = |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
         for (name, secret) in &self.secrets {
-            let Some(value) = variable(&secret.environment).filter(|value| !value.trim().is_empty()) else {
-                let lost =
-                    if secret.origins.is_empty() { "there is nothing to redact" } else { "no request carries it" };
-                remarks.push(format!(
-                    "secrets.{name}: the environment variable {} is not set, so {lost}",
-                    secret.environment
-                ));
-                continue;
-            };
-            // Line ends around a value are those of the file that it was read from.
-            let credential = secret.credential(name, value.trim());
-            credentials.extend(credential.map_err(|why| format!("secrets.{name}: {why}"))?);
-            values.insert(name.clone(), value);
-            let rules = &self.permissions.http;
-            let unused = |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
             for origin in secret.origins.iter().filter(unused) {
                 remarks.push(format!(
                     "secrets.{name}.origins: permissions.http does not allow requests to all of {origin}"
                 ));
             }
         }
-        Ok(Kept { secrets: Secrets::new(values)?, credentials, remarks })
+        Ok(Kept { secrets: Vault::new(name, folder, secrets, fixed)?, remarks })
     }
 
     /// `[config]` as the guest reads it: strings unchanged, other values as JSON text.
@@ -321,15 +270,6 @@ pub(crate) fn prefix_for(id: &str) -> String {
     prefix.truncate(PREFIX);
     let prefix = prefix.trim_matches('.');
     if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
-}
-
-/// Parses the name of an environment variable.
-fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    if is_name(&name) {
-        return Ok(name);
-    }
-    Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable")))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use toolbay_policy::{Access, Mount, Permissions};
+use toolbay_secrets::{Secret, Source};
 
 use crate::folder::{component_path, grant_path, wit_path};
 use crate::place::{Identity, Place};
@@ -29,18 +30,54 @@ pub struct Places {
     mounts: Vec<(Mount, Place)>,
     /// Its files that are links, by name.
     links: Vec<(String, Place)>,
+    /// What the values of its secrets are in, or come from.
+    secrets: Vec<Kept>,
+}
+
+/// What the value of a secret is in, or comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    /// What it is, such as `the file of secrets.token`.
+    what: String,
+    place: Place,
+    /// Whether a plugin must not even read it. A program that prints a value is none.
+    is_secret: bool,
+    /// Whether it is a folder, in which a plugin must not have a mount either.
+    is_folder: bool,
+}
+
+impl Kept {
+    fn of(secret: &Secret, folder: &Path) -> Option<Self> {
+        let (what, is_secret, is_folder) = match secret.source {
+            Source::CallerFolder(_) => ("folder", true, true),
+            Source::File(_) => ("file", true, false),
+            Source::Command(_) => ("program", false, false),
+            Source::Environment(_) | Source::Keyring { .. } => return None,
+        };
+        let place = Place::of(&folder.join(secret.source.path()?));
+        Some(Self { what: format!("the {what} of secrets.{}", secret.name), place, is_secret, is_folder })
+    }
+
+    /// What a plugin with this mount could do to it; `None` if nothing.
+    fn reached(&self, mount: &Mount) -> Option<&'static str> {
+        match mount.access {
+            Access::ReadWrite => Some("change"),
+            Access::Read => self.is_secret.then_some("read"),
+        }
+    }
 }
 
 impl Places {
     /// The places of the plugin `id` in `folder`. Blocks.
-    pub(crate) fn of(id: &str, folder: &Path, permissions: &Permissions) -> Self {
+    pub(crate) fn of(id: &str, folder: &Path, permissions: &Permissions, secrets: &[Secret]) -> Self {
         let mounts = permissions.mounts.iter().map(|mount| (mount.clone(), Place::of(&mount.host))).collect();
         let files = [component_path(folder, id), grant_path(folder, id), wit_path(folder, id)];
         let links = files.iter().filter(|path| path.is_symlink()).map(|path| {
             let name = path.file_name().unwrap_or_default().display().to_string();
             (name, Place::of(path))
         });
-        Self { mounts, links: links.collect() }
+        let secrets = secrets.iter().filter_map(|secret| Kept::of(secret, folder)).collect();
+        Self { mounts, links: links.collect(), secrets }
     }
 
     /// Warnings about mounts that contain what is guarded and are allowed to.
@@ -53,6 +90,21 @@ impl Places {
         if self.mounts.is_empty() {
             return Ok(remarks);
         }
+        for kept in &self.secrets {
+            for (mount, root) in &self.mounts {
+                let how = match kept.is_folder && kept.place.contains(root) {
+                    true => "is in",
+                    false if root.contains(&kept.place) => "contains",
+                    false => continue,
+                };
+                let (Some(verb), what) = (kept.reached(mount), format!("{how} {}", kept.what)) else { continue };
+                if mount.unguarded {
+                    remarks.push(allowed(mount, &what, verb));
+                } else {
+                    return Err(refused(mount, &what, verb));
+                }
+            }
+        }
         for guarded in guarded {
             let place = Place::of(&guarded.path);
             for (mount, root) in &self.mounts {
@@ -62,9 +114,9 @@ impl Places {
                 }
                 let verb = if writes { "change" } else { "read" };
                 if mount.unguarded {
-                    remarks.push(allowed(mount, guarded.what, verb));
+                    remarks.push(allowed(mount, &format!("contains {}", guarded.what), verb));
                 } else {
-                    return Err(refused(mount, guarded.what, verb));
+                    return Err(refused(mount, &format!("contains {}", guarded.what), verb));
                 }
             }
         }
@@ -81,47 +133,97 @@ pub(crate) struct Overlaps {
     pub remarks: Vec<String>,
 }
 
-/// A mount through which its plugin can write, and that plugin's id.
-type Writable<'a> = (&'a str, &'a Mount);
+impl Overlaps {
+    fn note(&mut self, mount: &Mount, what: &str, verb: &str) {
+        if !mount.unguarded {
+            self.refused.get_or_insert_with(|| refused(mount, what, verb));
+            return;
+        }
+        let remark = allowed(mount, what, verb);
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+}
+
+/// A mount and the id of its plugin.
+type Mounted<'a> = (&'a str, &'a Mount);
+
+/// Things by where they are: by path, and by identity where they exist.
+struct Index<'a, T> {
+    by_path: HashMap<&'a Path, Vec<T>>,
+    by_identity: HashMap<Identity, Vec<T>>,
+}
+
+impl<'a, T: Copy> Index<'a, T> {
+    fn of(things: impl Iterator<Item = (&'a Place, T)>) -> Self {
+        let (mut by_path, mut by_identity): (HashMap<_, Vec<T>>, HashMap<_, Vec<T>>) = Default::default();
+        for (place, thing) in things {
+            let (path, identity) = place.end();
+            by_path.entry(path).or_default().push(thing);
+            if let Some(identity) = identity {
+                by_identity.entry(identity).or_default().push(thing);
+            }
+        }
+        Self { by_path, by_identity }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.by_path.is_empty()
+    }
+
+    fn at(&self, path: &Path, identity: Option<Identity>) -> impl Iterator<Item = T> {
+        let same = identity.and_then(|identity| self.by_identity.get(&identity));
+        self.by_path.get(path).into_iter().chain(same).flatten().copied()
+    }
+}
 
 /// Finds the plugins that could write to what other mounts or plugin files depend on, by id. `plugins` are their ids and
 /// places.
 pub(crate) fn overlaps<'a>(
     plugins: impl Iterator<Item = (&'a str, &'a Places)> + Clone,
 ) -> BTreeMap<&'a str, Overlaps> {
-    let mut by_path: HashMap<&Path, Vec<Writable<'_>>> = HashMap::new();
-    let mut by_identity: HashMap<Identity, Vec<Writable<'_>>> = HashMap::new();
-    for (plugin, places) in plugins.clone() {
-        let writable = places.mounts.iter().filter(|(mount, _)| mount.access == Access::ReadWrite);
-        for (mount, place) in writable {
-            let (path, identity) = place.end();
-            by_path.entry(path).or_default().push((plugin, mount));
-            if let Some(identity) = identity {
-                by_identity.entry(identity).or_default().push((plugin, mount));
-            }
-        }
-    }
+    let all =
+        || plugins.clone().flat_map(|(id, places)| places.mounts.iter().map(move |(mount, place)| (id, mount, place)));
+    let mounts = Index::of(all().map(|(id, mount, place)| (place, (id, mount))));
     let mut found: BTreeMap<&str, Overlaps> = BTreeMap::new();
-    if by_path.is_empty() {
+    if mounts.is_empty() {
         return found;
     }
-    for (plugin, places) in plugins {
-        let mounts = places.mounts.iter().map(|(mount, place)| {
+    let secrets = || plugins.clone().flat_map(|(id, places)| places.secrets.iter().map(move |kept| (id, kept)));
+    let folders = Index::of(secrets().filter(|(_, kept)| kept.is_folder).map(|(id, kept)| (&kept.place, (id, kept))));
+    for (plugin, places) in plugins.clone() {
+        let held = places.mounts.iter().map(|(mount, place)| {
             (format!("the mounted folder {} of plugin {plugin:?}", mount.written.display()), place)
         });
         let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place));
-        for (what, place) in mounts.chain(links) {
+        for (what, place) in held.chain(links) {
             for (path, identity) in place.above() {
-                let writers = by_path.get(path).into_iter().chain(identity.and_then(|id| by_identity.get(&id)));
-                for (id, mount) in writers.flatten() {
-                    let overlaps = found.entry(id).or_default();
-                    if !mount.unguarded {
-                        overlaps.refused.get_or_insert_with(|| refused(mount, &what, "change"));
-                        continue;
-                    }
-                    let remark = allowed(mount, &what, "change");
-                    if !overlaps.remarks.contains(&remark) {
-                        overlaps.remarks.push(remark);
+                let writers = mounts.at(path, identity).filter(|(_, mount)| mount.access == Access::ReadWrite);
+                writers.for_each(|(id, mount): Mounted<'_>| {
+                    found.entry(id).or_default().note(mount, &format!("contains {what}"), "change")
+                });
+            }
+        }
+    }
+    // A plugin's own mounts were compared with its own secrets when it was loaded.
+    for (plugin, kept) in secrets() {
+        for (path, identity) in kept.place.way() {
+            for (id, mount) in mounts.at(path, identity).filter(|(id, _)| *id != plugin) {
+                if let Some(verb) = kept.reached(mount) {
+                    let what = format!("contains {} of plugin {plugin:?}", kept.what);
+                    found.entry(id).or_default().note(mount, &what, verb);
+                }
+            }
+        }
+    }
+    if !folders.is_empty() {
+        for (id, mount, place) in all() {
+            for (path, identity) in place.above() {
+                for (plugin, kept) in folders.at(path, identity).filter(|(plugin, _)| *plugin != id) {
+                    if let Some(verb) = kept.reached(mount) {
+                        let what = format!("is in {} of plugin {plugin:?}", kept.what);
+                        found.entry(id).or_default().note(mount, &what, verb);
                     }
                 }
             }
@@ -134,12 +236,12 @@ fn refused(mount: &Mount, what: &str, verb: &str) -> String {
     let Mount { written, place, .. } = mount;
     let written = written.display();
     format!(
-        "{place}: the mount of {written} contains {what}, so the plugin could {verb} it; mount a smaller folder, or add \
+        "{place}: the mount of {written} {what}, so the plugin could {verb} it; mount a smaller folder, or add \
          `unsafe = true` to the mount to allow that"
     )
 }
 
 fn allowed(mount: &Mount, what: &str, verb: &str) -> String {
     let Mount { written, place, .. } = mount;
-    format!("{place}: the mount of {} is unsafe: it contains {what}, so the plugin can {verb} it", written.display())
+    format!("{place}: the mount of {} is unsafe: it {what}, so the plugin can {verb} it", written.display())
 }

@@ -11,11 +11,12 @@ use tokio::sync::Semaphore;
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
+use toolbay_secrets::Fixed;
 
 use crate::component::Component;
 use crate::definition::check;
 use crate::folder::{component_path, grant_path};
-use crate::grant::Grant;
+use crate::grant::{Grant, Kept};
 use crate::guard::{Guarded, Places};
 use crate::load_error::{LoadError, describe_failed};
 use crate::plugin::Plugin;
@@ -27,6 +28,9 @@ const GRANT_SIZE: u64 = 1 << 20;
 
 /// Number of component files that are held in memory at once.
 const READING: usize = 8;
+
+/// Number of plugins for whose secrets programs run at once.
+const ASKING: usize = 4;
 
 /// Components of at least this size are compiled one at a time.
 const LARGE: usize = 4 << 20;
@@ -61,6 +65,8 @@ pub struct Loader {
     compiling: Semaphore,
     /// A permit for a component larger than [`LARGE`].
     large: Semaphore,
+    /// Permits for plugins whose secrets programs print: a thousand plugins may be loaded at once.
+    asking: Semaphore,
     /// Permits to make tools of what plugins said.
     checking: Arc<Semaphore>,
     /// Components in use, so that identical files are compiled once.
@@ -81,6 +87,7 @@ impl Loader {
             reading: Semaphore::new(READING),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
             large: Semaphore::new(1),
+            asking: Semaphore::new(ASKING),
             checking: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             components: Mutex::default(),
             refusals: Mutex::default(),
@@ -99,16 +106,21 @@ impl Loader {
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
         let (component, grant) = self.component(&id).await?;
+        let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
+        let secrets = grant.secrets().map_err(refused)?;
+        // The semaphore is never closed.
+        let _asking = if Fixed::needs_programs(&secrets) { Some(self.asking.acquire().await) } else { None };
+        let fixed = Fixed::fetch(&secrets, &self.folder, |name| std::env::var(name).ok()).await;
+        let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
-        let loaded = tokio::task::spawn_blocking(move || self.apply(id, component, grant)).await;
+        let this = Arc::clone(&self);
+        let loaded = tokio::task::spawn_blocking(move || this.apply(id, component, grant, kept)).await;
         loaded.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
     }
 
     /// Puts a component and its grant together.
-    fn apply(&self, id: String, component: Arc<Component>, grant: Grant) -> Result<Loaded, LoadError> {
-        // Other messages about the grant may quote it, but never these values.
-        let secrets = grant.secrets(|name| std::env::var(name).ok());
-        let kept = secrets.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?;
+    fn apply(&self, id: String, component: Arc<Component>, grant: Grant, mut kept: Kept) -> Result<Loaded, LoadError> {
+        kept.remarks.extend(kept.secrets.problems());
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
@@ -122,7 +134,8 @@ impl Loader {
 
     /// Checks and opens the folders that a plugin mounts. Returns where they are, and warnings.
     fn mount(&self, id: &str, environment: &Environment) -> Result<(Places, Vec<String>), LoadError> {
-        let places = Places::of(id, &self.folder, &environment.permissions);
+        let secrets = environment.secrets.secrets();
+        let places = Places::of(id, &self.folder, &environment.permissions, secrets);
         let mut remarks = places.check(&self.rules.guarded).map_err(LoadError::Refused)?;
         remarks.extend(environment.roots.open());
         Ok((places, remarks))

@@ -70,6 +70,11 @@ impl Place {
         way.filter(move |(path, id)| *path != end && (id.is_none() || *id != identity))
     }
 
+    /// All that is on the way, with its end.
+    pub(crate) fn way(&self) -> impl Iterator<Item = (&Path, Option<Identity>)> {
+        self.way.iter().map(|(path, identity)| (path.as_path(), *identity))
+    }
+
     /// Whether this folder is on the way to `other`, or is it.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         let (end, identity) = self.end();

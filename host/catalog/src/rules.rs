@@ -37,15 +37,13 @@ impl Rules {
     /// The grant clamped to the server's ceilings, and warnings for the operator.
     pub fn terms(&self, id: &str, component: &Component, grant: Grant, kept: Kept) -> (Terms, Vec<String>) {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
-        let Kept { secrets, credentials, mut remarks } = kept;
+        let Kept { secrets, mut remarks } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
         let config = Arc::new(grant.config_values());
         let roots = Roots::new(&grant.permissions.mounts);
-        let (secrets, credentials) = (Arc::new(secrets), credentials.into());
         let (requests, connections) = (Requests::default(), Connections::default());
         let permissions = grant.permissions;
-        let environment =
-            Environment { limits, permissions, roots, requests, connections, config, credentials, secrets };
+        let environment = Environment { limits, permissions, roots, requests, connections, config, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {

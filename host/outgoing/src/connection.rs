@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::cause;
+use crate::connector::Connected;
 use crate::error::SendError;
 use crate::field::{FIELDS, HEAD};
-use crate::network::Connected;
 use crate::upload::Upload;
 use crate::wire::{Allowance, Wire};
 

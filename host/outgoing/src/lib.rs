@@ -1,13 +1,13 @@
 //! The HTTP requests that plugins send: names are resolved, addresses filtered, connections made and kept, TLS spoken,
 //! and everything that a server sends back is bounded.
 //!
-//! Three lifetimes are three types. [`Network`] belongs to the server: certificates, resolver, proxy. [`Outlet`]
+//! Three lifetimes are three types. [`Connector`] belongs to the server: certificates, resolver, proxy. [`Outlet`]
 //! belongs to a plugin: its rules and its connections, which no other plugin uses. [`Meter`] belongs to a call.
 //!
 //! [`Outlet::send`] takes the steps in an order that leaves no gap between what is checked and what is done:
 //!
 //! 1. The rules decide about the request as the guest wrote it. From then on only the normalised origin is used.
-//! 2. A connection of this plugin for this origin and this [`Credential`] is used again, or a new one is made: the
+//! 2. A connection of this plugin for this origin and this [`Partition`] is used again, or a new one is made: the
 //!    name is resolved once, the addresses are filtered, and the connection goes to an address that is left. Nothing
 //!    resolves the name a second time. The address of the socket itself is filtered again.
 //! 3. TLS verifies the name. The request is sent, and counted by the meter as it is.
@@ -20,7 +20,7 @@
 
 mod cause;
 mod connection;
-mod credential;
+mod connector;
 mod deadline;
 mod dial;
 mod error;
@@ -28,8 +28,8 @@ mod exchange;
 mod field;
 mod lookups;
 mod meter;
-mod network;
 mod outlet;
+mod partition;
 mod pool;
 mod proxy;
 mod received;
@@ -41,12 +41,12 @@ mod tls;
 mod upload;
 mod wire;
 
-pub use self::credential::Credential;
+pub use self::connector::{Connector, Options};
 pub use self::error::SendError;
 pub use self::lookups::{Lookups, Places};
 pub use self::meter::{Meter, Which};
-pub use self::network::{Network, Options};
 pub use self::outlet::Outlet;
+pub use self::partition::Partition;
 pub use self::received::Received;
 pub use self::request::asked;
 pub use self::resolve::{Resolve, SystemResolver};

@@ -14,14 +14,14 @@ use toolbay_policy::HttpRule;
 
 use crate::cause;
 use crate::connection::{Tasks, establish, expect_head};
-use crate::credential::Credential;
+use crate::connector::{Connector, within};
 use crate::deadline::{after, earliest};
 use crate::error::SendError;
 use crate::exchange::Exchange;
 use crate::field::{self, FIELDS, HEAD};
 use crate::lookups::Places;
 use crate::meter::Meter;
-use crate::network::{Network, within};
+use crate::partition::Partition;
 use crate::pool::{Got, Key, Lease, Pool};
 use crate::received::{Receipt, Received};
 use crate::request::Allowed;
@@ -31,7 +31,7 @@ use crate::upload::{BoxError, Upload};
 /// Sends the requests of one plugin within its rules, over connections that no other plugin uses. They are closed when
 /// this is dropped, also those in use.
 pub struct Outlet {
-    network: Arc<Network>,
+    connector: Arc<Connector>,
     rules: Vec<HttpRule>,
     opened: Vec<toolbay_policy::Network>,
     places: Places,
@@ -43,14 +43,14 @@ impl Outlet {
     /// A way out for requests that `rules` allow, to addresses that are globally reachable or in `opened`. At most
     /// `connections` are open at once, at least one; idle ones count, and are closed for others.
     pub fn new(
-        network: Arc<Network>,
+        connector: Arc<Connector>,
         rules: Vec<HttpRule>,
         opened: Vec<toolbay_policy::Network>,
         connections: usize,
     ) -> Self {
         let close = CancellationToken::new();
         let pool = Pool::new(connections, close.clone());
-        Self { network, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
+        Self { connector, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
     }
 
     /// What it allows.
@@ -68,7 +68,7 @@ impl Outlet {
     /// Sends a request, whose URI has a scheme and an authority, and returns the head of the response.
     ///
     /// The body of the request is read while it is sent, no faster than the server takes it in, and until the
-    /// response is dropped. Connections are used again for requests with the same `credential`. Dropping the future
+    /// response is dropped. Connections are used again for requests with the same `partition`. Dropping the future
     /// gives up the request; its connection is closed if HTTP/1.1 is spoken on it.
     ///
     /// Fields that are about a connection are removed from request and response. A redirect is a response. If the
@@ -81,7 +81,7 @@ impl Outlet {
     pub async fn send<B>(
         &self,
         request: Request<B>,
-        credential: &Credential,
+        partition: &Partition,
         timeouts: Timeouts,
         deadline: Instant,
         meter: &Arc<Meter>,
@@ -90,14 +90,14 @@ impl Outlet {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let exchange = self.exchange(request, credential, timeouts, deadline, meter);
+        let exchange = self.exchange(request, partition, timeouts, deadline, meter);
         timeout_at(deadline, exchange).await.unwrap_or(Err(SendError::Deadline))
     }
 
     async fn exchange<B>(
         &self,
         request: Request<B>,
-        credential: &Credential,
+        partition: &Partition,
         timeouts: Timeouts,
         deadline: Instant,
         meter: &Arc<Meter>,
@@ -115,13 +115,13 @@ impl Outlet {
         meter.request()?;
         meter.count(allowed.bytes)?;
 
-        let key = Key { origin: allowed.origin.clone(), credential: credential.clone() };
+        let key = Key { origin: allowed.origin.clone(), partition: partition.clone() };
         let until = earliest(timeouts.connect, deadline);
         let (lease, response) = loop {
             let mut lease = self.lease(&key, until).await?;
             let reused = lease.reused;
             let (sender, allowance) = lease.sender()?;
-            let proxy = self.network.proxy_for(&allowed.origin);
+            let proxy = self.connector.proxy_for(&allowed.origin);
             let message = allowed.request(sender.is_http2(), proxy, upload)?;
             expect_head(sender, allowance);
             exchange.wait_for_server();
@@ -165,7 +165,7 @@ impl Outlet {
         // A handshake that is given up closes the connection.
         let given_up = close.clone().drop_guard();
         let tasks = Tasks::new(close, slot);
-        let connected = self.network.connect(&key.origin, &self.opened, &self.places, until).await?;
+        let connected = self.connector.connect(&key.origin, &self.opened, &self.places, until).await?;
         let established = within(until, SendError::ConnectTimeout, establish(connected, &tasks)).await?;
         let lease = self.pool.add(key.clone(), established, &tasks);
         given_up.disarm();

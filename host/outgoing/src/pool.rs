@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use toolbay_policy::Origin;
 
 use crate::connection::{Established, STREAMS, Sender, Slot, Tasks};
-use crate::credential::Credential;
 use crate::error::SendError;
 use crate::exchange::Exchange;
+use crate::partition::Partition;
 use crate::upload::Upload;
 use crate::wire::Allowance;
 
@@ -24,7 +24,7 @@ pub(crate) const IDLE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) origin: Origin,
-    pub(crate) credential: Credential,
+    pub(crate) partition: Partition,
 }
 
 /// A bounded number of connections: those in use, and idle ones, which make room when it is needed.

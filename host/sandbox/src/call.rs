@@ -20,7 +20,7 @@ use crate::listed::Listed;
 use crate::output::Unchecked;
 use crate::prepared::Prepared;
 use crate::sandbox::Sandbox;
-use crate::state::State;
+use crate::state::{Given, State};
 
 /// Fuel after which a guest yields: 40 to 250 µs of computation. With a tenth of it, tight loops take twice as long;
 /// with ten times as much, other tasks wait.
@@ -56,7 +56,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, None, None) {
+        match self.enter(entry, Given::default()) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -80,11 +80,20 @@ impl Sandbox {
         let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
         let seed = entry.environment.permissions.deterministic.then(|| Seed::new(tool, arguments));
-        match self.enter(entry, stdin, seed) {
+        let secrets = match timeout_at(deadline, entry.environment.secrets.open(entry.caller)).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(why)) => return Finished::without_entering(CallError::Internal(why)),
+            Err(_elapsed) => {
+                let timeout = entry.environment.limits.timeout;
+                return Finished::without_entering(CallError::limit(Limit::Deadline(timeout)));
+            }
+        };
+        let redacted = Arc::clone(&secrets.secrets);
+        match self.enter(entry, Given { secrets, stdin, seed }) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
-                entered.finish(answer, |answer| Ok(Unchecked(answer)))
+                entered.finish(answer, |returned| Ok(Unchecked { returned, secrets: redacted }))
             }
             Err(error) => Finished::without_entering(error),
         }
@@ -92,9 +101,9 @@ impl Sandbox {
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>, seed: Option<Seed>) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(&self, entry: Entry<'a>, given: Given) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, self.files(), stdin, seed).map_err(CallError::Failed)?;
+        let state = State::new(&entry, given, self.files()).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

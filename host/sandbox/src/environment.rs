@@ -6,12 +6,11 @@ use std::time::Instant;
 
 use toolbay_model::{Identity, Limits, Observer, Trace};
 use toolbay_policy::Permissions;
+use toolbay_secrets::Vault;
 
 use crate::connections::Connections;
-use crate::credential::Credential;
 use crate::requests::Requests;
 use crate::roots::Roots;
-use crate::secret::Secrets;
 
 /// What every call of a plugin or tool gets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,10 +27,8 @@ pub struct Environment {
     pub connections: Connections,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
-    /// The secrets that requests carry.
-    pub credentials: Arc<[Credential]>,
-    /// The secrets to redact in the guest's output.
-    pub secrets: Arc<Secrets>,
+    /// The secrets, to redact in the guest's output and to add to its requests.
+    pub secrets: Vault,
 }
 
 /// The input of one call besides tool and arguments.

@@ -16,12 +16,12 @@ use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Trace};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
 use toolbay_policy::{Allowed, Origin};
+use toolbay_secrets::{Opened, Withheld};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use self::code::code;
 pub(crate) use self::denials::Denials;
 use crate::account::Held;
-use crate::credential::Credential;
 use crate::environment::{Entry, Environment};
 use crate::hindrance::Hindrance;
 
@@ -33,7 +33,7 @@ pub(crate) const BODY: usize = 16 << 10;
 
 /// The requests of one call.
 pub(crate) struct Http {
-    credentials: Arc<[Credential]>,
+    secrets: Arc<Opened>,
     outlet: Option<Arc<Outlet>>,
     meter: Arc<Meter>,
     /// What the next request holds of the call's memory until its response is gone.
@@ -47,17 +47,17 @@ type Sending = Box<dyn Future<Output = Result<Sent, Error>> + Send>;
 type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 impl Http {
-    pub(crate) fn new(entry: &Entry<'_>) -> Self {
+    pub(crate) fn new(entry: &Entry<'_>, secrets: Arc<Opened>) -> Self {
         let Entry { environment, trace, observer, deadline, .. } = entry;
-        let Environment { limits, requests, credentials, secrets, .. } = environment;
+        let Environment { limits, requests, .. } = environment;
         Self {
-            credentials: Arc::clone(credentials),
             outlet: requests.outlet(),
             meter: Arc::new(Meter::new(limits.http_requests, limits.http_bytes.as_u64())),
             held: None,
             deadline: *deadline,
             trace: trace.cloned(),
-            denials: Arc::new(Denials::new(Arc::clone(observer), Arc::clone(secrets))),
+            denials: Arc::new(Denials::new(Arc::clone(observer), Arc::clone(&secrets.secrets))),
+            secrets,
         }
     }
 
@@ -98,13 +98,19 @@ impl Http {
     }
 
     /// Adds the secrets that requests to this origin carry. Returns what separates its connection from others.
-    fn add_credentials(&self, request: &mut http::Request<WasiBody>, origin: &Origin) -> outgoing::Credential {
-        let mut keys = Vec::new();
-        for credential in self.credentials.iter().filter(|credential| credential.is_for(origin)) {
-            credential.add_to(request);
-            keys.push(credential.key());
-        }
-        if keys.is_empty() { outgoing::Credential::NONE } else { outgoing::Credential::of(&keys.join(&b'\n')) }
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be added, which was noted. The request must not be sent.
+    fn add_secrets(
+        &self,
+        request: &mut http::Request<WasiBody>,
+        origin: &Origin,
+    ) -> Result<outgoing::Partition, Withheld> {
+        let key = self.secrets.add_to(request, origin).inspect_err(|why| {
+            self.denials.note(&format!("A request to {origin} {why}."), None);
+        })?;
+        Ok(if key.is_empty() { outgoing::Partition::NONE } else { outgoing::Partition::of(&key) })
     }
 
     /// Makes the request a part of the call's trace.
@@ -139,11 +145,13 @@ impl WasiHttpHooks for Http {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
         self.add_trace(&mut request);
-        let credential = self.add_credentials(&mut request, &origin);
+        let Ok(partition) = self.add_secrets(&mut request, &origin) else {
+            return Box::new(async { Err(Error::HttpRequestDenied) });
+        };
         let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
         let timeouts = timeouts(options);
         Box::new(async move {
-            match outlet.send(request, &credential, timeouts, deadline.into(), &meter).await {
+            match outlet.send(request, &partition, timeouts, deadline.into(), &meter).await {
                 Ok(response) => {
                     let response = response.map(|body| Receiving { body, _held: held }.map_err(code).boxed_unsync());
                     let done: Box<dyn Future<Output = Result<(), Error>> + Send> = Box::new(async { Ok(()) });

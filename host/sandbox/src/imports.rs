@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{Limit, LogLevel, Observer, Progress};
+use toolbay_secrets::Secrets;
 
 use crate::environment::Environment;
-use crate::secret::Secrets;
 
 /// Bytes of a progress message that reach the client; more would not be shown anywhere.
 const PROGRESS: usize = 4 << 10;
@@ -28,11 +28,11 @@ pub(crate) struct Imports {
 }
 
 impl Imports {
-    pub(crate) fn new(environment: &Environment, observer: Arc<dyn Observer>) -> Self {
-        let Environment { limits, config, secrets, .. } = environment;
+    pub(crate) fn new(environment: &Environment, secrets: Arc<Secrets>, observer: Arc<dyn Observer>) -> Self {
+        let Environment { limits, config, .. } = environment;
         Self {
             config: Arc::clone(config),
-            secrets: Arc::clone(secrets),
+            secrets,
             observer,
             log_room: usize::try_from(limits.log.as_u64()).unwrap_or(usize::MAX),
             log_limit: limits.log,

@@ -1,6 +1,7 @@
 //! Checks what a guest returned and converts it to the host's types. Rejects what violates the contract or a limit.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use bytesize::ByteSize;
@@ -10,19 +11,22 @@ use toolbay_model::{
     Body, CallError, Content, Interrupt, JsonSize, Limit, Limits, Media, Output, Resource, ResourceContent,
     ResourceLink,
 };
+use toolbay_secrets::Secrets;
 
 use crate::block::{Block, Kind, Refusal, Returned};
-use crate::environment::Environment;
-use crate::secret::Secrets;
 
 /// What a tool returned, or why it failed in its own words: neither checked nor cleaned.
 #[derive(Debug)]
-pub struct Unchecked(pub(crate) Result<Returned, Refusal>);
+pub struct Unchecked {
+    pub(crate) returned: Result<Returned, Refusal>,
+    /// The secrets of the call.
+    pub(crate) secrets: Arc<Secrets>,
+}
 
 impl Unchecked {
     /// How many bytes there are to check.
     pub fn size(&self) -> usize {
-        match &self.0 {
+        match &self.returned {
             Ok(returned) => size(returned),
             Err(Refusal::InvalidArguments(text) | Refusal::Failed(text)) => text.len(),
         }
@@ -36,12 +40,12 @@ impl Unchecked {
     ///
     /// What the tool said of its failure, the bound or the rule that its result breaks, or [`Limit::Deadline`] if
     /// `interrupt` was due first.
-    pub fn check(self, environment: &Environment, interrupt: &Interrupt) -> Result<Output, CallError> {
-        let Environment { limits, secrets, .. } = environment;
-        match self.0 {
-            Ok(returned) => check(returned, limits, secrets, interrupt),
-            Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(message(text, limits, secrets))),
-            Err(Refusal::Failed(text)) => Err(CallError::Failed(message(text, limits, secrets))),
+    pub fn check(self, limits: &Limits, interrupt: &Interrupt) -> Result<Output, CallError> {
+        let Self { returned, secrets } = self;
+        match returned {
+            Ok(returned) => check(returned, limits, &secrets, interrupt),
+            Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(message(text, limits, &secrets))),
+            Err(Refusal::Failed(text)) => Err(CallError::Failed(message(text, limits, &secrets))),
         }
     }
 }
@@ -486,7 +490,7 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted_in_every_member() {
-        let secrets = Secrets::new([("token".to_owned(), "12345678901".to_owned())].into()).unwrap();
+        let secrets = Secrets::new([("token", &toolbay_secrets::Value::parse(b"12345678901").unwrap())]).unwrap();
         let shown = check(
             Returned {
                 content: vec![

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Digest, Limits};
-use toolbay_outgoing::{Lookups, Network, Options, Outlet, SystemResolver};
+use toolbay_outgoing::{Connector, Lookups, Options, Outlet, SystemResolver};
 use toolbay_policy::Permissions;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
@@ -79,7 +79,7 @@ struct Inner {
     descriptors: Arc<Descriptors>,
     http_client: Options,
     /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
-    network: OnceLock<Result<Arc<Network>, String>>,
+    connector: OnceLock<Result<Arc<Connector>, String>>,
     /// Resolves the names that plugins connect to.
     lookups: Arc<Lookups>,
     /// The compile cache, or why it is off.
@@ -132,7 +132,7 @@ impl Sandbox {
             descriptors,
             cache,
             http_client,
-            network: OnceLock::new(),
+            connector: OnceLock::new(),
             lookups: Arc::new(Lookups::new(Arc::new(SystemResolver))),
             runtime,
         };
@@ -150,10 +150,10 @@ impl Sandbox {
         if http.is_empty() {
             return Ok(Requests::default());
         }
-        let network = || Network::new(&self.inner.http_client, Arc::new(SystemResolver));
-        let network = self.inner.network.get_or_init(network).as_ref().map_err(Clone::clone)?;
+        let connector = || Connector::new(&self.inner.http_client, Arc::new(SystemResolver));
+        let connector = self.inner.connector.get_or_init(connector).as_ref().map_err(Clone::clone)?;
         Ok(Requests::new(Outlet::new(
-            Arc::clone(network),
+            Arc::clone(connector),
             http.clone(),
             network_private.clone(),
             limits.http_connections,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolbay_secrets::{Opened as OpenedSecrets, Secrets};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::Dir;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -16,9 +17,19 @@ use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::limiter::Limiter;
-use crate::secret::Secrets;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
+
+/// What a call is given besides its [`Entry`].
+#[derive(Default)]
+pub(crate) struct Given {
+    /// The secrets of its caller.
+    pub(crate) secrets: Arc<OpenedSecrets>,
+    /// The text on standard input of a guest that returns its result on standard output.
+    pub(crate) stdin: Option<String>,
+    /// What time and random numbers depend on, if they are the same in each call.
+    pub(crate) seed: Option<Seed>,
+}
 
 /// The data of one store. It lives as long as one call.
 pub(crate) struct State {
@@ -51,14 +62,10 @@ impl State {
     /// # Errors
     ///
     /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(
-        entry: &Entry<'_>,
-        files: Files,
-        input: Option<String>,
-        seed: Option<Seed>,
-    ) -> Result<Self, String> {
+    pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files) -> Result<Self, String> {
+        let Given { secrets: opened, stdin: input, seed } = given;
         let Entry { environment, trace, observer, deadline, .. } = entry;
-        let Environment { limits, permissions, roots, connections, secrets, .. } = environment;
+        let Environment { limits, permissions, roots, connections, .. } = environment;
         let mounts = roots.folders()?;
         let account = Account::new(limits.memory);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
@@ -89,7 +96,7 @@ impl State {
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
-        let requests = Http::new(entry);
+        let requests = Http::new(entry, Arc::clone(&opened));
         let sockets = Sockets::new(connections, requests.denials(), account.clone(), *deadline);
         let gate = sockets.gate();
         context.socket_addr_check(move |address, purpose| {
@@ -111,8 +118,8 @@ impl State {
             account,
             http_memory: BTreeMap::new(),
             stdio,
-            secrets: Arc::clone(secrets),
-            imports: Imports::new(environment, Arc::clone(observer)),
+            secrets: Arc::clone(&opened.secrets),
+            imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
         })
     }
 }

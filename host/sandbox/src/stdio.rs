@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use bytesize::ByteSize;
 use toolbay_model::Limit;
+use toolbay_secrets::Secrets;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
 use crate::account::Account;
-use crate::secret::Secrets;
 
 /// How much of a guest's output is kept for the log and the error, in bytes. More would not be read, and every running
 /// call may hold this much.
@@ -161,6 +161,8 @@ impl Pollable for Stream {
 
 #[cfg(test)]
 mod tests {
+    use toolbay_secrets::Value;
+
     use super::*;
 
     #[test]
@@ -177,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_in_a_secret_ends_before_it() {
-        let secrets = Secrets::new([("token".to_owned(), "hünter2-hünter2".to_owned())].into()).unwrap();
+        let secrets = Secrets::new([("token", &Value::parse("hünter2-hünter2".as_bytes()).unwrap())]).unwrap();
         for most in "it is h".len().."it is hünter2-hünter2".len() {
             let mut kept = Kept::up_to(most);
             kept.take_in(b"it is h\xc3");

@@ -27,7 +27,7 @@ pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
 pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
-pub use self::http_client::HttpClient;
+pub use self::http_client::{HttpClient, ProxyUrl};
 pub use self::server::ServerConfig;
 use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
@@ -355,7 +355,8 @@ fn read_file(named: Option<(PathBuf, &str)>) -> Result<(toml::Table, PathBuf), C
 
 /// Parses the text twice: as a [`Config`], for errors with a line, and as the table to merge.
 fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
-    toml_file::parse::<Config>(name, text).map_err(ConfigError)?;
+    let config: Config = toml_file::parse(name, text).map_err(ConfigError)?;
+    config.http_client.check_file().map_err(|why| ConfigError(format!("{name}: {why}")))?;
     toml_file::parse(name, text).map_err(ConfigError)
 }
 
@@ -393,6 +394,32 @@ mod tests {
         let config = load(text, &variables, flags).unwrap();
         assert_eq!((config.page_size, config.log.as_str()), (8, "debug"));
         assert_eq!((config.limits.fuel, config.limits.timeout), (Some(2), Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn a_proxy_is_set_by_the_file_or_by_a_variable_which_alone_may_have_a_password() {
+        let proxy = |text: &str, variables: &[(&str, &str)]| {
+            Ok::<_, String>(load(text, variables, Flags::default())?.http_client.options().proxy.map(String::from))
+        };
+        let plain = "[http_client]\nproxy = \"http://proxy.example:3128\"";
+        assert_eq!(proxy("", &[]).unwrap(), None);
+        assert_eq!(proxy(plain, &[]).unwrap().unwrap(), "http://proxy.example:3128/");
+        let with_password = "http://ada:s3cret-word@other.example:8080";
+        let variable = [("TOOLBAY_HTTP_CLIENT_PROXY", with_password)];
+        assert_eq!(proxy(plain, &variable).unwrap().unwrap(), format!("{with_password}/"));
+        assert!(!format!("{:?}", load("", &variable, Flags::default()).unwrap()).contains("s3cret"));
+        let refused = [
+            proxy(&format!("[http_client]\nproxy = {with_password:?}"), &[]).unwrap_err(),
+            proxy("[http_client]\nproxy = \"https://ada:s3cret-word@proxy.example\"", &[]).unwrap_err(),
+            proxy("[http_client]\nproxy = \"ada:s3cret-word@proxy.example\"", &[]).unwrap_err(),
+            proxy("[http_client]\nproxy = \"http://ada:s3cret-word@/\"", &[]).unwrap_err(),
+            proxy("[http_client]\nproxy = 3128", &[]).unwrap_err(),
+            proxy("[http_client]\nprox = \"http://proxy.example:3128\"", &[]).unwrap_err(),
+            proxy("", &[("TOOLBAY_HTTP_CLIENT_PROXY", "socks5://ada:s3cret-word@proxy.example")]).unwrap_err(),
+            proxy("", &[("TOOLBAY_HTTP_CLIENT_PROXI", "http://proxy.example")]).unwrap_err(),
+            proxy("", &[("TOOLBAY_HTTP_CLIENTS_PROXY", "http://proxy.example")]).unwrap_err(),
+        ];
+        insta::assert_snapshot!(refused.join("\n"));
     }
 
     #[test]

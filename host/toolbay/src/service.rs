@@ -337,7 +337,7 @@ impl Work<'_> {
     async fn check_output(&self, offer: &Arc<Offer>, returned: Unchecked) -> Result<Output, CallError> {
         let environment = offer.plugin.environment(&offer.definition.tool.name);
         let output = if returned.size() <= AT_ONCE {
-            let output = returned.check(environment, &Interrupt::at(self.deadline))?;
+            let output = returned.check(&environment.limits, &Interrupt::at(self.deadline))?;
             match structured(offer, &output)? {
                 None => return Ok(output),
                 Some((schema, structured)) => {
@@ -353,7 +353,7 @@ impl Work<'_> {
         let offer = Arc::clone(offer);
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
             let environment = offer.plugin.environment(&offer.definition.tool.name);
-            let output = output.or_else(|returned| returned.check(environment, interrupt))?;
+            let output = output.or_else(|returned| returned.check(&environment.limits, interrupt))?;
             let Some((schema, structured)) = structured(&offer, &output)? else { return Ok(output) };
             let violations = schema.violations_until(structured, interrupt);
             let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(environment.limits.timeout)))?;

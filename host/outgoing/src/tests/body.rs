@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::setup::{
     Authority, BoxedBody, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text,
 };
-use crate::{Credential, Meter, SendError, Timeouts, Which};
+use crate::{Meter, Partition, SendError, Timeouts, Which};
 
 const CHUNK: usize = 64 * 1024;
 /// Of a body of 100 MiB.
@@ -228,7 +228,7 @@ async fn a_request_ends_with_the_meter_or_with_its_body() {
         let outlet = World::trusting(&authority).outlet(&server, 1);
         let meter = Arc::new(Meter::new(1, 1_000_000));
         let request = Request::post(server.url("https", "/")).body(Large::new()).unwrap();
-        let sent = outlet.send(request, &Credential::NONE, PATIENT, Instant::now() + LONG, &meter).await;
+        let sent = outlet.send(request, &Partition::NONE, PATIENT, Instant::now() + LONG, &meter).await;
         assert_eq!(sent.map(drop), Err(SendError::Meter(Which::Bytes)), "{alpn}");
         let broken = StreamBody::new(futures_util::stream::iter([
             Ok(Frame::data(Bytes::from_static(b"123"))),

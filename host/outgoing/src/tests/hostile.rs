@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::setup::{LONG, PATIENT, SHORT, Server, World, eventually, get, read, send, send_within, text, unlimited};
-use crate::{Credential, Meter, SendError, Timeouts, Which};
+use crate::{Meter, Partition, SendError, Timeouts, Which};
 
 /// Reads the head of a request.
 async fn head(stream: &mut TcpStream) -> io::Result<()> {
@@ -80,7 +80,7 @@ async fn the_deadline_ends_everything() {
             first_byte: std::time::Duration::MAX,
             between_bytes: std::time::Duration::MAX,
         };
-        let result = outlet.send(request, &Credential::NONE, endless, deadline, &unlimited()).await;
+        let result = outlet.send(request, &Partition::NONE, endless, deadline, &unlimited()).await;
         if head {
             assert_eq!(result.map(drop), Err(SendError::Deadline));
         } else {
@@ -180,7 +180,7 @@ async fn an_endless_body_ends_with_the_meter() {
     let outlet = World::new().outlet(&server, 1);
     let meter = Arc::new(Meter::new(1, 1_000_000));
     let request = get(&server.url("http", "/"));
-    let response = outlet.send(request, &Credential::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
+    let response = outlet.send(request, &Partition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
     let mut body = response.into_body();
     let mut received = 0;
     let error = loop {
@@ -196,7 +196,7 @@ async fn an_endless_body_ends_with_the_meter() {
     assert!(body.frame().await.is_none());
     eventually(|| outlet.connections() == (0, 1)).await;
     // The call has sent its only request.
-    let again = outlet.send(get(&server.url("http", "/")), &Credential::NONE, PATIENT, Instant::now() + LONG, &meter);
+    let again = outlet.send(get(&server.url("http", "/")), &Partition::NONE, PATIENT, Instant::now() + LONG, &meter);
     assert_eq!(again.await.map(drop), Err(SendError::Meter(Which::Requests)));
     assert_eq!((meter.requests(), server.accepted()), (1, 1));
 }
@@ -208,7 +208,7 @@ async fn the_meter_counts_both_ways() {
     let outlet = World::new().outlet(&server, 1);
     let meter = Arc::new(Meter::new(10, 10_000));
     let request = Request::post(server.url("http", "/path")).body(text("123")).unwrap();
-    let response = outlet.send(request, &Credential::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
+    let response = outlet.send(request, &Partition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
     assert_eq!(read(response).await.unwrap(), "12345");
     let asked = format!("POST /path HTTP/1.1\r\nhost: server.example:{}\r\n\r\n123", server.port);
     // Of the first line of a response, the status counts.

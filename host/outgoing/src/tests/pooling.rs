@@ -12,15 +12,15 @@ use tokio::time::Instant;
 use super::setup::{
     Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text, unlimited,
 };
-use crate::{Credential, Outlet, SendError, Timeouts};
+use crate::{Outlet, Partition, SendError, Timeouts};
 
 async fn hello(_: Request<hyper::body::Incoming>) -> Response<super::setup::BoxedBody> {
     Response::new(text("hello"))
 }
 
-async fn with(outlet: &Outlet, url: &str, credential: &Credential) -> String {
+async fn with(outlet: &Outlet, url: &str, partition: &Partition) -> String {
     let deadline = Instant::now() + LONG;
-    read(outlet.send(get(url), credential, PATIENT, deadline, &unlimited()).await.unwrap()).await.unwrap()
+    read(outlet.send(get(url), partition, PATIENT, deadline, &unlimited()).await.unwrap()).await.unwrap()
 }
 
 #[tokio::test]
@@ -33,12 +33,12 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
         let outlet = world.outlet(&server, 8);
         let url = server.url(scheme, "/");
         for _ in 0..5 {
-            assert_eq!(with(&outlet, &url, &Credential::NONE).await, "hello");
+            assert_eq!(with(&outlet, &url, &Partition::NONE).await, "hello");
         }
         assert_eq!(server.accepted(), 1, "{scheme} {alpn:?}");
-        let (ada, bob) = (Credential::of(b"ada"), Credential::of(b"bob"));
-        for credential in [&ada, &bob, &ada, &bob] {
-            with(&outlet, &url, credential).await;
+        let (ada, bob) = (Partition::of(b"ada"), Partition::of(b"bob"));
+        for partition in [&ada, &bob, &ada, &bob] {
+            with(&outlet, &url, partition).await;
         }
         assert_eq!(server.accepted(), 3, "one more for each credential");
         let other = world.outlet(&server, 8);
@@ -68,7 +68,7 @@ async fn http2_mixes_requests_on_one_connection() {
         .await
     };
     let outlet = Arc::new(World::trusting(&authority).outlet(&server, 1));
-    with(&outlet, &server.url("https", "/"), &Credential::NONE).await;
+    with(&outlet, &server.url("https", "/"), &Partition::NONE).await;
     let requests: Vec<_> = (0..8)
         .map(|_| {
             let (outlet, url) = (outlet.clone(), server.url("https", "/wait"));
@@ -125,8 +125,8 @@ async fn an_idle_connection_makes_room_for_another_origin() {
     let world = World::new();
     let outlet = world.outlet_to(&[&one.url("http", ""), &two.url("http", "")], &["127.0.0.0/8"], 1);
     for _ in 0..3 {
-        with(&outlet, &one.url("http", "/"), &Credential::NONE).await;
-        with(&outlet, &two.url("http", "/"), &Credential::NONE).await;
+        with(&outlet, &one.url("http", "/"), &Partition::NONE).await;
+        with(&outlet, &two.url("http", "/"), &Partition::NONE).await;
     }
     assert_eq!((one.accepted(), two.accepted()), (3, 3));
 }
@@ -216,7 +216,7 @@ async fn an_idle_connection_is_closed_after_a_while() {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), hello).await;
         let outlet = World::trusting(&authority).outlet(&server, 1).keeping(Duration::from_millis(50));
-        with(&outlet, &server.url("https", "/"), &Credential::NONE).await;
+        with(&outlet, &server.url("https", "/"), &Partition::NONE).await;
         eventually(|| outlet.connections() == (0, 1)).await;
     }
 }

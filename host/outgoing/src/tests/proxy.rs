@@ -48,12 +48,12 @@ async fn everything_goes_through_the_proxy() {
     let (proxy, asked) = proxy(&server).await;
     let url = format!("http://user:password@127.0.0.1:{}", proxy.port);
     let trusting = World::trusting(&authority);
-    let network = crate::Network::new(
+    let connector = crate::Connector::new(
         &Options { extra_ca: trusting.extra_ca.clone(), proxy: Some(url.parse().unwrap()) },
         trusting.names.clone(),
     )
     .unwrap();
-    let world = World { network, ..trusting };
+    let world = World { connector, ..trusting };
     // Nothing is opened: the operator has chosen the address of the proxy, and only the proxy knows the name.
     let origins = ["https://server.example", "http://server.example", "https://forbidden.example", "http://10.0.0.1"];
     let outlet = world.outlet_to(&origins, &[], 4);

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use toolbay_policy::{HttpRule, OriginPattern};
 
-use crate::{Credential, Meter, Network, Options, Outlet, Received, Resolve, SendError, Timeouts};
+use crate::{Connector, Meter, Options, Outlet, Partition, Received, Resolve, SendError, Timeouts};
 
 /// What is expected takes much less, on any machine.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
@@ -203,10 +203,10 @@ impl Server {
     }
 }
 
-/// A network for `server.example` and others, all of them on the loopback interface unless a test sets something else.
+/// A connector for `server.example` and others, all of them on the loopback interface unless a test sets something else.
 pub(crate) struct World {
     pub(crate) names: Arc<Names>,
-    pub(crate) network: Arc<Network>,
+    pub(crate) connector: Arc<Connector>,
     pub(crate) extra_ca: Vec<std::path::PathBuf>,
 }
 
@@ -222,8 +222,8 @@ impl World {
     pub(crate) fn with(options: &Options) -> Self {
         let names = Arc::new(Names::default());
         names.set("server.example", &[&["127.0.0.1"]]);
-        let network = Network::new(options, names.clone()).unwrap();
-        Self { names, network, extra_ca: options.extra_ca.clone() }
+        let connector = Connector::new(options, names.clone()).unwrap();
+        Self { names, connector, extra_ca: options.extra_ca.clone() }
     }
 
     /// An outlet to `server.example` at this server's port, which may connect to the loopback interface.
@@ -234,7 +234,7 @@ impl World {
     pub(crate) fn outlet_to(&self, origins: &[&str], opened: &[&str], connections: usize) -> Outlet {
         let rules = origins.iter().map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap())).collect();
         let opened = opened.iter().map(|network| toolbay_policy::Network::parse(network).unwrap()).collect();
-        Outlet::new(self.network.clone(), rules, opened, connections)
+        Outlet::new(self.connector.clone(), rules, opened, connections)
     }
 }
 
@@ -263,7 +263,7 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    outlet.send(request, &Credential::NONE, timeouts, Instant::now() + LONG, &unlimited()).await
+    outlet.send(request, &Partition::NONE, timeouts, Instant::now() + LONG, &unlimited()).await
 }
 
 /// The whole body as text.

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolbay_model::Observer;
 use toolbay_model::text::line;
 use toolbay_outgoing::SendError;
-
-use crate::secret::Secrets;
+use toolbay_secrets::Secrets;
 
 /// Denials of one call that are reported; a guest can ask without end.
 const REPORTED: u32 = 10;

@@ -394,7 +394,7 @@ fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
 }
 
 /// Parses a list of strings, or one string with commas, as in a variable.
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a list of strings, or one string with commas")]
     enum List {

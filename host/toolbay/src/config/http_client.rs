@@ -1,9 +1,14 @@
 //! `[http_client]`: how the server sends the HTTP requests of plugins.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use toolbay_sandbox::NetworkOptions;
+use url::Url;
+
+use super::http::list;
 
 /// How the server sends the HTTP requests of plugins (`[http_client]`). What they may request is in their grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -11,7 +16,45 @@ use toolbay_sandbox::NetworkOptions;
 pub struct HttpClient {
     /// PEM files with certificates of authorities that are trusted in addition to the system's. Relative paths are
     /// relative to the configuration file.
+    #[serde(deserialize_with = "paths")]
     pub extra_ca: Vec<PathBuf>,
+    /// The HTTP proxy that every request goes through. `None` connects to servers directly.
+    pub proxy: Option<ProxyUrl>,
+}
+
+/// The URL of a proxy, `http://[user:password@]host[:port]`. Only a variable can have a user and a password in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyUrl(Url);
+
+impl ProxyUrl {
+    /// Whether it has a user or a password.
+    fn has_credentials(&self) -> bool {
+        !self.0.username().is_empty() || self.0.password().is_some()
+    }
+}
+
+impl<'de> Deserialize<'de> for ProxyUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // No message repeats the text: it may contain a password.
+        let wrong = "this is not a URL; expected one such as \"http://proxy.example.com:3128\"";
+        let url = Url::parse(&text).map_err(|_| D::Error::custom(wrong))?;
+        let options = NetworkOptions { proxy: Some(url.clone()), ..NetworkOptions::default() };
+        options.check().map_err(D::Error::custom)?;
+        Ok(Self(url))
+    }
+}
+
+/// Without a password.
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProxyUrl({})", self.0.host_str().unwrap_or_default())
+    }
+}
+
+/// Parses a list of paths, or one string with commas.
+fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    Ok(list(deserializer)?.into_iter().map(PathBuf::from).collect())
 }
 
 impl HttpClient {
@@ -22,7 +65,21 @@ impl HttpClient {
 
     /// The options of the client.
     pub(super) fn options(&self) -> NetworkOptions {
-        NetworkOptions { extra_ca: self.extra_ca.clone(), ..NetworkOptions::default() }
+        NetworkOptions { extra_ca: self.extra_ca.clone(), proxy: self.proxy.clone().map(|ProxyUrl(url)| url) }
+    }
+
+    /// # Errors
+    ///
+    /// The file has a password, which others who read it would have as well.
+    pub(super) fn check_file(&self) -> Result<(), String> {
+        if self.proxy.as_ref().is_some_and(ProxyUrl::has_credentials) {
+            return Err(
+                "http_client.proxy: a file must not have the user and password of the proxy; leave out what is \
+                        before the @, or set the whole URL in the environment variable TOOLBAY_HTTP_CLIENT_PROXY"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 
     /// # Errors

@@ -53,6 +53,28 @@ fn try_to_send(asked: Asked) -> String {
     }
 }
 
+/// Sends a request, and then looks for a text in the plugin's whole memory and its environment. The text is given
+/// backwards, so that the argument itself is not found.
+#[tool]
+fn send_and_search(url: String, backwards: String) -> Result<String> {
+    let status = Request::new("GET", &url).send()?.status();
+    let in_memory = occurrences(backwards.as_bytes());
+    let variables = std::env::vars().filter(|(_, value)| value.bytes().rev().eq(backwards.bytes())).count();
+    Ok(format!("status {status}, {in_memory} in memory, {variables} in variables"))
+}
+
+/// How often the bytes are in linear memory, read from their last to their first.
+#[allow(unsafe_code, reason = "reads all of its own memory, as an attacker would")]
+fn occurrences(backwards: &[u8]) -> usize {
+    let end = core::arch::wasm32::memory_size(0) << 16;
+    let byte = |at: usize| {
+        // SAFETY: it is below the size of the memory, and wasm reads any initialised or zeroed byte.
+        unsafe { core::ptr::with_exposed_provenance::<u8>(at).read_volatile() }
+    };
+    let last = end.saturating_sub(backwards.len());
+    (1..last).filter(|start| backwards.iter().rev().enumerate().all(|(index, own)| byte(start + index) == *own)).count()
+}
+
 fn once(asked: &Asked) -> Result<Answered> {
     let mut request = Request::new(asked.method.as_deref().unwrap_or("GET"), &asked.url);
     for (name, value) in &asked.headers {
@@ -84,4 +106,4 @@ fn once(asked: &Asked) -> Result<Answered> {
     })
 }
 
-export!(send, try_to_send);
+export!(send, send_and_search, try_to_send);

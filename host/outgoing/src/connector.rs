@@ -35,7 +35,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// As [`Network::new`].
+    /// As [`Connector::new`].
     pub fn check(&self) -> Result<(), String> {
         self.proxy.as_ref().map(Proxy::parse).transpose()?;
         roots::check(&self.extra_ca)
@@ -50,7 +50,7 @@ impl fmt::Debug for Options {
 }
 
 /// The server's part of every request.
-pub struct Network {
+pub struct Connector {
     tls: Arc<ClientConfig>,
     lookups: Lookups,
     proxy: Option<Proxy>,
@@ -67,7 +67,7 @@ pub(crate) struct Connected {
     pub(crate) http2: bool,
 }
 
-impl Network {
+impl Connector {
     /// Reads the certificates. This blocks, and is done once.
     ///
     /// # Errors

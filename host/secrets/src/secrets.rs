@@ -3,26 +3,26 @@
 mod reading;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::clean;
+use zeroize::Zeroizing;
 
 use self::reading::Reading;
+use crate::value::Value;
 
 /// How often escapes with a backslash are undone: JSON in JSON in JSON.
 const ESCAPED: u32 = 3;
 
 /// How often percent-encoding is undone: a URL in the query of another.
 const ENCODED: u32 = 2;
-
-/// Shortest secret, in bytes. A shorter one would also be found in unrelated text.
-const SHORTEST: usize = 8;
 
 /// Shortest line of a multi-line secret that is redacted on its own, in bytes.
 const SHORTEST_LINE: usize = 16;
@@ -33,23 +33,28 @@ const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove
 /// The same for JavaScript's `encodeURIComponent`.
 const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
 
+/// Bytes of all patterns up to which a search may use a table with a row for each of them. It takes half a kilobyte for
+/// a byte; the usual search, which is half as fast, takes a dozen bytes.
+const TABLE: usize = 4 << 10;
+
 /// No secrets.
-static NONE: Secrets = Secrets { values: BTreeMap::new(), finder: None };
+static NONE: Secrets = Secrets { finders: Vec::new() };
 
 /// Named secrets, and a search for all of them at once.
 ///
 /// It finds each value in plain text, in base64 at any offset, in hexadecimal, percent-encoded, and escaped as in JSON.
 /// A plugin that can read a secret can encode it in other ways: redaction prevents accidents, not attacks.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Secrets {
-    values: BTreeMap<String, String>,
-    /// `None` if there are no secrets.
-    finder: Option<Finder>,
+    /// Those of all callers, and those of one.
+    finders: Vec<Arc<Finder>>,
 }
 
-struct Finder {
+/// A search for some secrets. The automaton's states follow from the patterns, and are not overwritten when it is
+/// dropped.
+pub(crate) struct Finder {
     search: AhoCorasick,
-    patterns: Vec<Vec<u8>>,
+    patterns: Vec<Zeroizing<Vec<u8>>>,
     /// What stands for each pattern.
     marks: Vec<String>,
 }
@@ -58,7 +63,8 @@ struct Finder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     range: Range<usize>,
-    pattern: usize,
+    /// Its finder and the pattern in it.
+    pattern: (usize, usize),
 }
 
 impl Secrets {
@@ -67,32 +73,18 @@ impl Secrets {
         &NONE
     }
 
-    /// Their names.
-    pub fn names(&self) -> impl Iterator<Item = &String> {
-        self.values.keys()
-    }
-
     /// The secrets with these names and values.
     ///
     /// # Errors
     ///
-    /// The name of a secret that is too short to redact, or that the secrets are too many.
-    pub fn new(values: BTreeMap<String, String>) -> Result<Self, String> {
-        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
-        for (name, value) in &values {
-            if value.trim().len() < SHORTEST {
-                return Err(format!("secrets.{name} has fewer than {SHORTEST} bytes, too few to redact reliably"));
-            }
-            for pattern in forms(value.trim()) {
-                patterns.push(pattern);
-                marks.push(format!("[secret:{name}]"));
-            }
-        }
-        if patterns.is_empty() {
-            return Ok(Self::default());
-        }
-        let search = AhoCorasick::new(&patterns).map_err(|_| "the secrets are too long to redact".to_owned())?;
-        Ok(Self { values, finder: Some(Finder { search, patterns, marks }) })
+    /// They are too long.
+    pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<Self, String> {
+        Ok(Self::of(Finder::new(values)?.map(Arc::new)))
+    }
+
+    /// What these finders find.
+    pub(crate) fn of(finders: impl IntoIterator<Item = Arc<Finder>>) -> Self {
+        Self { finders: finders.into_iter().collect() }
     }
 
     /// A guest's text as others may see it: without control characters, and then without secrets, because what stood
@@ -105,37 +97,43 @@ impl Secrets {
     }
 
     /// [`scrub`](Self::scrub) of a text that was cut off at its end: what may be the beginning of a secret there goes too.
-    pub(crate) fn scrub_beginning(&self, text: &str) -> String {
+    pub fn scrub_beginning(&self, text: &str) -> String {
         let text = clean(text);
-        let Some(finder) = &self.finder else { return text.into_owned() };
-        let end = finder.unfinished(text.as_bytes());
-        finder.redacted(&text, &finder.find(text.as_bytes()), end)
+        if self.finders.is_empty() {
+            return text.into_owned();
+        }
+        let end = self.unfinished(text.as_bytes());
+        self.redacted(&text, &self.find(text.as_bytes()), end)
     }
 
     /// `text`, which is clean, with `[secret:NAME]` in the place of each.
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
-        match finder.find(text.as_bytes()).as_slice() {
+        match self.find(text.as_bytes()).as_slice() {
             [] => Cow::Borrowed(text),
-            found => Cow::Owned(finder.redacted(text, found, text.len())),
+            found => Cow::Owned(self.redacted(text, found, text.len())),
         }
     }
 
     /// Whether `bytes` contains any of the secrets.
     pub fn are_in(&self, bytes: &[u8]) -> bool {
-        self.finder.as_ref().is_some_and(|finder| !finder.find(bytes).is_empty())
+        !self.find(bytes).is_empty()
     }
-}
 
-impl Finder {
     /// What is secret in `text`, in order and without overlaps.
     fn find(&self, text: &[u8]) -> Vec<Found> {
+        if self.finders.is_empty() {
+            return Vec::new();
+        }
         let search = |text: &[u8]| {
-            let mut found = Vec::new();
-            for one in self.search.find_overlapping_iter(text) {
-                join(&mut found, Found { range: one.range(), pattern: one.pattern().as_usize() });
+            let mut all = Vec::new();
+            for (index, finder) in self.finders.iter().enumerate() {
+                let mut found = Vec::new();
+                for one in finder.search.find_overlapping_iter(text) {
+                    join(&mut found, Found { range: one.range(), pattern: (index, one.pattern().as_usize()) });
+                }
+                all.append(&mut found);
             }
-            found
+            joined(all)
         };
         in_all_readings(text, ESCAPED, ENCODED, &search)
     }
@@ -145,7 +143,10 @@ impl Finder {
         let whole = [Reading::Unescaped, Reading::Percent].map(|reading| reading.whole(text)).into_iter().min();
         let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
         let search = |text: &[u8]| {
-            let starts = self.patterns.iter().enumerate().filter_map(|(pattern, bytes)| {
+            let patterns = self.finders.iter().enumerate().flat_map(|(index, finder)| {
+                finder.patterns.iter().enumerate().map(move |(pattern, bytes)| ((index, pattern), bytes))
+            });
+            let starts = patterns.filter_map(|(pattern, bytes)| {
                 let longest = (1..=bytes.len().min(text.len())).rev();
                 let length =
                     longest.into_iter().find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
@@ -164,7 +165,8 @@ impl Finder {
             // An escape is whole characters, and a secret is too.
             let start = text.floor_char_boundary(range.start);
             out.push_str(text.get(shown..start).unwrap_or_default());
-            out.push_str(self.marks.get(*pattern).map_or("[secret]", String::as_str));
+            let mark = self.finders.get(pattern.0).and_then(|finder| finder.marks.get(pattern.1));
+            out.push_str(mark.map_or("[secret]", String::as_str));
             shown = text.ceil_char_boundary(range.end);
         }
         out.push_str(text.get(shown..text.floor_char_boundary(end)).unwrap_or_default());
@@ -193,6 +195,11 @@ fn in_all_readings(text: &[u8], escaped: u32, encoded: u32, search: &dyn Fn(&[u8
     if encoded > 0 {
         read(Reading::Percent, escaped.min(1), encoded - 1);
     }
+    joined(all)
+}
+
+/// All parts in order, those that overlap as one.
+fn joined(mut all: Vec<Found>) -> Vec<Found> {
     all.sort_by_key(|found| found.range.start);
     let mut found = Vec::with_capacity(all.len());
     for one in all {
@@ -212,42 +219,71 @@ fn join(found: &mut Vec<Found>, mut new: Found) {
     found.push(new);
 }
 
-/// The names alone.
+impl Finder {
+    /// A search for the secrets with these names and values; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// They are too long.
+    pub(crate) fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<Option<Self>, String> {
+        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
+        for (name, value) in values {
+            for pattern in forms(value.as_str()) {
+                patterns.push(pattern);
+                marks.push(format!("[secret:{name}]"));
+            }
+        }
+        if patterns.is_empty() {
+            return Ok(None);
+        }
+        let size: usize = patterns.iter().map(|pattern| pattern.len()).sum();
+        let kind = (size > TABLE).then_some(AhoCorasickKind::ContiguousNFA);
+        let search = AhoCorasick::builder().kind(kind).build(&patterns);
+        let search = search.map_err(|_| "the secrets are too long to redact".to_owned())?;
+        Ok(Some(Self { search, patterns, marks }))
+    }
+
+    /// The bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.search.memory_usage() + self.patterns.iter().map(|pattern| pattern.capacity()).sum::<usize>()
+    }
+}
+
+/// The marks alone.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.values.keys()).finish()
+        let marks: BTreeSet<&String> = self.finders.iter().flat_map(|finder| &finder.marks).collect();
+        f.debug_set().entries(marks).finish()
     }
 }
 
-impl PartialEq for Secrets {
-    fn eq(&self, other: &Self) -> bool {
-        self.values == other.values
-    }
-}
-
-/// The forms in which a value is searched for.
-fn forms(value: &str) -> BTreeSet<Vec<u8>> {
+/// The forms in which a value is searched for. Each is overwritten when it is dropped.
+fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
     let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
-    let mut forms = BTreeSet::new();
+    let mut forms: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     for text in lines.chain([value]) {
         let bytes = text.as_bytes();
         // Also where a backslash or a percent sign in front of it makes its escapes read as others.
-        let percent = [UNRESERVED, COMPONENT].map(|kept| utf8_percent_encode(text, kept).to_string());
-        let json = serde_json::to_string(text).unwrap_or_default();
-        let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(text).to_owned();
-        forms.extend(
-            [text.to_owned(), json, hex::encode(bytes), hex::encode(bytes).to_uppercase()].map(String::into_bytes),
-        );
+        let json = Zeroizing::new(serde_json::to_string(text).unwrap_or_default());
+        let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(text);
+        let hexadecimal = Zeroizing::new(hex::encode(bytes));
         // How HTML forms write a space, whatever else of the text is percent-encoded.
-        forms.insert(text.replace(' ', "+").into_bytes());
-        forms.extend(percent.map(String::into_bytes));
+        let form = Zeroizing::new(text.replace(' ', "+"));
+        let upper = Zeroizing::new(hexadecimal.to_ascii_uppercase());
+        let percent = [UNRESERVED, COMPONENT].map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
+        let plain =
+            [text, json, &hexadecimal, &upper, &form].into_iter().chain(percent.iter().map(|text| text.as_str()));
+        forms.extend(plain.map(|text| Zeroizing::new(text.as_bytes().to_vec())));
         for before in 0..3 {
-            let padded = [vec![0; before], bytes.to_vec()].concat();
-            forms.extend(
-                [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|base64| inner(&base64.encode(&padded), before, &padded)),
-            );
+            let padded = Zeroizing::new([&[0; 2][..before], bytes].concat());
+            for base64 in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                let whole = Zeroizing::new(base64.encode(&*padded));
+                forms.push(Zeroizing::new(inner(&whole, before, &padded)));
+            }
         }
     }
+    forms.sort_unstable_by(|one, two| one.as_slice().cmp(two));
+    forms.dedup();
     forms
 }
 
@@ -263,8 +299,10 @@ mod tests {
 
     const VALUE: &str = "s3cr\"t/value+ü~x!";
 
-    fn secrets(values: &[(&str, &str)]) -> Result<Secrets, String> {
-        Secrets::new(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    fn secrets(values: &[(&'static str, &str)]) -> Result<Secrets, String> {
+        let value = |(name, value): &(&'static str, &str)| Ok((*name, Value::parse(value.as_bytes())?));
+        let values = values.iter().map(value).collect::<Result<Vec<_>, String>>()?;
+        Secrets::new(values.iter().map(|(name, value)| (*name, value)))
     }
 
     #[test]
@@ -385,13 +423,30 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_are_too_short_or_too_many_are_refused() {
-        let said = secrets(&[("pin", "1234 ")]).unwrap_err();
-        assert_eq!(said, "secrets.pin has fewer than 8 bytes, too few to redact reliably");
+    fn those_of_all_callers_and_of_one_are_found_together() {
+        let finder = |name, text: &str| {
+            let value = Value::parse(text.as_bytes()).unwrap();
+            Arc::new(Finder::new([(name, &value)]).unwrap().unwrap())
+        };
+        let both = Secrets::of([finder("shared", "12345678"), finder("own", "56789abcd")]);
+        assert_eq!(both.redact("x123456789abcdx"), "x[secret:own]x");
+        assert_eq!(both.redact("12345678 56789abcd"), "[secret:shared] [secret:own]");
+        assert_eq!(both.scrub_beginning("12345678 56789a"), "[secret:shared] ");
+        assert_eq!(format!("{both:?}"), r#"{"[secret:own]", "[secret:shared]"}"#);
+    }
+
+    #[test]
+    fn a_long_secret_takes_memory_in_proportion() {
+        let text: String = (0..8_192_u32).map(|i| char::from(b'!' + u8::try_from(i * i % 89).unwrap())).collect();
+        let value = Value::parse(text.as_bytes()).unwrap();
+        let finder = Finder::new([("key", &value)]).unwrap().unwrap();
+        assert!(finder.memory() < 1_000 * text.len(), "{}", finder.memory());
+        let secrets = Secrets::of([Arc::new(finder)]);
+        assert_eq!(secrets.redact(&format!("a {text} b")), "a [secret:key] b");
     }
 
     #[test]
     fn debug_output_does_not_show_values() {
-        assert_eq!(format!("{:?}", secrets(&[("token", VALUE)]).unwrap()), r#"{"token"}"#);
+        assert_eq!(format!("{:?}", secrets(&[("token", VALUE)]).unwrap()), r#"{"[secret:token]"}"#);
     }
 }

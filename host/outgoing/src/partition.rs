@@ -9,9 +9,9 @@ use aws_lc_rs::digest::{SHA256, digest};
 ///
 /// The secret itself is not kept.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Credential(Option<[u8; 32]>);
+pub struct Partition(Option<[u8; 32]>);
 
-impl Credential {
+impl Partition {
     /// The requests that carry no credential of the host's.
     pub const NONE: Self = Self(None);
 
@@ -26,21 +26,21 @@ impl Credential {
 }
 
 /// Nothing of the secret, not even its digest.
-impl fmt::Debug for Credential {
+impl fmt::Debug for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Credential(..)" } else { "Credential::NONE" })
+        f.write_str(if self.0.is_some() { "Partition(..)" } else { "Partition::NONE" })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Credential;
+    use super::Partition;
 
     #[test]
-    fn equal_secrets_are_one_credential_and_none_is_shown() {
-        assert_eq!(Credential::of(b"secret"), Credential::of(b"secret"));
-        assert_ne!(Credential::of(b"secret"), Credential::of(b"Secret"));
-        assert_ne!(Credential::of(b""), Credential::NONE);
-        assert_eq!(format!("{:?}", Credential::of(b"secret")), "Credential(..)");
+    fn equal_secrets_are_one_partition_and_none_is_shown() {
+        assert_eq!(Partition::of(b"secret"), Partition::of(b"secret"));
+        assert_ne!(Partition::of(b"secret"), Partition::of(b"Secret"));
+        assert_ne!(Partition::of(b""), Partition::NONE);
+        assert_eq!(format!("{:?}", Partition::of(b"secret")), "Partition(..)");
     }
 }

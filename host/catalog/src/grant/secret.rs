@@ -1,0 +1,254 @@
+//! `[secrets.NAME]` of a grant.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use toolbay_model::is_name;
+use toolbay_policy::OriginPattern;
+use toolbay_secrets::{Carried, Source};
+
+/// A value to redact, and to add to requests (`[secrets.NAME]`). Exactly one of `environment`, `file`, `keyring`,
+/// `command` and `source` says where it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Secret {
+    /// Name of the server's environment variable that holds the value.
+    #[serde(deserialize_with = "variable")]
+    pub environment: Option<String>,
+    /// The file that holds the value, relative to the plugin folder. Its mode lets nobody read it but the server's user.
+    #[serde(deserialize_with = "path")]
+    pub file: Option<PathBuf>,
+    /// The entry of the keyring of the server's user that holds the value.
+    pub keyring: Option<Keyring>,
+    /// A program that prints the value, and its arguments. It runs once when the plugin is loaded, without a shell.
+    #[serde(deserialize_with = "command")]
+    pub command: Option<Vec<String>>,
+    /// A folder that holds a value for each caller.
+    pub source: Option<CallerFolder>,
+    /// Requests to these origins carry the value. None by default.
+    pub origins: Vec<OriginPattern>,
+    /// The header that carries it.
+    pub header: Option<String>,
+    /// The query parameter that carries it.
+    pub query: Option<String>,
+    /// The header's value, with `{}` for the secret. Default: `{}`.
+    pub format: Option<String>,
+}
+
+/// An entry of a keyring, as `secret-tool` and most libraries store it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keyring {
+    /// Its attribute `service`.
+    #[serde(deserialize_with = "attribute")]
+    pub service: String,
+    /// Its attribute `username`.
+    #[serde(deserialize_with = "attribute")]
+    pub user: String,
+}
+
+/// A folder that holds a value for each caller.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallerFolder {
+    /// The folder, relative to the plugin folder. The value of a caller is in the file with the path of its identity.
+    #[serde(deserialize_with = "folder")]
+    pub folder: PathBuf,
+    /// Whose value it is.
+    pub by: By,
+}
+
+/// Whose value a folder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// That of the authenticated caller.
+    Caller,
+}
+
+impl Secret {
+    /// # Errors
+    ///
+    /// Keys that are missing or contradict each other.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.source()?;
+        let Self { origins, header, query, format, .. } = self;
+        let why = match (header, query) {
+            (Some(_), Some(_)) => "header and query exclude each other; remove one of them".to_owned(),
+            (Some(_), _) | (_, Some(_)) if origins.is_empty() => {
+                "header and query need origins, such as origins = [\"https://api.example.com\"]".to_owned()
+            }
+            (None, None) if !origins.is_empty() => {
+                "origins need header or query, such as header = \"Authorization\"".to_owned()
+            }
+            (None, _) if format.is_some() => "format needs header; add header, or remove format".to_owned(),
+            _ => match format {
+                Some(format) if format.matches("{}").count() != 1 => {
+                    format!("format needs {{}} once, for the secret, as in \"Bearer {{}}\", not {format:?}")
+                }
+                _ => return Ok(()),
+            },
+        };
+        Err(why)
+    }
+
+    /// The only source.
+    fn source(&self) -> Result<Source, String> {
+        let Self { environment, file, keyring, command, source, .. } = self;
+        let keyring = keyring.clone().map(|Keyring { service, user }| Source::Keyring { service, user });
+        let sources = [
+            ("environment", environment.clone().map(Source::Environment)),
+            ("file", file.clone().map(Source::File)),
+            ("keyring", keyring),
+            ("command", command.clone().map(Source::Command)),
+            ("source", source.clone().map(|CallerFolder { folder, by: By::Caller }| Source::CallerFolder(folder))),
+        ];
+        let mut set = sources.into_iter().filter_map(|(key, source)| Some((key, source?)));
+        match (set.next(), set.next()) {
+            (Some((_, source)), None) => Ok(source),
+            (Some((one, _)), Some((two, _))) => Err(format!("{one} and {two} exclude each other; remove one of them")),
+            (None, _) => Err("the key that says where the value comes from is missing; add one of environment, file, \
+                              keyring, command and source"
+                .to_owned()),
+        }
+    }
+
+    /// The secret with its name.
+    ///
+    /// # Errors
+    ///
+    /// A header that no request can have.
+    pub(super) fn named(&self, name: &str) -> Result<toolbay_secrets::Secret, String> {
+        let origins = self.origins.clone();
+        let carried = match (&self.header, &self.query) {
+            (Some(header), _) => Some(Carried::in_header(origins, header, self.format.as_deref().unwrap_or("{}"))?),
+            (None, Some(parameter)) => Some(Carried::in_query(origins, parameter)),
+            (None, None) => None,
+        };
+        Ok(toolbay_secrets::Secret { name: name.to_owned(), source: self.source()?, carried })
+    }
+}
+
+/// Parses the name of an environment variable.
+fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if is_name(&name) {
+        return Ok(Some(name));
+    }
+    Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable")))
+}
+
+fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    if path.file_name().is_none() || has_zero(&path) {
+        return Err(D::Error::custom(format_args!("{path:?} is not the path of a file, such as \"secrets/github\"")));
+    }
+    Ok(Some(path))
+}
+
+fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    if path.as_os_str().is_empty() || has_zero(&path) {
+        return Err(D::Error::custom(format_args!("{path:?} is not the path of a folder, such as \"secrets/github\"")));
+    }
+    Ok(path)
+}
+
+fn has_zero(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().contains(&0)
+}
+
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let words = Vec::<String>::deserialize(deserializer)?;
+    if words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0')) {
+        let expected = "expected a program and its arguments, such as [\"pass\", \"show\", \"github\"]";
+        return Err(D::Error::custom(expected));
+    }
+    Ok(Some(words))
+}
+
+fn attribute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(D::Error::custom("expected a text that is not empty"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grant::Grant;
+
+    fn parse(text: &str) -> Result<Grant, String> {
+        Grant::parse("acme.toml", text, Path::new("/plugins"))
+    }
+
+    fn source(keys: &str) -> Source {
+        let grant = parse(&format!("[secrets.token]\n{keys}")).unwrap();
+        grant.secrets().unwrap().remove(0).source
+    }
+
+    #[test]
+    fn each_source_is_read() {
+        assert_eq!(source("environment = \"A\""), Source::Environment("A".to_owned()));
+        assert_eq!(source("file = \"secrets/a\""), Source::File("secrets/a".into()));
+        let words = ["pass", "show", "x"].map(str::to_owned);
+        assert_eq!(source("command = [\"pass\", \"show\", \"x\"]"), Source::Command(words.into()));
+        let keyring = Source::Keyring { service: "github".to_owned(), user: "ada".to_owned() };
+        assert_eq!(source("keyring = { service = \"github\", user = \"ada\" }"), keyring);
+        let folder = Source::CallerFolder("secrets/github".into());
+        assert_eq!(source("source = { folder = \"secrets/github\", by = \"caller\" }"), folder);
+    }
+
+    #[test]
+    fn mistakes_say_what_was_expected() {
+        let texts = [
+            "",
+            "environment = \"A\"\nfile = \"a\"",
+            "command = [\"a\"]\nsource = { folder = \"a\", by = \"caller\" }",
+            "enviroment = \"A\"",
+            "fil = \"a\"",
+            "keyrng = { service = \"a\", user = \"b\" }",
+            "comand = [\"a\"]",
+            "sorce = { folder = \"a\", by = \"caller\" }",
+            "environment = \"A=B\"",
+            "file = \"\"",
+            "file = \"a/..\"",
+            "file = \"a\\u0000\"",
+            "keyring = \"a\"",
+            "keyring = { service = \"a\" }",
+            "keyring = { servce = \"a\", user = \"b\" }",
+            "keyring = { service = \"a\", usr = \"b\" }",
+            "keyring = { service = \"\", user = \"b\" }",
+            "command = \"pass show x\"",
+            "command = []",
+            "command = [\"\"]",
+            "command = [\"a\", 1]",
+            "source = \"secrets/a\"",
+            "source = { folder = \"a\" }",
+            "source = { folder = \"\", by = \"caller\" }",
+            "source = { foldr = \"a\", by = \"caller\" }",
+            "source = { folder = \"a\", bye = \"caller\" }",
+            "source = { folder = \"a\", by = \"plugin\" }",
+        ];
+        let said: Vec<String> =
+            texts.iter().map(|text| parse(&format!("[secrets.token]\n{text}")).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn a_header_that_is_about_the_connection_is_refused() {
+        let secret = |header: &str| {
+            let text =
+                format!("[secrets.token]\nenvironment = \"A\"\nheader = {header:?}\norigins = [\"https://a.example\"]");
+            parse(&text).unwrap().secrets().map(drop)
+        };
+        assert_eq!(secret("x-key"), Ok(()));
+        assert_eq!(
+            secret("Connection").unwrap_err(),
+            "secrets.token: the header \"Connection\" is about the connection; a secret cannot be in it"
+        );
+    }
+}

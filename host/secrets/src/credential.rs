@@ -1,0 +1,298 @@
+//! Secrets that the host adds to a plugin's requests. The guest never has them.
+
+use std::fmt;
+
+use http::header::{HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{Request, Uri};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use toolbay_model::Identity;
+use toolbay_policy::{Origin, OriginPattern};
+use zeroize::Zeroizing;
+
+use crate::opened::Withheld;
+use crate::value::Value;
+
+/// The characters that a query parameter can have as they are (RFC 3986, section 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Most bytes of a URL. HTTP libraries read no longer ones.
+const URL: usize = (u16::MAX - 1) as usize;
+
+/// Headers that are about one connection or frame the message. The host sets them, or removes them.
+const RESERVED: [&str; 9] = [
+    "connection",
+    "content-length",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Which requests carry a secret, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    origins: Vec<OriginPattern>,
+    place: Place,
+}
+
+/// Where a request carries it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// The header, and what stands before and after the secret in it.
+    Header(HeaderName, String, String),
+    /// The encoded name of a query parameter.
+    Query(String),
+}
+
+impl Carried {
+    /// Requests to `origins` carry the secret as this header. `format` is the header's value, with `{}` for the secret.
+    ///
+    /// # Errors
+    ///
+    /// The header cannot have this name or value.
+    pub fn in_header(origins: Vec<OriginPattern>, header: &str, format: &str) -> Result<Self, String> {
+        let name: HeaderName = header.parse().map_err(|_| format!("{header:?} is not the name of a header"))?;
+        if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
+            return Err(format!("the header {header:?} is about the connection; a secret cannot be in it"));
+        }
+        let (before, after) = format.split_once("{}").unwrap_or((format, ""));
+        if HeaderValue::from_str(before).and(HeaderValue::from_str(after)).is_err() {
+            return Err("format has line ends or control characters, which no header can have".to_owned());
+        }
+        Ok(Self { origins, place: Place::Header(name, before.to_owned(), after.to_owned()) })
+    }
+
+    /// Requests to `origins` carry the secret as this query parameter.
+    pub fn in_query(origins: Vec<OriginPattern>, parameter: &str) -> Self {
+        Self { origins, place: Place::Query(encoded(parameter).to_string()) }
+    }
+
+    /// The origins.
+    pub fn origins(&self) -> &[OriginPattern] {
+        &self.origins
+    }
+
+    /// Whether requests can carry this value.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        match &self.place {
+            Place::Header(..) if HeaderValue::from_str(value.as_str()).is_err() => {
+                Err("cannot be a header: it has line ends or control characters".to_owned())
+            }
+            Place::Header(..) | Place::Query(_) => Ok(()),
+        }
+    }
+}
+
+/// How and where, such as `the header authorization, at https://api.example.com`.
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Header(header, ..) => write!(f, "the header {header}, at ")?,
+            Place::Query(parameter) => write!(f, "the query parameter {parameter}, at ")?,
+        }
+        let origins: Vec<String> = self.origins.iter().map(ToString::to_string).collect();
+        f.write_str(&origins.join(", "))
+    }
+}
+
+/// A secret that requests of one call carry to some origins.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential {
+    name: String,
+    carried: Carried,
+    /// The caller whose own it is; `None` if all callers share it.
+    caller: Option<Identity>,
+    value: Value,
+}
+
+impl Credential {
+    pub(crate) fn new(name: &str, carried: Carried, caller: Option<Identity>, value: Value) -> Self {
+        Self { name: name.to_owned(), carried, caller, value }
+    }
+
+    /// Whether requests to this origin carry it.
+    pub(crate) fn is_for(&self, origin: &Origin) -> bool {
+        self.carried.origins.iter().any(|pattern| pattern.covers(origin))
+    }
+
+    /// Adds it to a request, in the place of whatever the guest put there.
+    ///
+    /// # Errors
+    ///
+    /// The request has no room for it, and is unchanged.
+    pub(crate) fn add_to<B>(&self, request: &mut Request<B>) -> Result<(), Withheld> {
+        let text = self.value.as_str();
+        match &self.carried.place {
+            Place::Header(name, before, after) => {
+                let mut whole = Zeroizing::new(String::with_capacity(before.len() + text.len() + after.len()));
+                for part in [before, text, after] {
+                    whole.push_str(part);
+                }
+                // The copy that is sent is the HTTP library's, which does not overwrite it.
+                let mut value = HeaderValue::from_str(&whole).map_err(|_| Withheld::Unusable(self.name.clone()))?;
+                value.set_sensitive(true);
+                request.headers_mut().insert(name, value);
+            }
+            Place::Query(name) => {
+                let mut value = Zeroizing::new(String::with_capacity(text.len() * 3));
+                value.extend(encoded(text));
+                *request.uri_mut() =
+                    with_parameter(request.uri(), name, &value).ok_or(Withheld::TooLong(self.name.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what separates the connections that carry it from all others: equal for equal values of the same caller
+    /// in the same place.
+    pub(crate) fn key(&self, key: &mut Zeroizing<Vec<u8>>) {
+        let caller = self.caller.as_ref().map_or("", Identity::as_str);
+        let parts = [self.name.as_bytes(), caller.as_bytes(), self.value.as_str().as_bytes()];
+        // Space first: growing would leave a copy behind.
+        let space = parts.iter().map(|part| part.len() + size_of::<usize>()).sum::<usize>();
+        let mut grown = Zeroizing::new(Vec::with_capacity(key.len() + space));
+        grown.extend_from_slice(key);
+        for part in parts {
+            // With their lengths, so that no two lists of parts are the same text.
+            grown.extend_from_slice(&part.len().to_le_bytes());
+            grown.extend_from_slice(part);
+        }
+        *key = grown;
+    }
+}
+
+fn encoded(text: &str) -> percent_encoding::PercentEncode<'_> {
+    utf8_percent_encode(text, UNRESERVED)
+}
+
+/// The URI with one parameter of this name, the last. `None` if it would be too long.
+fn with_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
+    let is_other = |pair: &&str| {
+        let own = pair.split('=').next().unwrap_or_default().replace('+', " ");
+        let decoded = percent_encoding::percent_decode_str(&own).decode_utf8_lossy().into_owned();
+        !pair.is_empty() && encoded(&decoded).to_string() != name
+    };
+    let (path, query) = (uri.path(), uri.query().unwrap_or_default());
+    let origin = uri.scheme_str().map_or(0, str::len) + 3 + uri.authority().map_or(0, |text| text.as_str().len());
+    let room = path.len() + query.len() + name.len() + value.len() + 3;
+    if origin + room > URL {
+        return None;
+    }
+    let mut whole = Zeroizing::new(String::with_capacity(room));
+    whole.push_str(path);
+    whole.push('?');
+    for pair in query.split('&').filter(is_other) {
+        whole.push_str(pair);
+        whole.push('&');
+    }
+    for part in [name, "=", value] {
+        whole.push_str(part);
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(whole.as_str()).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// What it is for, without its value: `github_token as the header authorization, at https://api.github.com`.
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} as {}", self.name, self.carried)
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origins() -> Vec<OriginPattern> {
+        vec![OriginPattern::parse("https://api.example.com").unwrap()]
+    }
+
+    fn value(text: &str) -> Value {
+        Value::parse(text.as_bytes()).unwrap()
+    }
+
+    fn header(format: &str, text: &str) -> Credential {
+        Credential::new("token", Carried::in_header(origins(), "X-Key", format).unwrap(), None, value(text))
+    }
+
+    fn request(uri: &str) -> Request<()> {
+        Request::builder().uri(uri).header("x-key", "the guest's").header("x-key", "twice").body(()).unwrap()
+    }
+
+    #[test]
+    fn a_header_replaces_what_the_guest_put_there() {
+        let (credential, mut request) = (header("Bearer {}.", "s3cret-value"), request("https://api.example.com/"));
+        credential.add_to(&mut request).unwrap();
+        let values: Vec<_> = request.headers().get_all("x-key").iter().collect();
+        assert_eq!(values, ["Bearer s3cret-value."]);
+        assert!(!format!("{request:?} {credential:?} {credential}").contains("s3cret"));
+        assert_eq!(credential.to_string(), "token as the header x-key, at https://api.example.com");
+    }
+
+    #[test]
+    fn a_header_that_cannot_carry_a_secret_is_refused() {
+        let refused = |header: &str, format: &str| Carried::in_header(origins(), header, format).unwrap_err();
+        assert_eq!(refused("a b", "{}"), "\"a b\" is not the name of a header");
+        for name in ["Connection", "Host", "Proxy-Authorization", "TE", "Content-Length"] {
+            assert!(refused(name, "{}").ends_with("is about the connection; a secret cannot be in it"), "{name}");
+        }
+        assert!(refused("a", "x\r\ny: {}").starts_with("format has line ends"));
+        let lines = Carried::in_header(origins(), "a", "{}").unwrap().check(&value("s3cret\r\nx: y-z"));
+        assert_eq!(lines.unwrap_err(), "cannot be a header: it has line ends or control characters");
+        assert_eq!(Carried::in_query(origins(), "a").check(&value("s3cret\r\nx: y-z")), Ok(()));
+    }
+
+    #[test]
+    fn a_parameter_replaces_what_the_guest_put_there() {
+        let credential = Credential::new("token", Carried::in_query(origins(), "api key"), None, value("a&b=c d!"));
+        for (uri, expected) in [
+            ("https://api.example.com", "/?api%20key=a%26b%3Dc%20d%21"),
+            ("https://api.example.com/v1?", "/v1?api%20key=a%26b%3Dc%20d%21"),
+            ("https://api.example.com/v1?q=1&api+key=x&%61pi%20key=y&r", "/v1?q=1&r&api%20key=a%26b%3Dc%20d%21"),
+        ] {
+            let mut request = request(uri);
+            credential.add_to(&mut request).unwrap();
+            assert_eq!(request.uri().path_and_query().unwrap(), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_room_for_a_parameter_is_not_changed() {
+        let credential = Credential::new("token", Carried::in_query(origins(), "key"), None, value("s3cret-value"));
+        let uri = format!("https://api.example.com/?q={}", "x".repeat(65_500));
+        let mut request = request(&uri);
+        assert_eq!(credential.add_to(&mut request), Err(Withheld::TooLong("token".to_owned())));
+        assert_eq!(request.uri(), uri.as_str());
+    }
+
+    #[test]
+    fn connections_are_told_apart_by_caller_and_by_value() {
+        let key = |caller: Option<&str>, text: &str| {
+            let caller = caller.map(|name| Identity::of(name).unwrap());
+            let mut key = Zeroizing::default();
+            let carried = Carried::in_header(origins(), "a", "{}").unwrap();
+            Credential::new("token", carried, caller, value(text)).key(&mut key);
+            key.to_vec()
+        };
+        let keys = [
+            key(None, "s3cret-one"),
+            key(None, "s3cret-two"),
+            key(Some("token:ada"), "s3cret-one"),
+            key(Some("token:bob"), "s3cret-one"),
+            key(Some("token:bobs"), "3cret-one"),
+        ];
+        assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), keys.len());
+        assert_eq!(key(Some("token:ada"), "s3cret-one"), keys[2]);
+    }
+}

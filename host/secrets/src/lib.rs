@@ -1,0 +1,37 @@
+//! The secrets of a plugin: where their values come from, which requests carry them, and their redaction.
+//!
+//! A grant names each [`Secret`] with its [`Source`]. When the plugin is loaded, [`Fixed::fetch`] takes the values of
+//! those sources that are asked once: environment variables, programs, the keyring. A [`Vault`] holds them, and reads
+//! the files. Before each call, [`Vault::open`] looks whether a file has changed, and returns what this call works
+//! with: [`Opened`] redacts the values ([`Secrets`]), and adds them to requests ([`Credential`]). A call keeps what it
+//! opened, so that a value that is replaced meanwhile is still redacted in what the call says.
+//!
+//! A source of a caller ([`Source::CallerFolder`]) has a value for each [`Identity`](toolbay_model::Identity). It is
+//! read when that caller makes a call, and no other caller gets it. Where there is no value, no request is sent without
+//! it: [`Opened::add_to`] says why.
+//!
+//! Values are overwritten when they are dropped ([`Value`]). What cannot be: the search automaton, whose states follow
+//! from the values; the header or URL of a request, which belongs to the HTTP library from then on; and the
+//! environment of this process.
+//!
+//! This crate reads files and starts programs. It knows nothing of wasmtime, MCP or TOML.
+
+mod callers;
+mod credential;
+mod file;
+mod opened;
+mod program;
+mod secret;
+mod secrets;
+mod source;
+mod value;
+mod vault;
+mod watched;
+
+pub use self::credential::{Carried, Credential};
+pub use self::opened::{Opened, Withheld};
+pub use self::secret::Secret;
+pub use self::secrets::Secrets;
+pub use self::source::{Fixed, Source};
+pub use self::value::Value;
+pub use self::vault::Vault;

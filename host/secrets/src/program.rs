@@ -1,0 +1,201 @@
+//! Runs the program that prints a secret.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+use zeroize::Zeroizing;
+
+/// How long a program may run.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Most bytes of a program's output.
+const OUTPUT: usize = 64 << 10;
+
+/// The variables of the server that a program gets: what programs need to find their own files and agents. None of
+/// them is a place for secrets.
+const VARIABLES: [&str; 13] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "GNUPGHOME",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PASSWORD_STORE_DIR",
+    "PATH",
+    "TMPDIR",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// Why a program has no output. The end of a sentence about it. It quotes nothing that the program wrote: that may be
+/// the secret.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Missing,
+    Start(io::ErrorKind),
+    Status(i32),
+    Killed,
+    Time,
+    Output,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("was not found"),
+            Self::Start(kind) => write!(f, "cannot be started: {kind}"),
+            Self::Status(code) => {
+                write!(f, "exited with code {code}; run it yourself, as the user of the server, to see why")
+            }
+            Self::Killed => f.write_str("was ended by a signal"),
+            Self::Time => write!(f, "did not end within {} s", TIME.as_secs()),
+            Self::Output => write!(f, "wrote more than {} KiB", OUTPUT >> 10),
+        }
+    }
+}
+
+/// What a program, the first of `words`, writes to its standard output with the others as its arguments. It runs in
+/// `folder` without a shell and without input. Dropping the future ends it, and what it started.
+pub(crate) async fn run(words: &[String], folder: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    run_within(words, folder, TIME).await
+}
+
+async fn run_within(words: &[String], folder: &Path, time: Duration) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let Some((program, arguments)) = words.split_first() else { return Err(Failure::Missing) };
+    let mut command = Command::new(located(program, folder));
+    let kept = VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.args(arguments).current_dir(folder).env_clear().envs(kept);
+    // Standard error is not read: it may have anything in it, and any amount of it.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.process_group(0).kill_on_drop(true);
+    let child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::Missing,
+        kind => Failure::Start(kind),
+    })?;
+    let mut group = Group::of(&child);
+    let output = timeout(time, output(child)).await.unwrap_or(Err(Failure::Time));
+    if !matches!(output, Err(Failure::Time | Failure::Output)) {
+        // An agent that it started for next time goes on.
+        group.0 = None;
+    }
+    output
+}
+
+/// A relative path of a program is relative to `folder`; a name is looked up in `PATH`.
+fn located(program: &str, folder: &Path) -> PathBuf {
+    let is_path = program.contains('/');
+    if is_path {
+        std::path::absolute(folder.join(program)).unwrap_or_else(|_| folder.join(program))
+    } else {
+        program.into()
+    }
+}
+
+async fn output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    // Never moved to a larger place, which would leave a copy behind.
+    let mut output = Zeroizing::new(Vec::with_capacity(OUTPUT + 1));
+    if let Some(stdout) = &mut child.stdout {
+        let mut bounded = stdout.take(OUTPUT as u64 + 1);
+        while bounded.read_buf(&mut *output).await.map_err(|error| Failure::Start(error.kind()))? > 0 {}
+    }
+    if output.len() > OUTPUT {
+        return Err(Failure::Output);
+    }
+    let status = child.wait().await.map_err(|error| Failure::Start(error.kind()))?;
+    match status.code() {
+        Some(0) => Ok(output),
+        Some(code) => Err(Failure::Status(code)),
+        None => Err(Failure::Killed),
+    }
+}
+
+/// The processes of a program, which are ended when this is dropped.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // It fails if they have ended already.
+            let _ended = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn shell(script: &str, time: Duration) -> Result<String, Failure> {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let output = run_within(&words, Path::new("/"), time).await?;
+        Ok(String::from_utf8(output.to_vec()).unwrap())
+    }
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    #[tokio::test]
+    async fn a_program_has_no_input_and_few_variables() {
+        assert_eq!(shell("cat; pwd; echo noise >&2", LONG).await.unwrap(), "/\n");
+        let names = shell("env | cut -d= -f1", LONG).await.unwrap();
+        let allowed = |name: &str| VARIABLES.contains(&name) || ["PWD", "SHLVL", "_", "OLDPWD"].contains(&name);
+        assert!(names.lines().all(allowed) && names.contains("PATH"), "{names}");
+    }
+
+    #[tokio::test]
+    async fn what_a_program_does_wrong_is_told_without_its_output() {
+        assert_eq!(
+            shell("echo hunter2-hunter2; echo hunter2-hunter2 >&2; exit 3", LONG).await,
+            Err(Failure::Status(3))
+        );
+        assert_eq!(shell("kill -9 $$", LONG).await, Err(Failure::Killed));
+        assert_eq!(shell("yes", LONG).await, Err(Failure::Output));
+        assert_eq!(shell("head -c 65536 /dev/zero | tr '\\0' x", LONG).await.unwrap().len(), OUTPUT);
+        let none = run(&["no-such-program-of-toolbay".to_owned()], Path::new("/")).await;
+        assert_eq!(none, Err(Failure::Missing));
+        assert!(matches!(run(&["/dev/null".to_owned()], Path::new("/")).await, Err(Failure::Start(_))));
+        assert!(Failure::Status(3).to_string().starts_with("exited with code 3; run it yourself"));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_end_is_ended_with_what_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("alive");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        // A grandchild holds the FIFO open: the end of the file is the end of its last process.
+        let script = format!("exec 3<> {0}; sleep 1000 & sleep 1000", fifo.display());
+        let ended = shell(&script, Duration::from_millis(100)).await;
+        assert_eq!(ended, Err(Failure::Time));
+        let path = fifo.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            // With a writer of its own, opening does not wait; dropped, it leaves those of the program, if any.
+            let both = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+            let mut reader = std::fs::File::open(&path).unwrap();
+            drop(both);
+            io::Read::read_to_end(&mut reader, &mut Vec::new())
+        });
+        assert_eq!(timeout(LONG, read).await.unwrap().unwrap().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_path_is_relative_to_the_plugin_folder_and_a_name_is_not() {
+        assert_eq!(located("pass", Path::new("/plugins")), Path::new("pass"));
+        assert_eq!(located("./token.sh", Path::new("/plugins")), Path::new("/plugins/token.sh"));
+        assert_eq!(located("/bin/cat", Path::new("/plugins")), Path::new("/bin/cat"));
+    }
+}

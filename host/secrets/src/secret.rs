@@ -1,0 +1,25 @@
+//! A secret as a grant names it.
+
+use crate::credential::Carried;
+use crate::source::Source;
+
+/// A secret as a grant names it, without its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret {
+    /// Its name in the grant.
+    pub name: String,
+    /// Where its value comes from.
+    pub source: Source,
+    /// Which requests carry it; `None` if it is only redacted.
+    pub carried: Option<Carried>,
+}
+
+impl Secret {
+    /// What is lost without a value.
+    pub(crate) fn lost(&self) -> &'static str {
+        match self.carried {
+            Some(_) => "so requests to its origins are denied",
+            None => "so there is nothing to redact",
+        }
+    }
+}

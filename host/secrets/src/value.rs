@@ -1,0 +1,63 @@
+//! The value of a secret.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// Shortest value, in bytes. A shorter one would also be found in unrelated text.
+const SHORTEST: usize = 8;
+
+/// The value of a secret, without the white space around it. It is overwritten when it is dropped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Value(Zeroizing<String>);
+
+impl Value {
+    /// A value of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be one, as the end of a sentence about it, without any part of it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "is not valid UTF-8".to_owned())?.trim();
+        match text.len() {
+            0 => Err("is empty".to_owned()),
+            length if length < SHORTEST => Err(format!("has fewer than {SHORTEST} bytes, too few to redact reliably")),
+            _ => Ok(Self(Zeroizing::new(text.to_owned()))),
+        }
+    }
+
+    /// The text of the value.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Nothing of it.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Value(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+
+    #[test]
+    fn white_space_around_a_value_is_not_a_part_of_it() {
+        assert_eq!(Value::parse(b"\n hunter2-hunter2\r\n").unwrap().as_str(), "hunter2-hunter2");
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_redacted_is_none() {
+        for (bytes, why) in [
+            (&b""[..], "is empty"),
+            (b" \n\t", "is empty"),
+            (b"1234567\n", "has fewer than 8 bytes, too few to redact reliably"),
+            (b"hunter2-hunter2\xff", "is not valid UTF-8"),
+        ] {
+            assert_eq!(Value::parse(bytes).unwrap_err(), why);
+        }
+        assert_eq!(format!("{:?}", Value::parse(b"hunter2-hunter2").unwrap()), "Value(..)");
+    }
+}

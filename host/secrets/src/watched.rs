@@ -1,0 +1,81 @@
+//! A file with a secret, and its value as it was last read.
+
+use std::path::{Path, PathBuf};
+
+use crate::file::{Found, Stamp, read};
+use crate::value::Value;
+
+/// A file with a secret, and its value as it was last read.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    path: PathBuf,
+    /// Most bytes that it can have.
+    most: usize,
+    stamp: Option<Stamp>,
+    /// Or why it has none, as the end of a sentence about the file.
+    pub(crate) value: Result<Value, String>,
+}
+
+impl Watched {
+    /// The file `path`, which has not been read yet.
+    pub(crate) fn new(path: PathBuf, most: usize) -> Self {
+        Self { path, most, stamp: None, value: Err("has not been read".to_owned()) }
+    }
+
+    /// Reads it again if it may have changed. `check` says why a value cannot be used. Returns whether its value is
+    /// another one now. Blocks.
+    pub(crate) fn look(&mut self, base: &Path, check: impl Fn(&Value) -> Result<(), String>) -> bool {
+        let value = match read(base, &self.path, self.most, self.stamp.as_ref()) {
+            Ok(Found::Same) => return false,
+            Ok(Found::Content(stamp, content)) => {
+                self.stamp = Some(stamp);
+                let value = Value::parse(&content);
+                value.and_then(|value| check(&value).map(|()| value))
+            }
+            Err(why) => {
+                self.stamp = None;
+                Err(why)
+            }
+        };
+        let changed = value != self.value;
+        self.value = value;
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_value_follows_its_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("token");
+        let mut watched = Watched::new(path.clone(), 100);
+        let mut look = || {
+            let changed = watched.look(root.path(), |_| Ok(()));
+            (changed, watched.value.as_ref().map(|value| value.as_str().to_owned()).map_err(Clone::clone))
+        };
+        let private = || fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(look(), (true, Err("does not exist".to_owned())));
+        assert_eq!(look(), (false, Err("does not exist".to_owned())));
+        fs::write(&path, "value-one\n").unwrap();
+        private();
+        assert_eq!(look(), (true, Ok("value-one".to_owned())));
+        assert_eq!(look(), (false, Ok("value-one".to_owned())));
+        // Of the same length, in the same moment.
+        fs::write(&path, "value-two\n").unwrap();
+        assert_eq!(look(), (true, Ok("value-two".to_owned())));
+        fs::write(root.path().join("new"), "value-three").unwrap();
+        fs::rename(root.path().join("new"), &path).unwrap();
+        private();
+        assert_eq!(look(), (true, Ok("value-three".to_owned())));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(look(), (true, Err("is open to other users (mode 0644); make it 0600".to_owned())));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(look(), (true, Err("does not exist".to_owned())));
+    }
+}
