@@ -349,7 +349,7 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
     let tasks: Vec<_> = (0..200)
         .map(|n: usize| {
             let notes = notes.clone();
-            let pair = |side: &str| (format!("{n}-{side}"), vec![0; 2_000]);
+            let pair = move |side: &str| (format!("{n}-{side}"), vec![0; 2_000]);
             tokio::spawn(async move { notes.change(Change::Set(vec![pair("a"), pair("b")])).await })
         })
         .collect();
@@ -364,9 +364,7 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
     notes.set("last", b"").await.unwrap();
     audited(&notes.database).await;
     for n in 0..200 {
-        let sides = ["a", "b"].map(|side| notes.get(&format!("{n}-{side}")));
-        let [a, b] = sides;
-        let (a, b) = (a.await, b.await);
+        let (a, b) = (notes.get(&format!("{n}-a")).await, notes.get(&format!("{n}-b")).await);
         assert_eq!(a, b);
         assert!(n % 3 != 0 || a.is_some());
     }
