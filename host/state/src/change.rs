@@ -46,7 +46,7 @@ pub enum Changed {
 
 impl Change {
     /// Bytes of its keys and values.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Self::Set(entries) => entries.iter().map(|(key, value)| key.len() + value.len()).sum(),
             Self::Delete(keys) => keys.iter().map(String::len).sum(),

@@ -76,15 +76,6 @@ impl Database {
         self.0.folder.join(NAME).exists()
     }
 
-    /// Opens the database, and creates it if necessary, to find out whether that is possible.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unavailable`].
-    pub async fn open(&self) -> Result<(), Error> {
-        self.opened(&Free).await.map(drop)
-    }
-
     /// What everybody keeps, by plugin and caller.
     ///
     /// # Errors
@@ -178,16 +169,16 @@ impl Database {
                 }
                 Ok(Err(Unopened::InUse)) => {
                     let folder = self.0.folder.display();
-                    return Err(unavailable(format!(
+                    return Err(Error::Unavailable(format!(
                         "another process uses the state in {folder}; end it, or give this server a folder of its own with \
                          state.folder"
                     )));
                 }
-                Ok(Err(Unopened::Unusable(why))) => return Err(unavailable(why)),
+                Ok(Err(Unopened::Unusable(why))) => return Err(Error::Unavailable(why)),
                 Err(_panicked) => {
                     let file = self.0.folder.join(NAME);
                     let why = format!("cannot open {}: the database is damaged; move it away", file.display());
-                    return Err(unavailable(why));
+                    return Err(Error::Unavailable(why));
                 }
             }
         }
@@ -247,18 +238,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failed> + 
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Failed::Refused(error))) => Err(error),
-        Ok(Err(Failed::Database(error))) => Err(unavailable(format!("the state cannot be read: {error}"))),
-        Err(_panicked) => Err(unavailable("the state cannot be read: the database is damaged".to_owned())),
+        Ok(Err(Failed::Database(error))) => Err(Error::Unavailable(format!("the state cannot be read: {error}"))),
+        Err(_panicked) => Err(Error::Unavailable("the state cannot be read: the database is damaged".to_owned())),
     }
 }
 
-/// Says why in the log, where the operator looks.
-fn unavailable(why: String) -> Error {
-    tracing::error!("{why}");
-    Error::Unavailable(why)
-}
-
 impl Store for Database {
+    fn open(&self) -> Answer<()> {
+        let database = self.clone();
+        Box::pin(async move { database.opened(&Free).await.map(drop) })
+    }
+
     fn get(&self, bucket: &Bucket, keys: Vec<String>, payer: Arc<dyn Payer>) -> Answer<Vec<Option<Vec<u8>>>> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {

@@ -19,6 +19,9 @@ pub type Answer<T> = BoxFuture<'static, Result<T, Error>>;
 ///
 /// Whoever was told that a change is done finds it in every later read, and after the process was killed.
 pub trait Store: Debug + Send + Sync {
+    /// Makes everything ready that the first operation would, to find out whether that is possible.
+    fn open(&self) -> Answer<()>;
+
     /// The values of keys, in the same order; `None` for each key that does not exist.
     fn get(&self, bucket: &Bucket, keys: Vec<String>, payer: Arc<dyn Payer>) -> Answer<Vec<Option<Vec<u8>>>>;
 
