@@ -62,6 +62,7 @@ pub(crate) struct Kept {
     account: Account,
     meter: Meter,
     deadline: Instant,
+    timeout: Duration,
     /// What a quota refused first.
     refused: Option<Limit>,
     /// Whether the log says that the state is not available.
@@ -76,6 +77,7 @@ impl Kept {
             account,
             meter,
             deadline: entry.deadline,
+            timeout: entry.environment.limits.timeout,
             refused: None,
             is_reported: false,
         }
@@ -110,6 +112,11 @@ impl Kept {
             interrupt: Interrupt::at(self.deadline),
             held: Mutex::default(),
         }))
+    }
+
+    /// The limit of a call whose time is over.
+    pub(crate) fn too_late(&self) -> Limit {
+        Limit::Deadline(self.timeout)
     }
 
     /// Takes note of why an operation failed.

@@ -25,8 +25,9 @@ pub(super) type Fallible<T> = wasmtime::Result<Result<T, Error>>;
 pub(super) fn answered<T>(state: &mut State, result: Result<T, StateError>) -> Fallible<T> {
     let error = match result {
         Ok(value) => return Ok(Ok(value)),
-        // Out of memory, or out of time: the deadline ends the call where it waits.
-        Err(StateError::Stopped) => return Err(Overdrawn.into()),
+        Err(StateError::Stopped) if state.account.is_overdrawn() => return Err(Overdrawn.into()),
+        // Nothing else stops an operation that the call still waits for.
+        Err(StateError::Stopped) => return Err(state.kept.too_late().into()),
         Err(error) => error,
     };
     state.kept.failed(&error);
