@@ -124,7 +124,10 @@ impl Loader {
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
-        terms.share(&requests, &self.sandbox.connections(&terms.environment.permissions));
+        let permissions = &terms.environment.permissions;
+        let (connections, key_value) =
+            (self.sandbox.connections(permissions), self.sandbox.key_value(&id, permissions));
+        terms.share(&requests, &connections, &key_value);
         let mounts;
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));

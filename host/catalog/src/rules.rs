@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
-use toolbay_sandbox::{Connections, Environment, Requests, Roots};
+use toolbay_sandbox::{Connections, Environment, KeyValue, Requests, Roots};
 
 use crate::bounds::Bounds;
 use crate::component::Component;
@@ -41,9 +41,9 @@ impl Rules {
         remarks.extend(clamps.iter().map(ToString::to_string));
         let config = Arc::new(grant.config_values());
         let roots = Roots::new(&grant.permissions.mounts);
-        let (requests, connections) = (Requests::default(), Connections::default());
+        let (requests, connections, key_value) = (Requests::default(), Connections::default(), KeyValue::default());
         let permissions = grant.permissions;
-        let environment = Environment { limits, permissions, roots, requests, connections, config, secrets };
+        let environment = Environment { limits, permissions, roots, requests, connections, key_value, config, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolbay_model::ToolRateLimit;
-use toolbay_sandbox::{Connections, Environment, Requests};
+use toolbay_sandbox::{Connections, Environment, KeyValue, Requests};
 
 use crate::grant::Shown;
 use crate::guard::Places;
@@ -26,12 +26,13 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Has all calls of the plugin send their HTTP requests and make their TCP connections here.
-    pub(crate) fn share(&mut self, requests: &Requests, connections: &Connections) {
+    /// Has all calls of the plugin send their HTTP requests, make their TCP connections and keep their state here.
+    pub(crate) fn share(&mut self, requests: &Requests, connections: &Connections, key_value: &KeyValue) {
         let tools = self.tools.values_mut().map(|tool| &mut tool.environment);
         for environment in tools.chain([&mut self.environment]) {
             environment.requests = requests.clone();
             environment.connections = connections.clone();
+            environment.key_value = key_value.clone();
         }
     }
 }

@@ -8,6 +8,7 @@ use toolbay_model::is_name;
 
 use crate::http_rule::HttpRule;
 use crate::network::Network;
+use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
 
 /// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
@@ -32,6 +33,9 @@ pub struct Permissions {
     /// Whether clocks and random numbers are the same in every call with the same tool and arguments. Default: false.
     #[serde(skip_serializing_if = "is_false")]
     pub deterministic: bool,
+    /// What the plugin may keep from one call to the next; `None` for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateGrant>,
 }
 
 /// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).

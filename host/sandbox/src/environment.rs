@@ -9,6 +9,7 @@ use toolbay_policy::Permissions;
 use toolbay_secrets::Vault;
 
 use crate::connections::Connections;
+use crate::keyvalue::KeyValue;
 use crate::requests::Requests;
 use crate::roots::Roots;
 
@@ -25,6 +26,8 @@ pub struct Environment {
     pub requests: Requests,
     /// The TCP connections that the plugin makes.
     pub connections: Connections,
+    /// What the plugin keeps from one call to the next.
+    pub key_value: KeyValue,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
     /// The secrets, to redact in the guest's output and to add to its requests.

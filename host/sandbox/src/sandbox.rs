@@ -12,6 +12,7 @@ use toolbay_model::text::joined;
 use toolbay_model::{Description, Digest, Limits};
 use toolbay_outgoing::{Connector, Lookups, Options, Outlet, SystemResolver};
 use toolbay_policy::Permissions;
+use toolbay_state::Store;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
@@ -23,6 +24,7 @@ use crate::connections::Connections;
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::{self, Ticker};
 use crate::error;
+use crate::keyvalue::KeyValue;
 use crate::linker::linker;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
@@ -59,6 +61,8 @@ pub struct Settings {
     pub cache: Option<(PathBuf, ByteSize)>,
     /// How the HTTP requests of plugins are sent.
     pub http_client: Options,
+    /// What keeps the state of plugins; `None` if the server keeps none.
+    pub state: Option<Arc<dyn Store>>,
 }
 
 /// The engine, the linker and the runtime of the guests. Cloning is cheap.
@@ -78,6 +82,7 @@ struct Inner {
     compiler: Compiler,
     descriptors: Arc<Descriptors>,
     http_client: Options,
+    state: Option<Arc<dyn Store>>,
     /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
     connector: OnceLock<Result<Arc<Connector>, String>>,
     /// Resolves the names that plugins connect to.
@@ -96,7 +101,7 @@ impl Sandbox {
     ///
     /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client } = settings;
+        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client, state } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let calls = slots.map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
@@ -132,6 +137,7 @@ impl Sandbox {
             descriptors,
             cache,
             http_client,
+            state,
             connector: OnceLock::new(),
             lookups: Arc::new(Lookups::new(Arc::new(SystemResolver))),
             runtime,
@@ -167,6 +173,14 @@ impl Sandbox {
             return Connections::default();
         }
         Connections::new(Arc::clone(&self.inner.lookups), tcp.clone(), network_private.clone())
+    }
+
+    /// What the plugin `id` with these permissions keeps from one call to the next.
+    pub fn key_value(&self, id: &str, permissions: &Permissions) -> KeyValue {
+        match permissions.state {
+            Some(grant) => KeyValue::new(self.inner.state.clone(), id, grant),
+            None => KeyValue::default(),
+        }
     }
 
     /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for

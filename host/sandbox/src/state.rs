@@ -11,11 +11,13 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
+use crate::coop::Meter;
 use crate::descriptors::{Files, Opened};
 use crate::determinism::{Seed, Time};
 use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
+use crate::keyvalue::Kept;
 use crate::limiter::Limiter;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
@@ -48,6 +50,8 @@ pub(crate) struct State {
     pub(crate) sockets: Sockets,
     /// The clock of a call whose time is the same in each; `None` if it is the system's.
     pub(crate) time: Option<Time>,
+    /// What the plugin keeps from one call to the next.
+    pub(crate) kept: Kept,
     /// The memory of the call.
     pub(crate) account: Account,
     /// What the handles of `wasi:http` hold of it, by their entries in the resource table.
@@ -62,7 +66,7 @@ impl State {
     /// # Errors
     ///
     /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files) -> Result<Self, String> {
+    pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Result<Self, String> {
         let Given { secrets: opened, stdin: input, seed } = given;
         let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, permissions, roots, connections, .. } = environment;
@@ -114,6 +118,7 @@ impl State {
             requests,
             sockets,
             time,
+            kept: Kept::new(entry, account.clone(), meter),
             limiter: Limiter::new(limits, account.clone()),
             account,
             http_memory: BTreeMap::new(),
@@ -121,6 +126,11 @@ impl State {
             secrets: Arc::clone(&opened.secrets),
             imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
         })
+    }
+
+    /// The resources that the guest has handles of.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
     }
 }
 

@@ -44,7 +44,7 @@ struct Findings {
 }
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
-const INTERFACES: [(&str, &str); 12] = [
+const INTERFACES: [(&str, &str); 13] = [
     ("toolbay:plugin/", "uses the host's log, progress and configuration (always allowed)"),
     ("wasi:cli/environment", "wants environment variables (only those listed in permissions.environment)"),
     ("wasi:cli/", "uses standard input and output, and exits (always allowed; output is captured)"),
@@ -53,6 +53,7 @@ const INTERFACES: [(&str, &str); 12] = [
     ("wasi:filesystem/", "wants files (only in folders listed in [[permissions.mounts]])"),
     ("wasi:http/", "wants to send HTTP requests (only those listed in permissions.http)"),
     ("wasi:io/", "uses streams, for its other imports (always allowed)"),
+    ("wasi:keyvalue/", "wants to keep state between calls (only with [permissions.state])"),
     ("wasi:logging/", "writes to the host's log (always allowed, within limits.log)"),
     ("wasi:random/", "uses random numbers (always allowed)"),
     ("wasi:sockets/", "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)"),
