@@ -88,10 +88,11 @@ fn crates_depend_only_on_those_below_them() {
         ("schema", &["model"]),
         ("policy", &["model"]),
         ("outgoing", &["policy"]),
+        ("audit", &["model"]),
         ("sandbox", &["model", "schema", "policy", "outgoing"]),
         ("catalog", &["model", "settings", "schema", "policy", "sandbox"]),
         ("mcp", &["model"]),
-        ("toolbay", &["model", "settings", "schema", "policy", "sandbox", "catalog", "mcp"]),
+        ("toolbay", &["model", "settings", "schema", "policy", "sandbox", "audit", "catalog", "mcp"]),
         ("testkit", &[]),
     ];
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -29,7 +29,7 @@ const END: &[u8] = br#""}"#;
 const HEX: usize = 64;
 
 /// SHA-256 of `bytes`.
-pub(crate) fn hash(bytes: &[u8]) -> Digest {
+pub fn hash(bytes: &[u8]) -> Digest {
     to_digest(&digest::digest(&SHA256, bytes))
 }
 

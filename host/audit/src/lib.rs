@@ -20,6 +20,7 @@ mod recovery;
 mod verify;
 mod writer;
 
+pub use self::chain::hash;
 pub use self::error::AuditError;
 pub use self::event::{ArgumentsRecord, CallRecord, Event, PluginRecord, Subject, shortened};
 pub use self::key::PublicKey;

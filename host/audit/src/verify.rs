@@ -198,7 +198,7 @@ impl Verifier {
                 if link.seq > next {
                     let what = format!("{} before this line", missing(next, link.seq - 1));
                     self.find(what);
-                } else if skipped == 0 && link.prev != last.hash {
+                } else if link.seq == last.seq + 1 && link.prev != last.hash {
                     let (seq, before) = (link.seq, last.seq);
                     self.find(format!(
                         "line {seq} does not follow the line {before} that is before it: one of the two was replaced"
@@ -260,7 +260,9 @@ impl Verifier {
             Says::Start { missing, unsigned, wrong, key, .. } => {
                 if *missing > 0 {
                     let (verb, lines) = (was(*missing), lines(*missing));
-                    self.find(format!("{lines} before this one {verb} signed, and {verb} gone when the server started"));
+                    self.find(format!(
+                        "{lines} before this one {verb} signed, and {verb} gone when the server started"
+                    ));
                 }
                 if let Some(wrong) = wrong {
                     self.find(format!("when the server started, it found the log changed: {wrong}"));

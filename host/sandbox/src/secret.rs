@@ -105,7 +105,7 @@ impl Secrets {
     }
 
     /// [`scrub`](Self::scrub) of a text that was cut off at its end: what may be the beginning of a secret there goes too.
-    pub(crate) fn scrub_beginning(&self, text: &str) -> String {
+    pub fn scrub_beginning(&self, text: &str) -> String {
         let text = clean(text);
         let Some(finder) = &self.finder else { return text.into_owned() };
         let end = finder.unfinished(text.as_bytes());

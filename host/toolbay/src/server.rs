@@ -7,13 +7,15 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, channel};
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, http, stdio};
 use toolbay_model::{Answer, CallError, Failure, Observer};
 use toolbay_sandbox::Sandbox;
 
-use crate::config::Config;
+use crate::audited::{Audited, Ending};
+use crate::config::{Arguments, Config};
 use crate::service::Service;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
@@ -24,6 +26,7 @@ const EMBEDDER: &str = "embedder";
 pub struct ServerBuilder {
     config: Config,
     watch: bool,
+    audit: bool,
     compiler: Option<PathBuf>,
 }
 
@@ -35,6 +38,8 @@ pub struct Server {
     client: Arc<dyn Client>,
     config: Config,
     _loading: DropGuard,
+    /// Dropped last, so that the log has everything.
+    _audited: Option<Ending>,
 }
 
 impl ServerBuilder {
@@ -42,6 +47,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn watch(self, watch: bool) -> Self {
         Self { watch, ..self }
+    }
+
+    /// Whether to keep the audit log that the configuration asks for (the default). Only one server at a time can write to
+    /// a log.
+    #[must_use]
+    pub fn audit(self, audit: bool) -> Self {
+        Self { audit, ..self }
     }
 
     /// Path of the `toolbay` program that compiles plugins in a child process. Default: the running program.
@@ -54,19 +66,30 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// The system does not provide the threads or memory.
+    /// The system does not provide the threads or memory, or the audit log cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
-        let Self { config, watch, compiler } = self;
+        let Self { config, watch, audit, compiler } = self;
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
         let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
-        let (publisher, catalog) = channel();
+        let (mut publisher, catalog) = channel();
+        let audited = if audit { audited(&config)? } else { None };
+        if let Some(audited) = &audited {
+            publisher = publisher.witnessed(Arc::new(audited.clone()));
+        }
         let stop = CancellationToken::new();
         tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
-        Ok(Server::new(config, sandbox, catalog, stop))
+        Ok(Server::new(config, sandbox, catalog, audited, stop))
     }
+}
+
+/// The audit log that the configuration asks for.
+fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
+    let Some(settings) = config.audit.settings() else { return Ok(None) };
+    let audit = Audit::open(&settings).context("failed to open the audit log")?;
+    Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
 /// A watcher of the plugin folder; `None` if the system provides none, in which case the folder is checked every 2 s.
@@ -79,24 +102,30 @@ fn watcher(config: &Config) -> Option<Watcher> {
 impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, watch: true, compiler: None }
+        ServerBuilder { config, watch: true, audit: true, compiler: None }
     }
 
-    /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing. `sandbox` must
+    /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit log. `sandbox` must
     /// be the one that prepared the plugins in the catalog.
     ///
     /// # Panics
     ///
     /// Outside of a Tokio runtime, which runs checks of arguments and results that take long.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
-        Self::new(config, sandbox, catalog, CancellationToken::new())
+        Self::new(config, sandbox, catalog, None, CancellationToken::new())
     }
 
     /// `loading` is cancelled when the server is dropped.
-    fn new(config: Config, sandbox: Sandbox, catalog: Catalog, loading: CancellationToken) -> Self {
-        let service = Service::new(catalog, sandbox, &config);
+    fn new(
+        config: Config,
+        sandbox: Sandbox,
+        catalog: Catalog,
+        audited: Option<Audited>,
+        loading: CancellationToken,
+    ) -> Self {
+        let service = Service::new(catalog, sandbox, &config, audited.clone());
         let client = service.client(EMBEDDER);
-        Self { service, client, config, _loading: loading.drop_guard() }
+        Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
     }
 
     /// The current snapshot.

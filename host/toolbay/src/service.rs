@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
 use toolbay_mcp::{Call, Listings, Options};
 use toolbay_model::text::{duration, line};
@@ -19,6 +20,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
+use crate::audited::{Audited, CallLine, Denials};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
 use crate::config::Config;
@@ -53,6 +55,7 @@ struct Inner {
     listings: Listings,
     tally: Arc<Tally>,
     breaker: BreakerRules,
+    audited: Option<Audited>,
     options: Options,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
@@ -60,7 +63,7 @@ struct Inner {
 
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
-    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config) -> Self {
+    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, config: &Config, audited: Option<Audited>) -> Self {
         let inner = Inner {
             catalog,
             admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
@@ -71,6 +74,7 @@ impl Service {
             listings: Listings::default(),
             tally: Arc::default(),
             breaker: config.breaker,
+            audited,
             options: config.protocol(),
             first_list: config.server.first_list,
         };
@@ -117,13 +121,19 @@ impl Service {
         &self.inner.tally
     }
 
-    /// Calls a tool for a client. Must run on the guests' runtime. Dropping the future cancels the call.
+    /// Begins the line of a call in the audit log; `None` if there is no log.
+    pub(crate) fn line(&self, client: &ClientPermits, tool: &str) -> Option<CallLine> {
+        Some(self.inner.audited.as_ref()?.call(&client.name, tool))
+    }
+
+    /// Calls a tool for a client, and tells its line in the audit log what becomes known of it. Must run on the guests' runtime. Dropping the future cancels the call.
     pub(crate) async fn answer(
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
         mut call: Call,
         observer: Arc<dyn Observer>,
+        mut line: Option<&mut CallLine>,
     ) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&call.tool);
@@ -132,6 +142,9 @@ impl Service {
         let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
         // From here on, only this tool of the snapshot is needed.
         drop(snapshot);
+        if let Some(line) = &mut line {
+            line.found(&offer, call.trace.as_ref());
+        }
         let missing = |needed: &(&String, &Value)| !call.capabilities.contain(needed.0);
         let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
         if !missing.is_empty() {
@@ -149,11 +162,16 @@ impl Service {
         // From here on, whatever is computed for the call is within its time, and holds its permit.
         let deadline = Instant::now() + environment.limits.timeout;
         let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
-        let Ok((arguments, violations)) = work.check_arguments(&offer, Value::Object(call.arguments)).await else {
+        let audited = line.as_ref().map(|line| line.audited());
+        let checked = work.check_arguments(&offer, Value::Object(call.arguments), audited).await;
+        let Ok(Checked { text: arguments, violations, record: recorded }) = checked else {
             let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
             tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
             return failed(Failure::Call(error));
         };
+        if let (Some(line), Some(recorded)) = (&mut line, recorded) {
+            line.arguments(recorded);
+        }
         // Only their text is left.
         call.held.shrink_to(arguments.len());
         if !violations.is_empty() {
@@ -162,7 +180,8 @@ impl Service {
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer) });
+        let observer: Arc<dyn Observer> =
+            Arc::new(Logged { inner: observer, offer: Arc::clone(&offer), denials: line.map(|line| line.denials()) });
         let trace = call.trace.as_ref().map(child);
         let span = match (&call.trace, &trace) {
             (Some(parent), Some(own)) => {
@@ -302,21 +321,54 @@ struct Work<'a> {
     deadline: Instant,
 }
 
+/// Arguments that were checked.
+struct Checked {
+    /// Their JSON text: what the guest reads. Empty if they do not match and nobody records them.
+    text: String,
+    violations: Vec<Violation>,
+    /// What the audit log says of them.
+    record: Option<ArgumentsRecord>,
+}
+
+fn recorded(audited: &Audited, offer: &Offer, text: &str) -> ArgumentsRecord {
+    audited.arguments(text, &offer.plugin.environment(&offer.definition.tool.name).secrets)
+}
+
 impl Work<'_> {
-    /// The arguments as text, and how they do not match the tool's input schema.
+    /// The arguments as text, how they do not match the tool's input schema, and what `audited` records of them.
     ///
     /// # Errors
     ///
     /// That was not known at the deadline.
-    async fn check_arguments(&self, offer: &Arc<Offer>, arguments: Value) -> Result<(String, Vec<Violation>), TooLate> {
+    async fn check_arguments(
+        &self,
+        offer: &Arc<Offer>,
+        arguments: Value,
+        audited: Option<&Audited>,
+    ) -> Result<Checked, TooLate> {
         // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
-        if let Some(violations) = offer.definition.input.glance(&arguments) {
-            return Ok((if violations.is_empty() { arguments.to_string() } else { String::new() }, violations));
-        }
-        let offer = Arc::clone(offer);
+        let glance = offer.definition.input.glance(&arguments).map(|violations| {
+            let wanted = violations.is_empty() || audited.is_some();
+            (if wanted { arguments.to_string() } else { String::new() }, violations)
+        });
+        let glance = match glance {
+            Some((text, violations)) if audited.is_none() || text.len() <= AT_ONCE => {
+                let record = audited.map(|audited| recorded(audited, offer, &text));
+                return Ok(Checked { text, violations, record });
+            }
+            longer => longer,
+        };
+        let (offer, audited) = (Arc::clone(offer), audited.cloned());
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let violations = offer.definition.input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?;
-            Ok((arguments.to_string(), violations))
+            let (text, violations) = match glance {
+                Some(known) => known,
+                None => {
+                    let violations = offer.definition.input.violations_until(&arguments, interrupt);
+                    (arguments.to_string(), violations.map_err(|_| TooLate)?)
+                }
+            };
+            let record = audited.map(|audited| recorded(&audited, &offer, &text));
+            Ok(Checked { text, violations, record })
         });
         checked.await?
     }
@@ -374,6 +426,7 @@ fn judged(output: Output, violations: &[Violation]) -> Result<Output, CallError>
 struct Logged {
     inner: Arc<dyn Observer>,
     offer: Arc<Offer>,
+    denials: Option<Denials>,
 }
 
 impl Observer for Logged {
@@ -399,6 +452,9 @@ impl Observer for Logged {
         let remedy = line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
+        if let Some(denials) = &self.denials {
+            denials.note(what);
+        }
         self.inner.denied(what, line);
     }
 
