@@ -360,12 +360,11 @@ impl Work<'_> {
         };
         let (offer, audited) = (Arc::clone(offer), audited.cloned());
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let (text, violations) = match glance {
-                Some(known) => known,
-                None => {
-                    let violations = offer.definition.input.violations_until(&arguments, interrupt);
-                    (arguments.to_string(), violations.map_err(|_| TooLate)?)
-                }
+            let (text, violations) = if let Some(known) = glance {
+                known
+            } else {
+                let violations = offer.definition.input.violations_until(&arguments, interrupt);
+                (arguments.to_string(), violations.map_err(|_| TooLate)?)
             };
             let record = audited.map(|audited| recorded(&audited, &offer, &text));
             Ok(Checked { text, violations, record })
