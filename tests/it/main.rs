@@ -10,6 +10,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
 
 mod arrival;
+mod audit;
 mod author;
 mod bad_input;
 mod call;

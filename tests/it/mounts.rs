@@ -110,6 +110,17 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
 }
 
 #[test]
+fn no_mount_contains_the_audit_log() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.configure("[audit]\nfolder = \"log/own\"\n");
+    fs::create_dir_all(folder.beside("log/own")).unwrap();
+    for host in ["../log", "../log/own"] {
+        only_if_unsafe(&folder, host, "read", "the audit log");
+        only_if_unsafe(&folder, host, "read-write", "the audit log");
+    }
+}
+
+#[test]
 fn a_refused_grant_leaves_the_version_before_it_serving() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = Server::start(&folder);

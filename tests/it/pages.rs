@@ -20,8 +20,9 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 7] = [
+const TOML: [(&str, Toml); 8] = [
     ("README.md", Toml::Foreign),
+    ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/grants.md", Toml::Grant),

@@ -95,11 +95,15 @@ fn crates_depend_only_on_those_below_them() {
         ("schema", &["model"]),
         ("policy", &["model"]),
         ("outgoing", &["policy"]),
+        ("audit", &["model"]),
         ("secrets", &["model", "policy"]),
         ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state"]),
         ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox"]),
         ("mcp", &["model"]),
-        ("toolbay", &["model", "settings", "schema", "policy", "state", "sandbox", "catalog", "mcp"]),
+        (
+            "toolbay",
+            &["model", "settings", "schema", "policy", "state", "secrets", "sandbox", "audit", "catalog", "mcp"],
+        ),
         ("testkit", &[]),
     ];
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

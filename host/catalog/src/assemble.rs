@@ -10,7 +10,7 @@ use crate::grant::prefix_for;
 use crate::guard::{Overlaps, overlaps};
 use crate::offer::Offer;
 use crate::plugin::{Named, Plugin};
-use crate::report::{Different, Granted, PluginReport, Status};
+use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
 
@@ -49,11 +49,13 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
             grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
+            made_from: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
         };
         let Overlaps { refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
         if let Some(why) = refused {
             report.status = Status::Refused;
             report.digest = None;
+            report.made_from = None;
             report.problems.push(why);
         } else if let Some(plugin) = &entry.plugin {
             report.problems.extend(remarks);
@@ -63,6 +65,10 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
         snapshot.plugins.insert(id.clone(), report);
     }
     snapshot
+}
+
+fn made_from(plugin: &Plugin) -> MadeFrom {
+    MadeFrom { component: plugin.component.digest, grant: plugin.terms.grant }
 }
 
 /// A plugin's terms in the form in which they are reported.

@@ -1,5 +1,6 @@
 //! Holds the current snapshot: one writer, any number of readers.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -16,12 +17,19 @@ pub struct Catalog {
 #[derive(Debug)]
 pub struct Publisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
+    witness: Option<Arc<dyn Witness>>,
+}
+
+/// Sees every snapshot before anybody can use it.
+pub trait Witness: Debug + Send + Sync {
+    /// `next` is about to take the place of `previous`. Must not block.
+    fn publishing(&self, previous: &Snapshot, next: &Snapshot);
 }
 
 /// An empty catalog and its publisher.
 pub fn channel() -> (Publisher, Catalog) {
     let (sender, receiver) = watch::channel(Arc::default());
-    (Publisher { snapshots: sender }, Catalog { snapshots: receiver })
+    (Publisher { snapshots: sender, witness: None }, Catalog { snapshots: receiver })
 }
 
 impl Catalog {
@@ -43,6 +51,12 @@ impl Catalog {
 }
 
 impl Publisher {
+    /// The same publisher with a witness of what it publishes.
+    #[must_use]
+    pub fn witnessed(self, witness: Arc<dyn Witness>) -> Self {
+        Self { witness: Some(witness), ..self }
+    }
+
     /// Publishes `next` and sets its `generation` and `listing`.
     ///
     /// Returns whether the result of `tools/list` has changed.
@@ -51,6 +65,9 @@ impl Publisher {
         let changed = !previous.lists_the_same(&next);
         next.generation = previous.generation + 1;
         next.listing = previous.listing + u64::from(changed);
+        if let Some(witness) = &self.witness {
+            witness.publishing(&previous, &next);
+        }
         self.snapshots.send_replace(Arc::new(next));
         changed
     }

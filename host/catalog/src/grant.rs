@@ -14,9 +14,10 @@ use bytesize::ByteSize;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{LimitsPatch, ToolRateLimit, is_name};
+use toolbay_model::{Digest, LimitsPatch, ToolRateLimit, is_name};
 use toolbay_policy::{OriginPattern, Permissions};
 use toolbay_secrets::{Fixed, Vault};
 use toolbay_settings::toml_file;
@@ -46,6 +47,9 @@ pub struct Grant {
     pub config: BTreeMap<String, toml::Value>,
     /// Settings of single tools, by the tool's name without the prefix.
     pub tools: BTreeMap<String, ToolGrant>,
+    /// SHA-256 of the file's text; `None` for a plugin without a file.
+    #[serde(skip)]
+    pub digest: Option<Digest>,
 }
 
 /// Settings of one tool: `[tools.NAME]`.
@@ -150,6 +154,7 @@ impl Grant {
     /// One line with the place of the first mistake and what was expected.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, String> {
         let mut grant: Self = toml_file::parse(name, text)?;
+        grant.digest = Some(Digest::new(Sha256::digest(text).into()));
         for (secret, keys) in &grant.secrets {
             keys.check().map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
         }
@@ -319,7 +324,10 @@ mod tests {
 
     #[test]
     fn an_empty_file_grants_nothing() {
-        assert_eq!(parse("").unwrap(), Grant::default());
+        let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let grant = parse("").unwrap();
+        assert_eq!(grant.digest.unwrap().to_string(), digest);
+        assert_eq!(Grant { digest: None, ..grant }, Grant::default());
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod watcher;
 
 pub use self::assemble::{Candidate, assemble};
 pub use self::bounds::Bounds;
-pub use self::catalog::{Catalog, Publisher, channel};
+pub use self::catalog::{Catalog, Publisher, Witness, channel};
 pub use self::component::Component;
 pub use self::definition::{Definition, check};
 pub use self::grant::{Grant, Hints, Shown};
@@ -42,7 +42,7 @@ pub use self::offer::Offer;
 pub use self::plugin::{Named, Plugin};
 pub use self::read::read_source;
 pub use self::reloader::Reloader;
-pub use self::report::{Different, Granted, PluginReport, Status};
+pub use self::report::{Different, Granted, MadeFrom, PluginReport, Status};
 pub use self::rules::Rules;
 pub use self::snapshot::Snapshot;
 pub use self::terms::{Terms, ToolTerms};

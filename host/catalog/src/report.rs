@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use toolbay_model::{Amount, Limits, ToolRateLimit, serialize_amounts};
+use toolbay_model::{Amount, Digest, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
 /// The status of one plugin file.
@@ -22,6 +22,18 @@ pub struct PluginReport {
     /// Its grant after clamping, if the plugin is in service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<Granted>,
+    /// What the plugin in service was made from.
+    #[serde(skip)]
+    pub made_from: Option<MadeFrom>,
+}
+
+/// The digests of what a plugin in service was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFrom {
+    /// SHA-256 of the component.
+    pub component: Digest,
+    /// SHA-256 of the text of its grant; `None` if it has none.
+    pub grant: Option<Digest>,
 }
 
 /// A plugin's grant after clamping.

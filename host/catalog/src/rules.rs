@@ -64,7 +64,8 @@ impl Rules {
             tools.insert(name, ToolTerms { environment: Environment { limits, ..environment.clone() }, own });
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
-        let terms = Terms { environment, tools, shown, prefix: grant.prefix, rate_limit, places: Places::default() };
+        let (prefix, places) = (grant.prefix, Places::default());
+        let terms = Terms { environment, tools, shown, prefix, rate_limit, places, grant: grant.digest };
         (terms, remarks)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolbay_model::ToolRateLimit;
+use toolbay_model::{Digest, ToolRateLimit};
 use toolbay_sandbox::{Connections, Environment, KeyValue, Requests};
 
 use crate::grant::Shown;
@@ -23,6 +23,8 @@ pub struct Terms {
     pub rate_limit: Option<ToolRateLimit>,
     /// Where its mounts and files are.
     pub places: Places,
+    /// SHA-256 of the text of the grant; `None` if there is none.
+    pub grant: Option<Digest>,
 }
 
 impl Terms {

@@ -105,6 +105,9 @@ pub trait Client: Send + Sync {
     ///
     /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
     fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection>;
+
+    /// Takes note of a call of `tool` that the protocol itself rejected.
+    fn rejected(&self, _tool: &str, _rejection: Rejection) {}
 }
 
 /// A place in a client's queue. Dropping it before the call ends cancels the call.

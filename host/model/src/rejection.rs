@@ -53,7 +53,7 @@ pub enum Bound {
 
 impl Bound {
     /// The configuration key that sets it.
-    const fn key(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::Server => "server.calls",
             Self::Plugin => "limits.concurrency",
@@ -72,6 +72,16 @@ impl Reason {
             Self::Busy { .. } => ErrorKind::Busy,
             Self::ClientRate(_) | Self::ToolRate(_) => ErrorKind::Rate,
             Self::Disabled => ErrorKind::Disabled,
+        }
+    }
+
+    /// The configuration key of the limit; `None` if it is none.
+    pub const fn key(self) -> Option<&'static str> {
+        match self {
+            Self::Busy { bound, .. } => Some(bound.key()),
+            Self::ClientRate(_) => Some("client_rate_limit"),
+            Self::ToolRate(_) => Some("rate_limit"),
+            Self::Disabled => None,
         }
     }
 

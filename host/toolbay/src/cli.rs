@@ -1,5 +1,6 @@
 //! The command line: subcommands, options and exit codes.
 
+mod audit;
 mod call;
 mod check;
 mod common;
@@ -104,6 +105,9 @@ enum Command {
         /// Limit of CPU time, in seconds
         cpu: u64,
     },
+    /// Read the audit log, or find out whether it was changed
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
     ///
     /// The token is printed once, on standard error. The lines go to standard output, so you can append them: toolbay token NAME >> toolbay.toml
@@ -144,6 +148,7 @@ impl Cli {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Token { name } => token::run(&name),
             Command::State { command } => state::run(command),
+            Command::Audit(audit) => audit::run(audit),
             Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),

@@ -2,6 +2,7 @@
 //!
 //! Merged once, before the server listens, and then immutable.
 
+mod audit;
 mod bounds;
 mod compile;
 mod describe;
@@ -26,6 +27,7 @@ use toolbay_sandbox::{Compile, Settings};
 use toolbay_settings::toml_file;
 use toolbay_state::{Database, Store};
 
+pub use self::audit::{Arguments, AuditConfig};
 pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
 pub use self::error::ConfigError;
@@ -84,6 +86,8 @@ pub struct Config {
     pub http: Http,
     /// How the HTTP requests of plugins are sent.
     pub http_client: HttpClient,
+    /// The log of loads, calls and denials that nobody can change unnoticed.
+    pub audit: AuditConfig,
     /// What plugins keep from one call to the next.
     pub state: StateConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
@@ -113,6 +117,7 @@ impl Default for Config {
             http_client: HttpClient::default(),
             state: StateConfig::default(),
             learn: false,
+            audit: AuditConfig::default(),
             file: PathBuf::new(),
         }
     }
@@ -209,6 +214,7 @@ impl Config {
         config.http.resolve(folder);
         config.http_client.resolve(folder);
         config.state.resolve(folder);
+        config.audit.resolve(folder);
         config.check()?;
         Ok(config)
     }
@@ -258,6 +264,10 @@ impl Config {
         // It has what other plugins keep.
         let state = |path| Guarded { what: "the state of plugins", path, is_secret: true };
         guarded.extend(self.state.folder(&self.plugins).map(state));
+        // So can whoever knows the key of the audit log make lines of it.
+        let log =
+            |audit: toolbay_audit::Settings| Guarded { what: "the audit log", path: audit.folder, is_secret: true };
+        guarded.extend(self.audit.settings().map(log));
         guarded
     }
 
@@ -458,6 +468,12 @@ mod tests {
             file("[server]\nrequests = \"63MiB\""),
             file("[breaker]\nrest = \"500000years\""),
             file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
+            file("[audit]\nfodler = \"audit\""),
+            file("[audit]\nfiles = 1"),
+            file("[audit]\nfiles = 100_000"),
+            file("[audit]\nsize = \"1KiB\""),
+            file("[audit]\narguments = \"all\""),
+            variable("TOOLBAY_AUDIT_FODLER", "audit"),
             variable("TOOLBAY_PAGE_SISE", "1"),
             variable("TOOLBAY_A:B", "1"),
             variable("TOOLBAY_LIMITS_FUEL", "a lot"),
@@ -483,8 +499,14 @@ mod tests {
         server.requests: expected at least 64.0 MiB, 16 times server.request, not 63.0 MiB
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
+        toolbay.toml:2:1: unknown key `fodler`; did you mean `folder`?
+        toolbay.toml:2:9: audit.files: expected at least 2, not 1
+        toolbay.toml:2:9: audit.files: expected at most 10000, not 100000
+        toolbay.toml:2:8: audit.size: expected a size from 1.0 MiB to 1.0 TiB, not 1.0 KiB
+        toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
+        TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http, http_client
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http, http_client, audit
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"
@@ -525,6 +547,9 @@ mod tests {
             ("compile", "timeout", "\"0s\""),
             ("compile", "store_size", "0"),
             ("breaker", "rest", "\"0s\""),
+            ("audit", "size", "0"),
+            ("audit", "files", "0"),
+            ("audit", "checkpoint", "\"0s\""),
         ];
         for (table, key, zero) in refused {
             let error = load(&format!("[{table}]\n{key} = {zero}"), &[], Flags::default()).unwrap_err();
@@ -574,6 +599,24 @@ mod tests {
         . is a folder, not a file (set by TOOLBAY_CONFIG)
         latin is not valid UTF-8
         "#);
+    }
+
+    #[test]
+    fn an_audit_log_is_kept_only_if_its_folder_is_set_and_no_plugin_may_read_it() {
+        for off in ["", "[audit]\nsize = \"2MiB\"", "[audit]\nfolder = \"\""] {
+            let config = load(off, &[], Flags::default()).unwrap();
+            assert_eq!(config.audit.settings(), None, "{off}");
+            assert!(config.rules().guarded.iter().all(|guarded| guarded.what != "the audit log"));
+        }
+        let text = "[audit]\nfolder = \"log\"\nsize = \"2MiB\"\nfiles = 3\narguments = \"full\"\ncheckpoint = \"5s\"";
+        let config = load(text, &[], Flags::default()).unwrap();
+        let settings = config.audit.settings().unwrap();
+        assert!(settings.folder.is_absolute() && settings.folder.ends_with("log"), "relative to the file");
+        assert_eq!((settings.size, settings.files, settings.checkpoint), (2 << 20, 3, Duration::from_secs(5)));
+        assert_eq!(config.audit.arguments, Arguments::Full);
+        let guarded = config.rules().guarded;
+        let log = guarded.iter().find(|guarded| guarded.what == "the audit log").unwrap();
+        assert!(log.is_secret && log.path == settings.folder);
     }
 
     #[test]

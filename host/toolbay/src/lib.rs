@@ -22,6 +22,7 @@
 
 mod activity;
 mod admission;
+mod audited;
 mod breaker;
 mod by_plugin;
 mod cli;
@@ -44,7 +45,7 @@ mod views;
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
-    CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth, ProxyUrl, ServerConfig,
-    StateConfig, Token,
+    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth,
+    ProxyUrl, ServerConfig, StateConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

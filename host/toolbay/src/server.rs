@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, channel};
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, http, stdio};
@@ -14,7 +15,8 @@ use toolbay_model::{Answer, CallError, Failure, Observer};
 use toolbay_sandbox::Sandbox;
 use toolbay_state::Store;
 
-use crate::config::Config;
+use crate::audited::{Audited, Ending};
+use crate::config::{Arguments, Config};
 use crate::learn::Learner;
 use crate::service::Service;
 
@@ -26,6 +28,7 @@ const EMBEDDER: &str = "embedder";
 pub struct ServerBuilder {
     config: Config,
     watch: bool,
+    audit: bool,
     compiler: Option<PathBuf>,
 }
 
@@ -37,6 +40,8 @@ pub struct Server {
     client: Arc<dyn Client>,
     config: Config,
     _loading: DropGuard,
+    /// Dropped last, so that the log has everything.
+    _audited: Option<Ending>,
 }
 
 impl ServerBuilder {
@@ -44,6 +49,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn watch(self, watch: bool) -> Self {
         Self { watch, ..self }
+    }
+
+    /// Whether to keep the audit log that the configuration asks for (the default). Only one server at a time can write to
+    /// a log.
+    #[must_use]
+    pub fn audit(self, audit: bool) -> Self {
+        Self { audit, ..self }
     }
 
     /// Path of the `toolbay` program that compiles plugins in a child process. Default: the running program.
@@ -56,16 +68,20 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// The system does not provide the threads or memory.
+    /// The system does not provide the threads or memory, or the audit log cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
-        let Self { config, watch, compiler } = self;
+        let Self { config, watch, audit, compiler } = self;
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
         let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
-        let (publisher, catalog) = channel();
+        let (mut publisher, catalog) = channel();
+        let audited = if audit { audited(&config)? } else { None };
+        if let Some(audited) = &audited {
+            publisher = publisher.witnessed(Arc::new(audited.clone()));
+        }
         let folder = config.plugins.clone();
         let learner = config.learn.then(|| Learner::start(folder)).transpose().context("failed to start learning")?;
         let stop = CancellationToken::new();
@@ -73,8 +89,15 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, learner, stop))
+        Ok(Server::new(config, sandbox, catalog, learner, audited, stop))
     }
+}
+
+/// The audit log that the configuration asks for.
+fn audited(config: &Config) -> anyhow::Result<Option<Audited>> {
+    let Some(settings) = config.audit.settings() else { return Ok(None) };
+    let audit = Audit::open(&settings).context("failed to open the audit log")?;
+    Ok(Some(Audited::new(audit, config.audit.arguments == Arguments::Full)))
 }
 
 /// A watcher of the plugin folder; `None` if the system provides none, in which case the folder is checked every 2 s.
@@ -102,17 +125,17 @@ async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationT
 impl Server {
     /// A builder of a server with this configuration.
     pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder { config, watch: true, compiler: None }
+        ServerBuilder { config, watch: true, audit: true, compiler: None }
     }
 
-    /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing. `sandbox` must
-    /// be the one that prepared the plugins in the catalog.
+    /// A server for a catalog that the caller fills: it makes calls and serves clients, but loads nothing and keeps no audit
+    /// log. `sandbox` must be the one that prepared the plugins in the catalog.
     ///
     /// # Panics
     ///
     /// Outside of a Tokio runtime, which runs checks of arguments and results that take long.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
-        Self::new(config, sandbox, catalog, None, CancellationToken::new())
+        Self::new(config, sandbox, catalog, None, None, CancellationToken::new())
     }
 
     /// `loading` is cancelled when the server is dropped.
@@ -121,11 +144,12 @@ impl Server {
         sandbox: Sandbox,
         catalog: Catalog,
         learner: Option<Learner>,
+        audited: Option<Audited>,
         loading: CancellationToken,
     ) -> Self {
-        let service = Service::new(catalog, sandbox, learner, &config);
+        let service = Service::new(catalog, sandbox, learner, audited.clone(), &config);
         let client = service.client(EMBEDDER);
-        Self { service, client, config, _loading: loading.drop_guard() }
+        Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
     }
 
     /// The current snapshot.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
 use toolbay_mcp::{Call, Listings, Options};
 use toolbay_model::text::{duration, line};
@@ -19,6 +20,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
+use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
 use crate::config::Config;
@@ -56,6 +58,7 @@ struct Inner {
     breaker: BreakerRules,
     /// Proposes grants; `None` unless the operator asked for that.
     learner: Option<Arc<Learner>>,
+    audited: Option<Audited>,
     options: Options,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
@@ -63,7 +66,13 @@ struct Inner {
 
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
-    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, learner: Option<Learner>, config: &Config) -> Self {
+    pub(crate) fn new(
+        catalog: Catalog,
+        sandbox: Sandbox,
+        learner: Option<Learner>,
+        audited: Option<Audited>,
+        config: &Config,
+    ) -> Self {
         let inner = Inner {
             catalog,
             admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
@@ -75,6 +84,7 @@ impl Service {
             tally: Arc::default(),
             breaker: config.breaker,
             learner: learner.map(Arc::new),
+            audited,
             options: config.protocol(),
             first_list: config.server.first_list,
         };
@@ -128,13 +138,20 @@ impl Service {
         }
     }
 
-    /// Calls a tool for a client. Must run on the guests' runtime. Dropping the future cancels the call.
+    /// Begins the line of a call in the audit log; `None` if there is no log.
+    pub(crate) fn line(&self, client: &ClientPermits, tool: &str) -> Option<CallLine> {
+        Some(self.inner.audited.as_ref()?.call(&client.name, tool))
+    }
+
+    /// Calls a tool for a client, and tells its line in the audit log what becomes known of it. Must run
+    /// on the guests' runtime. Dropping the future cancels the call.
     pub(crate) async fn answer(
         &self,
         client: &ClientPermits,
         threads: &OffloadShare,
         mut call: Call,
         observer: Arc<dyn Observer>,
+        mut line: Option<&mut CallLine>,
     ) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&call.tool);
@@ -143,6 +160,9 @@ impl Service {
         let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
         // From here on, only this tool of the snapshot is needed.
         drop(snapshot);
+        if let Some(line) = &mut line {
+            line.found(&offer, call.trace.as_ref());
+        }
         let missing = |needed: &(&String, &Value)| !call.capabilities.contain(needed.0);
         let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
         if !missing.is_empty() {
@@ -160,11 +180,19 @@ impl Service {
         // From here on, whatever is computed for the call is within its time, and holds its permit.
         let deadline = Instant::now() + environment.limits.timeout;
         let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
-        let Ok((arguments, violations)) = work.check_arguments(&offer, Value::Object(call.arguments)).await else {
+        let recorder = match &line {
+            Some(line) => Some(line.audited().recorder(&environment.secrets, client.identity.as_ref()).await),
+            None => None,
+        };
+        let checked = work.check_arguments(&offer, Value::Object(call.arguments), recorder).await;
+        let Ok(Checked { text: arguments, violations, record: recorded }) = checked else {
             let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
             tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
             return failed(Failure::Call(error));
         };
+        if let (Some(line), Some(recorded)) = (&mut line, recorded) {
+            line.arguments(recorded);
+        }
         // Only their text is left.
         call.held.shrink_to(arguments.len());
         if !violations.is_empty() {
@@ -174,7 +202,9 @@ impl Service {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let learner = self.inner.learner.clone();
-        let observer: Arc<dyn Observer> = Arc::new(Logged { inner: observer, offer: Arc::clone(&offer), learner });
+        let denials = line.map(|line| line.denials());
+        let observer: Arc<dyn Observer> =
+            Arc::new(Logged { inner: observer, offer: Arc::clone(&offer), learner, denials });
         let trace = call.trace.as_ref().map(child);
         let span = match (&call.trace, &trace) {
             (Some(parent), Some(own)) => {
@@ -314,21 +344,49 @@ struct Work<'a> {
     deadline: Instant,
 }
 
+/// Arguments that were checked.
+struct Checked {
+    /// Their JSON text: what the guest reads. Empty if they do not match and nobody records them.
+    text: String,
+    violations: Vec<Violation>,
+    /// What the audit log says of them.
+    record: Option<ArgumentsRecord>,
+}
+
 impl Work<'_> {
-    /// The arguments as text, and how they do not match the tool's input schema.
+    /// The arguments as text, how they do not match the tool's input schema, and what `recorder` records of them.
     ///
     /// # Errors
     ///
     /// That was not known at the deadline.
-    async fn check_arguments(&self, offer: &Arc<Offer>, arguments: Value) -> Result<(String, Vec<Violation>), TooLate> {
+    async fn check_arguments(
+        &self,
+        offer: &Arc<Offer>,
+        arguments: Value,
+        recorder: Option<Recorder>,
+    ) -> Result<Checked, TooLate> {
         // Serialized again: the guest reads exactly what was validated, even if keys were duplicated.
-        if let Some(violations) = offer.definition.input.glance(&arguments) {
-            return Ok((if violations.is_empty() { arguments.to_string() } else { String::new() }, violations));
-        }
+        let glance = offer.definition.input.glance(&arguments).map(|violations| {
+            let wanted = violations.is_empty() || recorder.is_some();
+            (if wanted { arguments.to_string() } else { String::new() }, violations)
+        });
+        let glance = match glance {
+            Some((text, violations)) if recorder.is_none() || text.len() <= AT_ONCE => {
+                let record = recorder.map(|recorder| recorder.record(&text));
+                return Ok(Checked { text, violations, record });
+            }
+            longer => longer,
+        };
         let offer = Arc::clone(offer);
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let violations = offer.definition.input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?;
-            Ok((arguments.to_string(), violations))
+            let (text, violations) = if let Some(known) = glance {
+                known
+            } else {
+                let violations = offer.definition.input.violations_until(&arguments, interrupt);
+                (arguments.to_string(), violations.map_err(|_| TooLate)?)
+            };
+            let record = recorder.map(|recorder| recorder.record(&text));
+            Ok(Checked { text, violations, record })
         });
         checked.await?
     }
@@ -387,6 +445,7 @@ struct Logged {
     inner: Arc<dyn Observer>,
     offer: Arc<Offer>,
     learner: Option<Arc<Learner>>,
+    denials: Option<Denials>,
 }
 
 impl Observer for Logged {
@@ -416,6 +475,9 @@ impl Observer for Logged {
         let remedy = line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
+        if let Some(denials) = &self.denials {
+            denials.note(what);
+        }
         self.inner.denied(what, lines);
     }
 

@@ -8,6 +8,7 @@ use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
 
 use crate::admission::ClientPermits;
+use crate::audited::CallLine;
 use crate::offload::OffloadShare;
 use crate::service::Service;
 use crate::tally::Uncounted;
@@ -26,6 +27,8 @@ struct Queued {
     threads: OffloadShare,
     /// Counts the call however it ends.
     counted: Uncounted,
+    /// Its line in the audit log, which is written however it ends.
+    line: Option<CallLine>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -41,16 +44,26 @@ impl Share {
 impl Client for Share {
     fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection> {
         let mut counted = self.service.tally().begin(tool);
+        let line = self.service.line(&self.permits, tool);
         match self.service.admission().queue(&self.permits) {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                Ok(Box::new(Queued { service, permits, threads, counted, _place: place }))
+                Ok(Box::new(Queued { service, permits, threads, counted, line, _place: place }))
             }
             Err(rejection) => {
                 counted.end(Some(rejection.reason.kind()));
+                if let Some(line) = line {
+                    line.reject(rejection);
+                }
                 Err(rejection)
             }
+        }
+    }
+
+    fn rejected(&self, tool: &str, rejection: Rejection) {
+        if let Some(line) = self.service.line(&self.permits, tool) {
+            line.reject(rejection);
         }
     }
 }
@@ -58,7 +71,11 @@ impl Client for Share {
 impl Place for Queued {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let answer = self.service.answer(&self.permits, &self.threads, call, observer).await;
+            let Self { service, permits, threads, line, .. } = self;
+            let answer = service.answer(permits, threads, call, observer, line.as_mut()).await;
+            if let Some(line) = line {
+                line.end(&answer).await;
+            }
             self.counted.end(answer.result.as_ref().err().map(toolbay_model::Failure::kind));
             answer
         })

@@ -99,7 +99,10 @@ fn read_call(session: &Session, caller: &Caller, request: &Request<'_>, rules: R
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let (place, held) = match held {
         Ok(held) => (caller.client.queue(&params.name), held),
-        Err(rejection) => (Err(rejection), Portion::default()),
+        Err(rejection) => {
+            caller.client.rejected(&params.name, rejection);
+            (Err(rejection), Portion::default())
+        }
     };
     let permitted = caller.may_use(&params.name);
     let call = Call { tool: params.name, permitted, arguments: params.arguments, capabilities, trace, held };

@@ -37,7 +37,7 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
     let arguments = read(arguments)?;
     let config = common.configure_for_call(&Listen::default())?;
     block_on(async {
-        let server = Server::builder(config).watch(false).start()?;
+        let server = Server::builder(config).watch(false).audit(false).start()?;
         let snapshot = loaded(&server).await;
         let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown(&tool, &snapshot)) };
         // The result does not show these: why the use of an import was denied, and warnings about the plugin.

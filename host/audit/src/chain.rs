@@ -1,0 +1,217 @@
+//! One line of the log, and how it holds on to the line before it.
+//!
+//! A line is a JSON object that ends with `"prev"`, the hash of the line before, and `"hash"`, its own: SHA-256 of all its
+//! bytes before `,"hash"`. Nothing of a line can be changed without a change of its hash, and none of it can be hidden
+//! from the hash, because the end of the line has one form only.
+
+use std::time::SystemTime;
+
+use aws_lc_rs::digest::{self, SHA256};
+use serde::{Deserialize, Serialize};
+use toolbay_model::Digest;
+
+use crate::event::Event;
+use crate::recovery::Torn;
+
+/// The hash that the first line of a log holds.
+pub(crate) const NOTHING: Digest = Digest::new([0; 32]);
+
+/// Longest line, in bytes. Whatever is recorded is far shorter.
+pub(crate) const LONGEST: usize = 128 << 10;
+
+/// What comes before a line's own hash.
+const HASH: &[u8] = br#","hash":""#;
+
+/// What comes after it.
+const END: &[u8] = br#""}"#;
+
+/// Length of a hash in hexadecimal.
+const HEX: usize = 64;
+
+/// SHA-256 of `bytes`.
+pub fn hash(bytes: &[u8]) -> Digest {
+    to_digest(&digest::digest(&SHA256, bytes))
+}
+
+/// A finished SHA-256.
+pub(crate) fn to_digest(digest: &digest::Digest) -> Digest {
+    Digest::new(digest.as_ref().try_into().unwrap_or([0; 32]))
+}
+
+/// A digest from its 64 lower-case hexadecimal digits.
+pub(crate) fn from_hex(text: &[u8]) -> Option<Digest> {
+    let lower = text.len() == HEX && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let bytes = lower.then(|| hex::decode(text).ok())??;
+    Some(Digest::new(bytes.try_into().ok()?))
+}
+
+/// The line number `seq`, with its line end, and its hash.
+pub(crate) fn write(seq: u64, time: SystemTime, event: &Event, prev: Digest) -> (Vec<u8>, Digest) {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        seq: u64,
+        time: String,
+        #[serde(flatten)]
+        event: &'a Event,
+        prev: String,
+    }
+    let time = humantime::format_rfc3339_micros(time).to_string();
+    // Strings and numbers alone: there is nothing that serde could not write.
+    let mut line = serde_json::to_vec(&Line { seq, time, event, prev: prev.to_string() }).unwrap_or_default();
+    line.pop();
+    let hash = hash(&line);
+    line.extend_from_slice(HASH);
+    line.extend_from_slice(hash.to_string().as_bytes());
+    line.extend_from_slice(END);
+    line.push(b'\n');
+    (line, hash)
+}
+
+/// What the chain needs to know of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The line's number, from 1.
+    pub seq: u64,
+    /// The hash of the line before.
+    pub prev: Digest,
+    /// Its own hash, which is right.
+    pub hash: Digest,
+    /// What the line says that the chain depends on.
+    pub says: Says,
+}
+
+/// The lines that the chain depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// A server began.
+    Start {
+        /// What it found torn.
+        torn: Option<Torn>,
+        /// Signed lines that it missed.
+        missing: u64,
+        /// Lines that nobody had signed.
+        unsigned: u64,
+        /// What else it found wrong.
+        wrong: Option<String>,
+        /// The public key, in hexadecimal.
+        key: String,
+    },
+    /// A server ended.
+    Stop,
+    /// A signature, in hexadecimal.
+    Checkpoint(String),
+    /// A file begins; this is the first line that is kept.
+    File(u64),
+    /// So many lines were lost.
+    Lost(u64),
+    /// Anything else.
+    Other,
+}
+
+/// Reads a line, without its line end.
+///
+/// # Errors
+///
+/// What is wrong with it, in a few words.
+pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
+    #[derive(Deserialize)]
+    struct Fields {
+        seq: u64,
+        prev: String,
+        event: String,
+        signature: Option<String>,
+        oldest: Option<u64>,
+        lines: Option<u64>,
+        key: Option<String>,
+        torn: Option<Torn>,
+        missing: Option<u64>,
+        unsigned: Option<u64>,
+        wrong: Option<String>,
+    }
+    const NO_LINE: &str = "is not a line of an audit log";
+    let (content, own) = split(line).ok_or(NO_LINE)?;
+    let hash = hash(content);
+    if hash != own {
+        return Err("was changed: it does not have the hash that it says");
+    }
+    let fields: Fields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| NO_LINE)?;
+    let prev = from_hex(fields.prev.as_bytes()).ok_or(NO_LINE)?;
+    let says = match fields.event.as_str() {
+        "start" => Says::Start {
+            torn: fields.torn,
+            missing: fields.missing.unwrap_or_default(),
+            unsigned: fields.unsigned.unwrap_or_default(),
+            wrong: fields.wrong,
+            key: fields.key.unwrap_or_default(),
+        },
+        "stop" => Says::Stop,
+        "checkpoint" => Says::Checkpoint(fields.signature.unwrap_or_default()),
+        "file" => Says::File(fields.oldest.ok_or(NO_LINE)?),
+        "lost" => Says::Lost(fields.lines.unwrap_or_default()),
+        _ => Says::Other,
+    };
+    Ok(Link { seq: fields.seq, prev, hash, says })
+}
+
+/// What a line's hash is of, and the hash that it says.
+fn split(line: &[u8]) -> Option<(&[u8], Digest)> {
+    let line = line.strip_suffix(END)?;
+    let (rest, own) = line.split_at_checked(line.len().checked_sub(HEX)?)?;
+    Some((rest.strip_suffix(HASH)?, from_hex(own)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(what: &str) -> (Vec<u8>, Digest) {
+        let event = Event::Denied { subject: crate::event::Subject::default(), what: what.to_owned() };
+        let (mut line, own) = write(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
+        assert_eq!(line.pop(), Some(b'\n'));
+        (line, own)
+    }
+
+    #[test]
+    fn a_line_says_its_number_and_both_hashes() {
+        let (line, own) = line("x");
+        let expected = Link { seq: 7, prev: hash(b"before"), hash: own, says: Says::Other };
+        assert_eq!(read(&line), Ok(expected));
+        let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(value["time"], "1970-01-01T00:00:00.000000Z");
+        assert_eq!((&value["event"], &value["what"]), (&"denied".into(), &"x".into()));
+        assert_eq!(value["hash"], own.to_string());
+    }
+
+    #[test]
+    fn what_a_guest_says_stays_within_its_line() {
+        let forged = "\"}\n{\"seq\":8,\"event\":\"stop\",\"hash\":\"\u{2028}\r";
+        let (line, _) = line(forged);
+        assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
+        let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(value["what"], forged);
+        assert_eq!(read(&line).unwrap().seq, 7);
+    }
+
+    #[test]
+    fn every_changed_byte_is_noticed() {
+        let (line, _) = line("text");
+        for at in 0..line.len() {
+            for change in [b'0', b'"', b' ', b'\\', 0xff] {
+                let mut changed = line.clone();
+                changed[at] = change;
+                assert!(changed == line || read(&changed).is_err(), "{at} {change}");
+            }
+            assert!(read(&line[..at]).is_err() && read(&line[at + 1..]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_field_that_occurs_twice_is_no_line() {
+        let (line, _) = line("text");
+        let mut content = split(&line).unwrap().0.to_vec();
+        content.extend_from_slice(br#","seq":8"#);
+        let own = hash(&content);
+        let line = [&content, HASH, own.to_string().as_bytes(), END].concat();
+        assert!(read(&line).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! What is recorded: plain data, bounded, written by serde alone.
+
+use serde::{Serialize, Serializer};
+use toolbay_model::text::line;
+use toolbay_model::{Digest, Usage};
+
+use crate::recovery::Recovery;
+
+/// Longest name of a tool, plugin or caller in a line, in bytes.
+const NAME: usize = 512;
+
+/// Longest sentence in a line, in bytes: parts of it come from plugins.
+const WORDS: usize = 1_000;
+
+/// What a record weighs beside its texts, in bytes: the line's fixed parts, and what holds it in memory.
+const FIXED: usize = 1_024;
+
+/// A name as it is recorded: one line of at most 512 bytes without control characters.
+pub fn shortened(name: &str) -> String {
+    line(name, NAME)
+}
+
+/// A sentence as it is recorded.
+pub(crate) fn words(text: &str) -> String {
+    line(text, WORDS)
+}
+
+/// Something that is recorded, in one line.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event {
+    /// A plugin went into service, or its component or tools changed.
+    Load {
+        /// The plugin and its digests.
+        #[serde(flatten)]
+        plugin: PluginRecord,
+        /// The number of its tools that are offered.
+        tools: usize,
+    },
+    /// The grant of a plugin changed, and its component did not.
+    Grant {
+        /// The plugin and its digests.
+        #[serde(flatten)]
+        plugin: PluginRecord,
+        /// Digest of the grant before; `None` if there was no grant.
+        #[serde(serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+        previous: Option<Digest>,
+    },
+    /// A file was refused. If a version of the plugin is still in service, these are its digests.
+    Refused {
+        /// The plugin and its digests.
+        #[serde(flatten)]
+        plugin: PluginRecord,
+        /// Why.
+        why: String,
+    },
+    /// A plugin went out of service because its file was deleted.
+    Removed {
+        /// The plugin, and the digests that it had.
+        #[serde(flatten)]
+        plugin: PluginRecord,
+    },
+    /// A call ended.
+    Call(Box<CallRecord>),
+    /// A call was denied something by the grant.
+    Denied {
+        /// The call.
+        #[serde(flatten)]
+        subject: Subject,
+        /// What was denied, as a sentence.
+        what: String,
+    },
+    /// A call reached a limit, or was rejected because of one.
+    Limit {
+        /// The call.
+        #[serde(flatten)]
+        subject: Subject,
+        /// The key that raises the limit, such as `limits.fuel`.
+        limit: &'static str,
+    },
+    /// The server began to write the log.
+    Start(Box<Start>),
+    /// The server ended. A signature follows.
+    Stop {},
+    /// A signature of everything before it.
+    Checkpoint {
+        /// The Ed25519 signature, in hexadecimal.
+        signature: String,
+    },
+    /// A file begins.
+    File {
+        /// The number of the first line that is kept: files with lines before it are deleted.
+        oldest: u64,
+    },
+    /// Lines that could not be written.
+    Lost {
+        /// How many.
+        lines: u64,
+        /// `queue` if the writer could not keep up, `disk` if writing failed.
+        why: &'static str,
+    },
+}
+
+/// What a server found when it began to write.
+#[derive(Debug, Serialize)]
+pub struct Start {
+    /// Version of Toolbay.
+    pub(crate) version: &'static str,
+    /// The public key of the signatures, in hexadecimal.
+    pub(crate) key: String,
+    /// What differed from the end that the server before had signed.
+    #[serde(flatten)]
+    pub(crate) recovery: Recovery,
+}
+
+/// A plugin as it was when something happened.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PluginRecord {
+    /// Its id, as [`shortened`] returns it.
+    pub plugin: String,
+    /// SHA-256 of the component; `None` if none is in service.
+    #[serde(rename = "plugin_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// SHA-256 of the text of its grant; `None` if it has no grant.
+    #[serde(rename = "grant_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Digest>,
+}
+
+/// The call that a line is about.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Subject {
+    /// Number of the call, from 1 at each start of the server: lines with the same number are about the same call.
+    pub call: u64,
+    /// The caller's name, as [`shortened`] returns it.
+    pub caller: String,
+    /// The name of the tool that was called, as [`shortened`] returns it.
+    pub tool: String,
+    /// The plugin; `None` if the tool is unknown or the call was rejected before that mattered.
+    #[serde(flatten)]
+    pub plugin: Option<PluginRecord>,
+    /// The trace id, 32 hexadecimal digits; `None` if the call belongs to no trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// The arguments of a call.
+#[derive(Debug, Default, Serialize)]
+pub struct ArgumentsRecord {
+    /// SHA-256 of the JSON text that the plugin receives.
+    #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// The JSON text without secrets, if the configuration asks for it; cut if it is long.
+    #[serde(rename = "arguments", skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether `text` is only the beginning.
+    #[serde(rename = "arguments_cut", skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+/// A call that has ended.
+#[derive(Debug, Default, Serialize)]
+pub struct CallRecord {
+    /// The call.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Its arguments; nothing if it ended before they were checked.
+    #[serde(flatten)]
+    pub arguments: ArgumentsRecord,
+    /// `ok`, or the word of the error kind.
+    pub outcome: &'static str,
+    /// What it used; `None` if no guest was entered.
+    #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+impl Event {
+    /// What the record may take in memory and in the file, in bytes; at most some 40 KiB.
+    pub(crate) fn weight(&self) -> u32 {
+        let subject = |subject: &Subject| {
+            let plugin = subject.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len());
+            subject.caller.len() + subject.tool.len() + plugin
+        };
+        let texts = match self {
+            Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
+            Self::Refused { plugin, why } => plugin.plugin.len() + why.len(),
+            Self::Call(call) => subject(&call.subject) + call.arguments.text.as_ref().map_or(0, String::len),
+            Self::Denied { subject: of, what } => subject(of) + what.len(),
+            Self::Limit { subject: of, .. } => subject(of),
+            Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
+        };
+        u32::try_from(FIXED + texts).unwrap_or(u32::MAX)
+    }
+
+    /// The same, with every sentence within its bound.
+    pub(crate) fn bounded(self) -> Self {
+        match self {
+            Self::Refused { plugin, why } => Self::Refused { plugin, why: words(&why) },
+            Self::Denied { subject, what } => Self::Denied { subject, what: words(&what) },
+            other => other,
+        }
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+fn digest<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
+    match digest {
+        Some(digest) => serializer.collect_str(digest),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+fn usage<S: Serializer>(usage: &Option<Usage>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Used {
+        wall_ms: f64,
+        fuel: u64,
+        memory: u64,
+        http_requests: u64,
+        http_bytes: u64,
+    }
+    let used = usage.map(|Usage { fuel, wall, memory, http_requests, http_bytes }| Used {
+        wall_ms: (wall.as_secs_f64() * 10_000.0).round() / 10.0,
+        fuel,
+        memory,
+        http_requests,
+        http_bytes,
+    });
+    used.serialize(serializer)
+}

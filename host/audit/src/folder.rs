@@ -1,0 +1,186 @@
+//! The folder of the log: one that only its user can write to, and the names of the files in it.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use crate::error::AuditError;
+
+/// Bits of a mode that let others read or write.
+pub(crate) const OTHERS: u32 = 0o077;
+
+/// Bits of a mode that let others write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Name of the file that the one server that writes holds locked.
+const LOCK: &str = "lock";
+
+/// What the name of each file of the log begins and ends with; between them is the number of its first line.
+const PREFIX: &str = "audit-";
+const SUFFIX: &str = ".jsonl";
+
+/// Digits of that number: names are in the order of the lines.
+const DIGITS: usize = 20;
+
+/// A folder that only this user can change.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens the folder, and creates it if necessary.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be used, or others could change what is in it.
+    pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
+        let cannot = |error: io::Error| AuditError::file("use", path, &error);
+        if !path.exists() {
+            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(cannot)?;
+        }
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let handle = openat(CWD, path, flags, Mode::empty()).map_err(|error| cannot(error.into()))?;
+        let found = fstat(&handle).map_err(|error| cannot(error.into()))?;
+        if found.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(AuditError(format!("{} belongs to another user", path.display())));
+        }
+        if found.st_mode & OTHERS_WRITE != 0 {
+            return Err(AuditError(format!(
+                "{} is writable by other users (mode {:o}; to fix it, run chmod go-w)",
+                path.display(),
+                found.st_mode & 0o777
+            )));
+        }
+        Ok(Self { handle, path: path.to_owned() })
+    }
+
+    /// Its path, for messages and for reading.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder as a handle.
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.handle
+    }
+
+    /// Locks the folder for as long as the returned file is open.
+    ///
+    /// # Errors
+    ///
+    /// Another server writes to it.
+    pub(crate) fn lock(&self) -> Result<File, AuditError> {
+        let cannot = |error: io::Error| AuditError::file("lock", &self.path, &error);
+        let file = self.create(LOCK, OFlags::empty(), Mode::RUSR | Mode::WUSR).map_err(cannot)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(Errno::WOULDBLOCK) => Err(AuditError(format!(
+                "another server writes to the audit log in {}; give each server a folder of its own (audit.folder)",
+                self.path.display()
+            ))),
+            Err(error) => Err(cannot(error.into())),
+        }
+    }
+
+    /// Whether there is something with this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Opens a regular file of this user for reading. Returns its mode as well.
+    pub(crate) fn open_own(&self, name: &str) -> io::Result<(File, u32)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        own(File::from(openat(&self.handle, name, flags, Mode::empty())?))
+    }
+
+    /// Opens a regular file of this user for writing, and creates it if it does not exist.
+    pub(crate) fn create(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
+        let flags = flags | OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(own(File::from(openat(&self.handle, name, flags, mode)?))?.0)
+    }
+
+    /// Deletes the file of the log that begins with the line `first`.
+    pub(crate) fn remove(&self, first: u64) -> io::Result<()> {
+        Ok(unlinkat(&self.handle, name(first), AtFlags::empty())?)
+    }
+}
+
+/// The file with its mode, if it is a regular file of this user that nobody else can write.
+fn own(file: File) -> io::Result<(File, u32)> {
+    let found = fstat(&file)?;
+    let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
+    if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE != 0 {
+        let why = "it is not a regular file that only this user can write";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok((file, found.st_mode))
+}
+
+/// The name of the file that begins with the line `first`.
+pub(crate) fn name(first: u64) -> String {
+    format!("{PREFIX}{first:0DIGITS$}{SUFFIX}")
+}
+
+/// The numbers of the first lines of the files in the folder, in order.
+pub(crate) fn files(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?.file_name();
+        let digits = entry.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+        let digits = digits.filter(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()));
+        found.extend(digits.and_then(|digits| digits.parse::<u64>().ok()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b");
+        Folder::open(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
+        let error = Folder::open(&path).unwrap_err().to_string();
+        assert!(error.ends_with("b is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(Folder::open(&file).is_err());
+    }
+
+    #[test]
+    fn one_server_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let lock = folder.lock().unwrap();
+        let error = Folder::open(dir.path()).unwrap().lock().unwrap_err().to_string();
+        assert!(error.contains("another server writes to the audit log in "), "{error}");
+        drop(lock);
+        folder.lock().unwrap();
+    }
+
+    #[test]
+    fn files_are_in_the_order_of_their_lines_and_others_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        for other in ["audit-1.jsonl", "key", "audit-0000000000000000000x.jsonl", "notes"] {
+            fs::write(dir.path().join(other), "").unwrap();
+        }
+        for first in [100, 9, u64::MAX, 1] {
+            fs::write(dir.path().join(name(first)), "").unwrap();
+        }
+        assert_eq!(files(dir.path()).unwrap(), [1, 9, 100, u64::MAX]);
+    }
+}

@@ -1,0 +1,124 @@
+//! The head: a small file with the number and hash of the newest line, signed. Whoever cuts lines off the end of the log
+//! cannot make a head that fits.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::chain::from_hex;
+use crate::claim::{Claim, Head};
+use crate::folder::Folder;
+use crate::key::{Key, PublicKey};
+
+/// Name of the file.
+const NAME: &str = "head";
+
+/// Largest file that is read, in bytes.
+const LONGEST: u64 = 4 << 10;
+
+/// What there is of a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A head that is signed.
+    Signed(Head),
+    /// A file that is not signed with the key of the log.
+    Forged,
+    /// No file.
+    Missing,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Text {
+    seq: String,
+    hash: String,
+    oldest: String,
+    state: String,
+    signature: String,
+}
+
+/// The file, open for writing.
+#[derive(Debug)]
+pub(crate) struct HeadFile(File);
+
+impl HeadFile {
+    /// Opens the file, and creates it if necessary.
+    pub(crate) fn open(folder: &Folder) -> io::Result<Self> {
+        folder.create(NAME, OFlags::empty(), Mode::from_raw_mode(0o600)).map(Self)
+    }
+
+    /// Replaces what the file says, in one write: every head has the same length.
+    pub(crate) fn write(&self, head: Head, key: &Key) -> io::Result<()> {
+        let Head { seq, hash, oldest, ended } = head;
+        let signature = key.sign(Claim::Head(head));
+        let state = if ended { "shut" } else { "open" }.to_owned();
+        let (seq, oldest) = (format!("{seq:020}"), format!("{oldest:020}"));
+        let text = Text { seq, hash: hash.to_string(), oldest, state, signature };
+        let mut text = serde_json::to_vec(&text)?;
+        text.push(b'\n');
+        self.0.write_all_at(&text, 0)
+    }
+
+    /// Waits until it is on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+/// Reads the head of the log in `folder`.
+pub(crate) fn read(folder: &Path, key: &PublicKey) -> io::Result<Found> {
+    let mut text = Vec::new();
+    match File::open(folder.join(NAME)) {
+        Ok(file) => file.take(LONGEST).read_to_end(&mut text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) => return Err(error),
+    };
+    Ok(parse(&text, key).map_or(Found::Forged, Found::Signed))
+}
+
+fn parse(text: &[u8], key: &PublicKey) -> Option<Head> {
+    let text: Text = serde_json::from_slice(text).ok()?;
+    let (seq, oldest) = (text.seq.parse().ok()?, text.oldest.parse().ok()?);
+    let hash = from_hex(text.hash.as_bytes())?;
+    let ended = match text.state.as_str() {
+        "open" => false,
+        "shut" => true,
+        _ => return None,
+    };
+    let head = Head { seq, hash, oldest, ended };
+    key.verifies(&text.signature, Claim::Head(head)).then_some(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use toolbay_model::Digest;
+
+    use super::*;
+
+    #[test]
+    fn only_the_key_makes_a_head() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let key = Key::of(&folder, true).unwrap();
+        let read = || super::read(dir.path(), &key.public()).unwrap();
+        assert_eq!(read(), Found::Missing);
+        let file = HeadFile::open(&folder).unwrap();
+        assert_eq!(read(), Found::Forged, "an empty file");
+        for (seq, ended) in [(1, false), (u64::MAX, true), (2, false)] {
+            let head = Head { seq, hash: Digest::new([7; 32]), oldest: 1, ended };
+            file.write(head, &key).unwrap();
+            assert_eq!(read(), Found::Signed(head));
+        }
+        let text = fs::read_to_string(dir.path().join(NAME)).unwrap();
+        for (from, to) in [("open", "shut"), ("02", "03"), ("0707", "0708"), ("open", "ajar"), ("{", "")] {
+            assert!(text.contains(from));
+            fs::write(dir.path().join(NAME), text.replacen(from, to, 1)).unwrap();
+            assert_eq!(read(), Found::Forged, "{from} {to}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The key that signs the log, and the public key that others verify it with.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+
+use aws_lc_rs::rand;
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
+use rustix::io::Errno;
+
+use crate::claim::Claim;
+use crate::error::AuditError;
+use crate::folder::{Folder, OTHERS};
+
+/// Name of the file with the secret key: 32 bytes, the seed of RFC 8032.
+const SECRET: &str = "key";
+
+/// Name of the file with the public key in hexadecimal.
+pub(crate) const PUBLIC: &str = "public-key";
+
+/// Length of the secret key, and of the public one.
+const LENGTH: usize = 32;
+
+/// The key of one log.
+pub(crate) struct Key(Ed25519KeyPair);
+
+/// The key that verifies the signatures of one log. Displays as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey([u8; LENGTH]);
+
+impl Key {
+    /// Reads the key in the folder, or makes one if the folder has no log yet (`is_new`).
+    ///
+    /// # Errors
+    ///
+    /// There is a log without a key, or a key that others could have read or changed.
+    pub(crate) fn of(folder: &Folder, is_new: bool) -> Result<Self, AuditError> {
+        let path = folder.path().join(SECRET);
+        if is_new && !folder.has(SECRET) {
+            make(folder).map_err(|error| AuditError::file("create", &path, &error))?;
+        }
+        let (file, mode) = folder.open_own(SECRET).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => AuditError(format!(
+                "{} is missing, and without it the audit log cannot be continued; restore it, or move the files of the \
+                 log to another folder to begin a new one",
+                path.display()
+            )),
+            _ => AuditError::file("use", &path, &error),
+        })?;
+        if mode & OTHERS != 0 {
+            return Err(AuditError(format!(
+                "other users may know {}: its mode is {:o}; to begin a new audit log, move the files of this one to \
+                 another folder",
+                path.display(),
+                mode & 0o777
+            )));
+        }
+        let mut seed = Vec::new();
+        let read = file.take(LENGTH as u64 + 1).read_to_end(&mut seed);
+        read.map_err(|error| AuditError::file("read", &path, &error))?;
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
+        let key = pair.map(Self).map_err(|_| AuditError(format!("{} is not a key of an audit log", path.display())))?;
+        key.publish(folder).map_err(|error| AuditError::file("write", &folder.path().join(PUBLIC), &error))?;
+        Ok(key)
+    }
+
+    /// The public key.
+    pub(crate) fn public(&self) -> PublicKey {
+        PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
+    }
+
+    /// A signature in hexadecimal.
+    pub(crate) fn sign(&self, claim: Claim) -> String {
+        hex::encode(self.0.sign(claim.text().as_bytes()))
+    }
+
+    /// Writes the public key beside the secret one.
+    fn publish(&self, folder: &Folder) -> io::Result<()> {
+        let mut file = folder.create(PUBLIC, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
+        file.write_all(format!("{}\n", self.public()).as_bytes())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl PublicKey {
+    /// A public key from its 64 hexadecimal digits; `None` if they are not that.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(Self(hex::decode(text.trim()).ok()?.try_into().ok()?))
+    }
+
+    /// Whether `signature`, in hexadecimal, is one of `claim`.
+    pub(crate) fn verifies(&self, signature: &str, claim: Claim) -> bool {
+        let Ok(signature) = hex::decode(signature) else { return false };
+        UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.text().as_bytes(), &signature).is_ok()
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// Writes a new key, under a temporary name first: nobody reads a part of it, and none is ever replaced.
+fn make(folder: &Folder) -> io::Result<()> {
+    let mut random = [0; LENGTH + 8];
+    rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
+    let (seed, name) = random.split_at(LENGTH);
+    let (temporary, handle) = (format!(".key-{}", hex::encode(name)), folder.handle().as_fd());
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
+    let written = file.write_all(seed).and_then(|()| file.sync_all()).and_then(|()| {
+        match renameat_with(handle, &temporary, handle, SECRET, RenameFlags::NOREPLACE) {
+            // Not every file system can. The lock keeps other servers away.
+            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(handle, &temporary, handle, SECRET)?),
+            done => Ok(done?),
+        }
+    });
+    written.inspect_err(|_| unlinkat(handle, &temporary, AtFlags::empty()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use toolbay_model::Digest;
+
+    use super::*;
+    use crate::claim::Head;
+
+    #[test]
+    fn a_key_is_made_once_and_only_its_user_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let key = Key::of(&folder, true).unwrap();
+        let metadata = fs::metadata(dir.path().join(SECRET)).unwrap();
+        assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
+        assert_eq!(Key::of(&folder, true).unwrap().public(), key.public());
+        let public = PublicKey::parse(&fs::read_to_string(dir.path().join(PUBLIC)).unwrap());
+        assert_eq!(public, Some(key.public()));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing temporary is left");
+    }
+
+    #[test]
+    fn a_signature_stands_for_one_claim() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = Key::of(&Folder::open(dir.path()).unwrap(), true).unwrap();
+        let (one, two) = (Digest::new([1; 32]), Digest::new([2; 32]));
+        let head = Head { seq: 1, hash: one, oldest: 1, ended: false };
+        let claims = [
+            Claim::Checkpoint(1, one),
+            Claim::Checkpoint(2, one),
+            Claim::Checkpoint(1, two),
+            Claim::Head(head),
+            Claim::Head(Head { ended: true, ..head }),
+            Claim::Head(Head { oldest: 2, ..head }),
+        ];
+        for (signed, claim) in claims.into_iter().enumerate() {
+            let signature = key.sign(claim);
+            for (other, claim) in claims.into_iter().enumerate() {
+                assert_eq!(key.public().verifies(&signature, claim), signed == other);
+            }
+        }
+        assert!(!key.public().verifies("", claims[4]) && !key.public().verifies("zz", claims[0]));
+    }
+
+    #[test]
+    fn a_log_whose_key_is_gone_or_known_to_others_is_not_continued() {
+        type Change = fn(&std::path::Path);
+        let changes: [(Change, &str); 5] = [
+            (|key| fs::remove_file(key).unwrap(), "is missing, and without it the audit log cannot be continued"),
+            (|key| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(), "its mode is 640"),
+            (|key| fs::write(key, "short").unwrap(), "is not a key of an audit log"),
+            (|key| fs::write(key, [7; 33]).unwrap(), "is not a key of an audit log"),
+            (
+                |key| {
+                    fs::rename(key, key.with_extension("elsewhere")).unwrap();
+                    symlink(key.with_extension("elsewhere"), key).unwrap();
+                },
+                "cannot use",
+            ),
+        ];
+        for (change, said) in changes {
+            let dir = tempfile::tempdir().unwrap();
+            let folder = Folder::open(dir.path()).unwrap();
+            Key::of(&folder, true).unwrap();
+            change(&dir.path().join(SECRET));
+            let error = Key::of(&folder, false).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

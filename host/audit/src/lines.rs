@@ -1,0 +1,148 @@
+//! The lines of a log, read over all of its files.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::chain::LONGEST;
+use crate::error::AuditError;
+use crate::folder::{files, name};
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Name of the file.
+    pub file: String,
+    /// Number of the line in the file, from 1.
+    pub number: u64,
+    /// The line without its line end. One that is too long to be of a log is cut after 128 KiB.
+    pub bytes: Vec<u8>,
+    /// Whether it ends with a line end.
+    pub whole: bool,
+}
+
+/// The lines of all files of a log, the oldest first. Holds one line in memory at a time.
+#[derive(Debug)]
+pub struct Lines {
+    folder: PathBuf,
+    /// The numbers of the first lines of the files that are left, the next one last.
+    files: Vec<u64>,
+    open: Option<Open>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: String,
+    reader: BufReader<File>,
+    number: u64,
+}
+
+impl Lines {
+    /// The lines of the log in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn of(folder: &Path) -> Result<Self, AuditError> {
+        Self::after(folder, 0)
+    }
+
+    /// The lines from the beginning of the file that has the line `seq`.
+    pub(crate) fn after(folder: &Path, seq: u64) -> Result<Self, AuditError> {
+        let mut files = files(folder).map_err(|error| AuditError::file("read", folder, &error))?;
+        let count = files.len();
+        let from = files.iter().rposition(|first| *first <= seq).unwrap_or_default();
+        files.drain(..from);
+        files.reverse();
+        Ok(Self { folder: folder.to_owned(), files, open: None, count })
+    }
+
+    /// The number of files in the log.
+    pub fn files(&self) -> usize {
+        self.count
+    }
+
+    fn read(&mut self) -> Result<Option<Line>, AuditError> {
+        loop {
+            if self.open.is_none() {
+                let Some(first) = self.files.pop() else { return Ok(None) };
+                let name = name(first);
+                let path = self.folder.join(&name);
+                let file = File::open(&path).map_err(|error| AuditError::file("read", &path, &error))?;
+                self.open = Some(Open { name, reader: BufReader::with_capacity(LONGEST, file), number: 0 });
+            }
+            let Some(open) = &mut self.open else { return Ok(None) };
+            match open.next().map_err(|error| AuditError::file("read", &self.folder.join(&open.name), &error))? {
+                Some(line) => return Ok(Some(line)),
+                None => self.open = None,
+            }
+        }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<Line, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.read().transpose();
+        if matches!(line, Some(Err(_))) {
+            // Nothing after it is read.
+            self.files.clear();
+            self.open = None;
+        }
+        line
+    }
+}
+
+impl Open {
+    fn next(&mut self) -> std::io::Result<Option<Line>> {
+        let mut bytes = Vec::new();
+        self.reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut bytes)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.number += 1;
+        let mut whole = bytes.pop_if(|last| *last == b'\n').is_some();
+        if !whole && bytes.len() >= LONGEST {
+            whole = self.skip()?;
+        }
+        Ok(Some(Line { file: self.name.clone(), number: self.number, bytes, whole }))
+    }
+
+    /// Skips the rest of a line. Returns whether it had an end.
+    fn skip(&mut self) -> std::io::Result<bool> {
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(false);
+            }
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(buffer.len(), |end| end + 1);
+            self.reader.consume(length);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn lines_come_from_all_files_and_a_long_one_holds_little() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(name(1)), format!("a\n{}\nb\n", "x".repeat(3 * LONGEST))).unwrap();
+        fs::write(dir.path().join(name(4)), "").unwrap();
+        fs::write(dir.path().join(name(5)), "c\n\nd").unwrap();
+        let lines = |seq| Lines::after(dir.path(), seq).unwrap().map(Result::unwrap);
+        let all: Vec<_> = lines(0).map(|line| (line.number, line.bytes.len(), line.whole)).collect();
+        assert_eq!(all, [(1, 1, true), (2, LONGEST, true), (3, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
+        assert_eq!(lines(4).next().unwrap().bytes, b"c");
+        assert_eq!(lines(3).next().unwrap().bytes, b"a");
+    }
+}

@@ -1,0 +1,393 @@
+//! Finds every line that was changed, cut, swapped or inserted.
+
+use std::fmt;
+use std::path::Path;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use toolbay_model::Digest;
+
+use crate::chain::{self, Link, NOTHING, Says};
+use crate::claim::{Claim, Head};
+use crate::error::AuditError;
+use crate::head::{self, Found};
+use crate::key::{PUBLIC, PublicKey};
+use crate::lines::{Line, Lines};
+
+/// Findings that are told; a log of which nothing is left has as many as it has lines.
+const TOLD: usize = 100;
+
+/// How often a log whose files cannot be read is begun again.
+const AGAIN: u32 = 3;
+
+/// Something that is not as the server wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file and the number of the line in it; `None` if it is about the log as a whole.
+    pub place: Option<(String, u64)>,
+    /// What is wrong, as a clause.
+    pub what: String,
+}
+
+/// What a log looks like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is not as the server wrote it: at most 100.
+    pub findings: Vec<Finding>,
+    /// Findings beyond these.
+    pub more: u64,
+    /// What is worth knowing and no sign that somebody changed the log.
+    pub notices: Vec<Finding>,
+    /// Files of the log.
+    pub files: usize,
+    /// Lines in them.
+    pub lines: u64,
+    /// Lines that the server could not write, as the log says.
+    pub lost: u64,
+    /// Number and hash of the newest line.
+    pub newest: Option<(u64, Digest)>,
+    /// The key that the signatures were verified with.
+    pub key: Option<PublicKey>,
+}
+
+impl Report {
+    /// Whether the log is as the server wrote it.
+    pub fn is_intact(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((file, number)) = &self.place {
+            write!(f, "{file}:{number}: ")?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+/// Verifies the log in `folder`: with `key`, or else with the public key that is in the folder. `expected` is the number
+/// and the hash of a line that somebody noted.
+///
+/// # Errors
+///
+/// The folder, its public key or its files cannot be read.
+pub fn verify(folder: &Path, key: Option<PublicKey>, expected: Option<(u64, Digest)>) -> Result<Report, AuditError> {
+    let key = match key {
+        Some(key) => key,
+        None => public_key(folder)?,
+    };
+    let mut again = AGAIN;
+    loop {
+        match verify_once(folder, key, expected) {
+            // A server that is running deletes old files.
+            Err(_) if again > 0 => again -= 1,
+            done => return done,
+        }
+    }
+}
+
+fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<Report, AuditError> {
+    // Before the lines: a server that is running goes on.
+    let head = head::read(folder, &key).map_err(|error| AuditError::file("read", folder, &error))?;
+    let lines = Lines::of(folder)?;
+    let mut verifier = Verifier::new(key, head, expected, lines.files());
+    for line in lines {
+        verifier.line(&line?);
+    }
+    Ok(verifier.finish())
+}
+
+fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
+    let path = folder.join(PUBLIC);
+    let text = std::fs::read_to_string(&path).map_err(|error| AuditError::file("read", &path, &error))?;
+    PublicKey::parse(&text).ok_or_else(|| AuditError(format!("{} is not a public key", path.display())))
+}
+
+type Place = (String, u64);
+
+struct Verifier {
+    report: Report,
+    key: PublicKey,
+    head: Found,
+    expected: Option<(u64, Digest)>,
+    /// The first line that is kept, as the log says.
+    oldest: u64,
+    /// The first line that is there.
+    first: Option<u64>,
+    /// The last line of the chain.
+    last: Option<Link>,
+    /// Lines since then that are none.
+    damaged: Option<Damaged>,
+    /// The hash of the line that the head is about, and of the line that is expected.
+    at_head: Option<Digest>,
+    at_expected: Option<Digest>,
+    place: Place,
+}
+
+/// Lines that are none.
+struct Damaged {
+    /// Where each is, and what is wrong with it.
+    lines: Vec<(Place, &'static str)>,
+    count: u64,
+    hash: Context,
+    bytes: u64,
+    /// Whether the last of them has a line end.
+    whole: bool,
+}
+
+impl Verifier {
+    fn new(key: PublicKey, head: Found, expected: Option<(u64, Digest)>, files: usize) -> Self {
+        let report = Report { files, key: Some(key), ..Report::default() };
+        let place = (String::new(), 0);
+        Self {
+            report,
+            key,
+            head,
+            expected,
+            oldest: 1,
+            first: None,
+            last: None,
+            damaged: None,
+            at_head: None,
+            at_expected: None,
+            place,
+        }
+    }
+
+    fn line(&mut self, line: &Line) {
+        self.report.lines += 1;
+        self.place = (line.file.clone(), line.number);
+        match chain::read(&line.bytes) {
+            Ok(read) => self.link(read),
+            Err(why) => {
+                let empty =
+                    || Damaged { lines: Vec::new(), count: 0, hash: Context::new(&SHA256), bytes: 0, whole: true };
+                let damaged = self.damaged.get_or_insert_with(empty);
+                if damaged.count > 0 {
+                    damaged.hash.update(b"\n");
+                    damaged.bytes += 1;
+                }
+                damaged.hash.update(&line.bytes);
+                damaged.bytes += line.bytes.len() as u64;
+                damaged.count += 1;
+                damaged.whole = line.whole;
+                if damaged.lines.len() <= TOLD {
+                    damaged.lines.push((self.place.clone(), why));
+                }
+            }
+        }
+    }
+
+    /// A line that has the hash that it says.
+    fn link(&mut self, link: Link) {
+        let skipped = self.damage_before(&link);
+        match &self.last {
+            None => {
+                self.first = Some(link.seq);
+                if link.seq == 1 && link.prev != NOTHING {
+                    self.find("the first line follows another one".to_owned());
+                }
+            }
+            Some(last) if link.seq <= last.seq => {
+                let seq = link.seq;
+                let what = format!("line {seq} follows line {}: it was inserted, repeated or moved", last.seq);
+                return self.find(what);
+            }
+            Some(last) => {
+                let next = last.seq + 1 + skipped;
+                if link.seq > next {
+                    let what = format!("{} before this line", missing(next, link.seq - 1));
+                    self.find(what);
+                } else if link.seq == last.seq + 1 && link.prev != last.hash {
+                    let (seq, before) = (link.seq, last.seq);
+                    self.find(format!(
+                        "line {seq} does not follow the line {before} that is before it: one of the two was replaced"
+                    ));
+                }
+            }
+        }
+        if let Found::Signed(head) = self.head
+            && head.seq == link.seq
+        {
+            self.at_head = Some(link.hash);
+        }
+        if self.expected.is_some_and(|(seq, _)| seq == link.seq) {
+            self.at_expected = Some(link.hash);
+        }
+        self.said(&link);
+        self.last = Some(link);
+    }
+
+    /// Tells of the damaged lines before a line, unless they are what the line says that was torn. Returns how many of
+    /// them were lines once.
+    fn damage_before(&mut self, link: &Link) -> u64 {
+        let said = match &link.says {
+            Says::Start { torn, .. } => torn.as_ref(),
+            _ => None,
+        };
+        match (self.damaged.take(), said) {
+            (None, None) => 0,
+            (None, Some(_)) => {
+                self.find("a torn line was here, and was removed".to_owned());
+                0
+            }
+            (Some(damaged), Some(torn)) if damaged.count == 1 && damaged.is(torn.bytes, &torn.sha256) => {
+                let place = damaged.lines.into_iter().next().map(|(place, _)| place);
+                let what = "is torn: the server was killed while it wrote this line".to_owned();
+                self.report.notices.push(Finding { place, what });
+                0
+            }
+            (Some(damaged), said) => {
+                let count = damaged.count;
+                self.damage(damaged);
+                // A server goes on after the last line that is one.
+                if said.is_some() { 0 } else { count }
+            }
+        }
+    }
+
+    fn damage(&mut self, damaged: Damaged) {
+        let told = damaged.lines.len() as u64;
+        for (place, why) in damaged.lines {
+            self.find_at(Some(place), why.to_owned());
+        }
+        self.report.more += damaged.count - told;
+    }
+
+    /// Checks what a line says that the chain depends on.
+    fn said(&mut self, link: &Link) {
+        match &link.says {
+            Says::Start { missing, unsigned, wrong, key, .. } => {
+                if *missing > 0 {
+                    let (verb, lines) = (was(*missing), lines(*missing));
+                    self.find(format!(
+                        "{lines} before this one {verb} signed, and {verb} gone when the server started"
+                    ));
+                }
+                if let Some(wrong) = wrong {
+                    self.find(format!("when the server started, it found the log changed: {wrong}"));
+                }
+                if *unsigned > 0 {
+                    let (verb, lines) = (was(*unsigned), lines(*unsigned));
+                    self.note(format!("{lines} before this one {verb} not signed: the server was killed"));
+                }
+                if *key != self.key.to_string() {
+                    self.find("the server that wrote this has another key".to_owned());
+                }
+            }
+            Says::Checkpoint(signature) => {
+                if !self.key.verifies(signature, Claim::Checkpoint(link.seq, link.prev)) {
+                    self.find("the signature is not one of the lines before it".to_owned());
+                }
+            }
+            Says::File(oldest) => self.oldest = self.oldest.max(*oldest),
+            Says::Lost(lines) => {
+                self.report.lost = self.report.lost.saturating_add(*lines);
+                let lines = self::lines(*lines);
+                self.note(format!("{lines} could not be written"));
+            }
+            Says::Stop | Says::Other => {}
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        if let Some(damaged) = self.damaged.take() {
+            if damaged.count == 1 && !damaged.whole {
+                let place = damaged.lines.into_iter().next().map(|(place, _)| place);
+                let what = "is torn: the server was killed while it wrote this line, or is writing it".to_owned();
+                self.report.notices.push(Finding { place, what });
+            } else {
+                self.damage(damaged);
+            }
+        }
+        let last = self.last.take();
+        let newest = last.as_ref().map_or(0, |last| last.seq);
+        match self.head {
+            Found::Missing => self.find_at(None, "the file `head`, which signs the newest line, is missing".to_owned()),
+            Found::Forged => {
+                self.find_at(None, "the file `head` is not signed with the key of the log".to_owned());
+            }
+            Found::Signed(head) => self.compare(head, newest),
+        }
+        let first = self.first.unwrap_or(1);
+        if first > self.oldest {
+            let what = format!("{} at the beginning of the log", missing(self.oldest, first - 1));
+            self.find_at(None, what);
+        }
+        if let Some((seq, hash)) = self.expected
+            && self.at_expected != Some(hash)
+        {
+            let what = match self.at_expected {
+                Some(_) => format!("line {seq} is not the one that is expected: it has another hash"),
+                None if seq < first => format!("line {seq}, which is expected, is in a file that is not kept any more"),
+                None => format!("line {seq}, which is expected, is not in the log"),
+            };
+            self.find_at(None, what);
+        }
+        self.report.newest = last.map(|last| (last.seq, last.hash));
+        self.report
+    }
+
+    /// Compares the end of the log with what was signed last.
+    fn compare(&mut self, head: Head, newest: u64) {
+        self.oldest = head.oldest;
+        if head.seq > newest {
+            self.find_at(None, format!("{} at the end of the log", missing(newest + 1, head.seq)));
+            return;
+        }
+        if self.at_head != Some(head.hash) {
+            self.find_at(None, format!("line {} is not the one that the server signed as its newest", head.seq));
+        }
+        let unsigned = newest - head.seq;
+        if unsigned > 0 && head.ended {
+            self.find_at(None, format!("{} after the server had ended", lines(unsigned)));
+        } else if unsigned > 0 {
+            self.report
+                .notices
+                .push(Finding { place: None, what: format!("the last {} not signed yet", are(unsigned)) });
+        }
+    }
+
+    fn find(&mut self, what: String) {
+        self.find_at(Some(self.place.clone()), what);
+    }
+
+    fn find_at(&mut self, place: Option<Place>, what: String) {
+        if self.report.findings.len() < TOLD {
+            self.report.findings.push(Finding { place, what });
+        } else {
+            self.report.more += 1;
+        }
+    }
+
+    fn note(&mut self, what: String) {
+        if self.report.notices.len() < TOLD {
+            self.report.notices.push(Finding { place: Some(self.place.clone()), what });
+        }
+    }
+}
+
+impl Damaged {
+    fn is(&self, bytes: u64, sha256: &str) -> bool {
+        self.bytes == bytes && chain::to_digest(&self.hash.clone().finish()).to_string() == sha256
+    }
+}
+
+fn missing(from: u64, to: u64) -> String {
+    if from >= to { format!("line {from} is missing") } else { format!("lines {from} to {to} are missing") }
+}
+
+fn lines(count: u64) -> String {
+    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
+}
+
+fn was(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+fn are(count: u64) -> String {
+    format!("{} {}", lines(count), if count == 1 { "is" } else { "are" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! What the audit log says of plugins and calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
+use toolbay_catalog::{Offer, Plugin, PluginReport, Snapshot, Status, Witness};
+use toolbay_model::{Answer, CallError, ErrorKind, Failure, Identity, Rejection, Trace};
+use toolbay_secrets::{Secrets, Vault};
+
+/// The word for a call that succeeded.
+const OK: &str = "ok";
+
+/// Longest text of arguments that is recorded, in bytes.
+const ARGUMENTS: usize = 16 << 10;
+
+/// How long the end of a server waits for the end of the log.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The audit log of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Audited {
+    audit: Audit,
+    /// Whether arguments are recorded, and not their digest alone.
+    full: bool,
+}
+
+/// The line about one call. Dropped before the call has ended, it says that the call was cancelled.
+#[derive(Debug)]
+pub(crate) struct CallLine {
+    audited: Audited,
+    record: CallRecord,
+    ended: bool,
+}
+
+/// Ends the log when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Ending(pub(crate) Audited);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.audit.end(PATIENCE);
+    }
+}
+
+impl Audited {
+    /// A log that records arguments in `full`, or their digest.
+    pub(crate) fn new(audit: Audit, full: bool) -> Self {
+        Self { audit, full }
+    }
+
+    /// Begins the line of a call.
+    pub(crate) fn call(&self, caller: &str, tool: &str) -> CallLine {
+        let (caller, tool) = (shortened(caller), shortened(tool));
+        let subject = Subject { call: self.audit.number(), caller, tool, ..Subject::default() };
+        CallLine { audited: self.clone(), record: CallRecord { subject, ..CallRecord::default() }, ended: false }
+    }
+
+    /// Records the arguments of a call of `caller`, without the secrets of `vault`. Without the values of these, only a
+    /// digest is recorded.
+    pub(crate) async fn recorder(&self, vault: &Vault, caller: Option<&Identity>) -> Recorder {
+        Recorder {
+            redacted: if self.full {
+                vault.open(caller).await.ok().map(|opened| Arc::clone(&opened.secrets))
+            } else {
+                None
+            },
+        }
+    }
+}
+
+/// Records the arguments of one call.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    /// The secrets to redact in the arguments; `None` to record a digest only.
+    redacted: Option<Arc<Secrets>>,
+}
+
+impl Recorder {
+    /// What is recorded of the arguments. Takes time in proportion to their length.
+    pub(crate) fn record(&self, text: &str) -> ArgumentsRecord {
+        let digest = Some(hash(text.as_bytes()));
+        let Some(secrets) = &self.redacted else {
+            return ArgumentsRecord { digest, ..ArgumentsRecord::default() };
+        };
+        let cut = text.len() > ARGUMENTS;
+        let shown = if cut {
+            secrets.scrub_beginning(text.get(..text.floor_char_boundary(ARGUMENTS)).unwrap_or_default())
+        } else {
+            secrets.scrub(text).into_owned()
+        };
+        ArgumentsRecord { digest, text: Some(shown), cut }
+    }
+}
+
+impl CallLine {
+    /// The log that the line is for.
+    pub(crate) fn audited(&self) -> &Audited {
+        &self.audited
+    }
+
+    /// Says which tool was found, and the trace.
+    pub(crate) fn found(&mut self, offer: &Offer, trace: Option<&Trace>) {
+        self.record.subject.plugin = Some(plugin(&offer.plugin));
+        self.record.subject.trace = trace.map(|trace| trace.trace.clone());
+    }
+
+    /// Says what the arguments are.
+    pub(crate) fn arguments(&mut self, arguments: ArgumentsRecord) {
+        self.record.arguments = arguments;
+    }
+
+    /// What records that the call was denied something.
+    pub(crate) fn denials(&self) -> Denials {
+        Denials { audit: self.audited.audit.clone(), subject: self.record.subject.clone() }
+    }
+
+    /// Ends the line. Waits for room in the queue, for a short time.
+    pub(crate) async fn end(&mut self, answer: &Answer) {
+        self.record.usage = answer.usage;
+        let (outcome, limit) = match &answer.result {
+            Ok(_) => (OK, None),
+            Err(failure) => (failure.kind().as_str(), limit(failure)),
+        };
+        let audit = self.audited.audit.clone();
+        if let Some(limit) = limit {
+            audit.record(Event::Limit { subject: self.record.subject.clone(), limit }).await;
+        }
+        let call = self.take(outcome);
+        audit.record(call).await;
+    }
+
+    /// Ends the line of a call that was rejected before it had a place. Does not wait.
+    pub(crate) fn reject(mut self, rejection: Rejection) {
+        if let Some(limit) = rejection.reason.key() {
+            self.audited.audit.note(Event::Limit { subject: self.record.subject.clone(), limit });
+        }
+        let call = self.take(rejection.reason.kind().as_str());
+        self.audited.audit.note(call);
+    }
+
+    fn take(&mut self, outcome: &'static str) -> Event {
+        self.ended = true;
+        Event::Call(Box::new(CallRecord { outcome, ..std::mem::take(&mut self.record) }))
+    }
+}
+
+impl Drop for CallLine {
+    fn drop(&mut self) {
+        if !self.ended {
+            let panicked = std::thread::panicking();
+            let call = self.take(if panicked { ErrorKind::Internal } else { ErrorKind::Cancelled }.as_str());
+            self.audited.audit.note(call);
+        }
+    }
+}
+
+/// Records what one call was denied.
+#[derive(Debug)]
+pub(crate) struct Denials {
+    audit: Audit,
+    subject: Subject,
+}
+
+impl Denials {
+    /// Records a denial; `what` is a sentence. Does not wait.
+    pub(crate) fn note(&self, what: &str) {
+        self.audit.note(Event::Denied { subject: self.subject.clone(), what: what.to_owned() });
+    }
+}
+
+/// The key that raises the limit because of which a call failed.
+fn limit(failure: &Failure) -> Option<&'static str> {
+    match failure {
+        Failure::Call(CallError::Limit { limit, .. }) => Some(limit.key()),
+        Failure::Rejected(rejection) => rejection.reason.key(),
+        _ => None,
+    }
+}
+
+fn plugin(plugin: &Plugin) -> PluginRecord {
+    let (digest, grant) = (Some(plugin.component.digest), plugin.terms.grant);
+    PluginRecord { plugin: shortened(&plugin.id), digest, grant }
+}
+
+/// Records what changes with each snapshot.
+impl Witness for Audited {
+    fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
+        for (id, report) in &next.plugins {
+            if let Some(event) = change(id, previous.plugins.get(id), report) {
+                self.audit.note(event);
+            }
+        }
+        for (id, report) in &previous.plugins {
+            if !next.plugins.contains_key(id) {
+                self.audit.note(Event::Removed { plugin: named(id, report) });
+            }
+        }
+    }
+}
+
+/// What there is to record of a plugin's file.
+fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<Event> {
+    let plugin = named(id, now);
+    let served = |report: &PluginReport| report.status == Status::Ready;
+    match now.status {
+        Status::Loading => None,
+        Status::Refused | Status::Stale => {
+            let told = before.is_some_and(|before| before.status == now.status && before.problems == now.problems);
+            let why = now.problems.join("; ");
+            (!told).then_some(Event::Refused { plugin, why })
+        }
+        Status::Ready => {
+            let before = before.filter(|before| before.made_from.is_some());
+            let same = |part: fn(&PluginReport) -> Option<_>| before.is_some_and(|before| part(before) == part(now));
+            let component = same(|report| report.made_from.map(|from| from.component));
+            let previous = before.and_then(|before| before.made_from?.grant);
+            if !component || before.is_some_and(|before| before.tools != now.tools && previous == plugin.grant) {
+                return Some(Event::Load { plugin, tools: now.tools.len() });
+            }
+            if previous != plugin.grant {
+                return Some(Event::Grant { plugin, previous });
+            }
+            // A file that had been refused is the one in service again, or its mounts are other folders now.
+            (!before.is_some_and(served)).then_some(Event::Load { plugin, tools: now.tools.len() })
+        }
+    }
+}
+
+fn named(id: &str, report: &PluginReport) -> PluginRecord {
+    let digest = report.made_from.map(|from| from.component);
+    PluginRecord { plugin: shortened(id), digest, grant: report.made_from.and_then(|from| from.grant) }
+}

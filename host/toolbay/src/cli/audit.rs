@@ -1,0 +1,161 @@
+//! `toolbay audit`: reads the audit log, and finds out whether it was changed.
+
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use toolbay_audit::{Finding, PublicKey, Report, verify};
+use toolbay_model::Digest;
+use toolbay_model::text::line;
+
+use self::show::Filter;
+use super::common::{Listen, Settings};
+use super::output::{print, print_json};
+
+/// Longest line that is printed, in bytes.
+const SHOWN: usize = 2_000;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Audit {
+    /// Find every line that was changed, cut, swapped or inserted
+    ///
+    /// The exit code is 1 if there is one. The end of the output names the newest line; note it elsewhere, and give it to
+    /// --expect later.
+    Verify {
+        #[command(flatten)]
+        log: Log,
+        /// The public key of the log, as the file `public-key` in its folder had it when you noted it [default: that file]
+        #[arg(long, value_name = "HEX", value_parser = key)]
+        key: Option<PublicKey>,
+        /// A line that must be there, as an earlier run printed it
+        #[arg(long, value_name = "LINE:HASH", value_parser = noted)]
+        expect: Option<(u64, Digest)>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the lines that match all options, the oldest first
+    Show {
+        #[command(flatten)]
+        log: Log,
+        #[command(flatten)]
+        filter: Filter,
+        /// Print the lines as they are in the log, as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Where the log is.
+#[derive(Args, Debug)]
+pub(super) struct Log {
+    /// The folder of the log [default: the key `audit.folder` of the configuration file]
+    #[arg(long, value_name = "DIR", conflicts_with = "config")]
+    folder: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Log {
+    fn folder(self) -> anyhow::Result<PathBuf> {
+        if let Some(folder) = self.folder {
+            return Ok(folder);
+        }
+        let common = super::common::Common { plugins: None, settings: self.settings };
+        let config = common.configure(true, &Listen::default())?;
+        let settings = config.audit.settings();
+        let settings = settings.context("the configuration has no audit log: set audit.folder, or give --folder")?;
+        Ok(settings.folder)
+    }
+}
+
+pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
+    match audit {
+        Audit::Verify { log, key, expect, json } => {
+            let folder = log.folder()?;
+            is_folder(&folder)?;
+            let report = verify(&folder, key, expect)?;
+            if json {
+                print_json(&as_json(&report))?;
+            } else {
+                print(&as_text(&report));
+            }
+            Ok(if report.is_intact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Audit::Show { log, filter, json } => {
+            show::run(&log.folder()?, &filter, json)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn as_json(report: &Report) -> serde_json::Value {
+    let list = |findings: &[Finding]| {
+        let one = |Finding { place, what }: &Finding| match place {
+            Some((file, line)) => json!({"file": file, "line": line, "what": what}),
+            None => json!({"what": what}),
+        };
+        findings.iter().map(one).collect::<Vec<_>>()
+    };
+    json!({
+        "intact": report.is_intact(),
+        "findings": list(&report.findings),
+        "more_findings": report.more,
+        "notices": list(&report.notices),
+        "files": report.files,
+        "lines": report.lines,
+        "lost": report.lost,
+        "newest": report.newest.map(|(seq, hash)| format!("{seq}:{hash}")),
+        "key": report.key.map(|key| key.to_string()),
+    })
+}
+
+fn as_text(report: &Report) -> String {
+    let mut out = Vec::new();
+    for finding in &report.findings {
+        out.push(format!("! {}", line(&finding.to_string(), SHOWN)));
+    }
+    if report.more > 0 {
+        out.push(format!("! and {} more", report.more));
+    }
+    for notice in &report.notices {
+        out.push(format!("  {}", line(&notice.to_string(), SHOWN)));
+    }
+    let count = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (lines, files) = (count(report.lines, "line"), count(report.files as u64, "file"));
+    let state = if report.is_intact() { "intact" } else { "changed" };
+    out.push(format!("{state}: {lines} in {files}"));
+    if let Some((seq, hash)) = report.newest {
+        out.push(format!("newest line  {seq}:{hash}"));
+    }
+    if let Some(key) = report.key {
+        out.push(format!("public key   {key}"));
+    }
+    out.join("\n") + "\n"
+}
+
+fn key(text: &str) -> Result<PublicKey, String> {
+    PublicKey::parse(text).ok_or_else(|| "expected 64 hexadecimal digits".to_owned())
+}
+
+fn noted(text: &str) -> Result<(u64, Digest), String> {
+    let parsed = text.split_once(':').and_then(|(seq, hash)| {
+        let hash: [u8; 32] = hex::decode(hash).ok()?.try_into().ok()?;
+        Some((seq.parse().ok()?, Digest::new(hash)))
+    });
+    parsed.ok_or_else(|| {
+        "expected the number of a line, a colon and its hash, as `toolbay audit verify` prints them".to_owned()
+    })
+}
+
+/// Fails if the folder is none: an empty log would look as if nothing had happened.
+fn is_folder(folder: &std::path::Path) -> anyhow::Result<()> {
+    if !folder.is_dir() {
+        bail!("there is no audit log in {}: it is not a folder", folder.display());
+    }
+    Ok(())
+}

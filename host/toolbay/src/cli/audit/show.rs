@@ -1,0 +1,209 @@
+//! `toolbay audit show`: the lines of the audit log that match.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use serde_json::{Map, Value};
+use toolbay_audit::Lines;
+use toolbay_model::ErrorKind;
+use toolbay_model::text::{escaped, line};
+use toolbay_settings::toml_file::nearest;
+
+use super::SHOWN;
+use crate::cli::output::{complain, print};
+
+/// Lines that are printed at once.
+const AT_ONCE: usize = 500;
+
+/// The lines to show. A line that does not say what is asked for does not match.
+#[derive(Args, Debug, Default)]
+pub(in crate::cli) struct Filter {
+    /// Lines about calls of this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Lines about calls of this caller, such as stdio, token:ci or ip:192.0.2.7
+    #[arg(long, value_name = "NAME")]
+    caller: Option<String>,
+    /// Lines about this plugin and its calls
+    #[arg(long, value_name = "ID")]
+    plugin: Option<String>,
+    /// Lines since this time, such as 2026-05-01T08:00:00Z or 2026-05-01, or of this long, such as 2h
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<SystemTime>,
+    /// Calls with this outcome: ok, or an error kind such as denied or fuel
+    #[arg(long, value_name = "WORD", value_parser = outcome)]
+    outcome: Option<String>,
+}
+
+impl Filter {
+    fn matches(&self, record: &Map<String, Value>) -> bool {
+        let says = |key: &str, wanted: &Option<String>| {
+            wanted.as_ref().is_none_or(|wanted| text(record, key) == toolbay_audit::shortened(wanted))
+        };
+        let in_time = self
+            .since
+            .is_none_or(|since| humantime::parse_rfc3339(text(record, "time")).is_ok_and(|time| time >= since));
+        in_time
+            && says("tool", &self.tool)
+            && says("caller", &self.caller)
+            && says("plugin", &self.plugin)
+            && says("outcome", &self.outcome)
+    }
+}
+
+pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
+    super::is_folder(folder)?;
+    let (mut out, mut waiting, mut strange) = (String::new(), 0, 0_u64);
+    if !json {
+        out.push_str(&row(["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned), "DETAILS"));
+    }
+    for found in Lines::of(folder)? {
+        let found = found?;
+        let Ok(record) = serde_json::from_slice::<Map<String, Value>>(&found.bytes) else {
+            strange += 1;
+            continue;
+        };
+        if !filter.matches(&record) {
+            continue;
+        }
+        if json {
+            out.push_str(&escaped(&String::from_utf8_lossy(&found.bytes)));
+            out.push('\n');
+        } else {
+            out.push_str(&shown(&record));
+        }
+        waiting += 1;
+        if waiting == AT_ONCE {
+            print(&out);
+            out.clear();
+            waiting = 0;
+        }
+    }
+    print(&out);
+    if strange > 0 {
+        let lines = if strange == 1 { "1 line is".to_owned() } else { format!("{strange} lines are") };
+        complain(&format!("{lines} damaged; `toolbay audit verify` says more"));
+    }
+    Ok(())
+}
+
+/// A line for people.
+fn shown(record: &Map<String, Value>) -> String {
+    let time = text(record, "time");
+    // Without fractions of a second.
+    let time = time.split_once('.').map_or(time, |(time, _)| time);
+    let of = |key| text(record, key).to_owned();
+    let columns = [time.to_owned(), of("event"), of("outcome"), of("caller"), of("plugin"), of("tool")];
+    row(columns, &details(record))
+}
+
+/// Columns of a fixed width, which a longer text exceeds: a log is shown while it is read.
+fn row(columns: [String; 6], details: &str) -> String {
+    let [time, event, outcome, caller, plugin, tool] = columns.map(|text| line(&text, SHOWN));
+    let text = format!("{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}");
+    text.trim_end().to_owned() + "\n"
+}
+
+/// What else a line says.
+fn details(record: &Map<String, Value>) -> String {
+    let named = |(key, value): (&String, &Value)| match key.as_str() {
+        "seq" | "time" | "event" | "outcome" | "caller" | "plugin" | "tool" | "prev" | "hash" | "key" | "signature" => {
+            None
+        }
+        // The start of a digest is what people compare, as in `toolbay list`.
+        digest if digest.ends_with("_sha256") => {
+            let name = digest.trim_end_matches("_sha256");
+            Some(format!("{name} {}", value.as_str()?.get(..12)?))
+        }
+        "usage" => Some(format!("{} ms", value.get("wall_ms")?)),
+        "what" | "why" => value.as_str().map(str::to_owned),
+        key => Some(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))),
+    };
+    line(&record.iter().filter_map(named).collect::<Vec<_>>().join(", "), SHOWN)
+}
+
+fn text<'a>(record: &'a Map<String, Value>, key: &str) -> &'a str {
+    record.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn since(text: &str) -> Result<SystemTime, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let ago: Duration = ago;
+        return SystemTime::now().checked_sub(ago).ok_or_else(|| "that is too long ago".to_owned());
+    }
+    let whole = if text.contains([':', 'T', ' ']) { text.to_owned() } else { format!("{text} 00:00:00") };
+    humantime::parse_rfc3339_weak(&whole).map_err(|_| {
+        "expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h".to_owned()
+    })
+}
+
+fn outcome(text: &str) -> Result<String, String> {
+    let known: Vec<&str> = ["ok"].into_iter().chain(ErrorKind::ALL.map(ErrorKind::as_str)).collect();
+    if known.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(match nearest(text, &known) {
+        Some(near) => format!("{text:?} is not an outcome; did you mean {near:?}?"),
+        None => format!("{text:?} is not an outcome; they are {}", known.join(", ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(text: &str) -> Map<String, Value> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const CALL: &str = r#"{"seq":3,"time":"2026-05-01T08:00:00.000001Z","event":"call","call":1,"caller":"stdio",
+        "tool":"add","plugin":"calc","plugin_sha256":"0123456789abcdef","outcome":"ok",
+        "usage":{"wall_ms":1.5,"fuel":7},"prev":"0","hash":"1"}"#;
+
+    #[test]
+    fn a_line_matches_what_it_says() {
+        let call = record(CALL);
+        let some = |text: &str| Some(text.to_owned());
+        let at = |text: &str| Some(since(text).unwrap());
+        for filter in [
+            Filter::default(),
+            Filter { tool: some("add"), caller: some("stdio"), plugin: some("calc"), ..Filter::default() },
+            Filter { outcome: some("ok"), since: at("2026-05-01T08:00:00Z"), ..Filter::default() },
+            Filter { since: at("2026-05-01"), ..Filter::default() },
+        ] {
+            assert!(filter.matches(&call), "{filter:?}");
+        }
+        for filter in [
+            Filter { tool: some("ad"), ..Filter::default() },
+            Filter { caller: some("token:ci"), ..Filter::default() },
+            Filter { plugin: some("add"), ..Filter::default() },
+            Filter { outcome: some("fuel"), ..Filter::default() },
+            Filter { since: at("2026-05-01T08:00:01Z"), ..Filter::default() },
+        ] {
+            assert!(!filter.matches(&call), "{filter:?}");
+        }
+        assert!(!Filter { tool: some("add"), ..Filter::default() }.matches(&record(r#"{"event":"stop"}"#)));
+    }
+
+    #[test]
+    fn a_line_for_people_has_what_matters() {
+        let text = shown(&record(CALL)).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text, "2026-05-01T08:00:00 call ok stdio calc add call 1, plugin 0123456789ab, 1.5 ms");
+        let forged = shown(&record(r#"{"event":"denied","what":"a\nb\u001b[2J","tool":"x\ny"}"#));
+        assert_eq!(forged.matches('\n').count(), 1, "{forged}");
+        assert!(!forged.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn options_that_mean_nothing_say_what_would() {
+        let said =
+            [since("yesterday").unwrap_err(), outcome("feul").unwrap_err(), outcome("no such word").unwrap_err()];
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h
+        "feul" is not an outcome; did you mean "fuel"?
+        "no such word" is not an outcome; they are ok, unknown-tool, missing-capability, invalid-arguments, busy, rate, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
+        "#);
+        assert!(since("2h").unwrap() < SystemTime::now());
+    }
+}

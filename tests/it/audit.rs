@@ -1,0 +1,441 @@
+//! The audit log: everything has its line, and no line can be changed unnoticed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::support::{Folder, HttpServer, Server, Tiny, Toolbay, hostile, web};
+
+const CONFIG: &str = "[audit]\nfolder = \"log\"\nsize = \"1MiB\"\n";
+
+fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// The files of the log, the oldest first.
+fn files(folder: &Folder) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
+    files.sort();
+    files
+}
+
+/// The whole lines of the log.
+fn lines(folder: &Folder) -> Vec<Value> {
+    let text: String = files(folder).iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn events(folder: &Folder, event: &str) -> Vec<Value> {
+    lines(folder).into_iter().filter(|line| line["event"] == event).collect()
+}
+
+/// Waits until the log has so many lines about this, and returns the last one.
+fn event(server: &mut Server, folder: &Folder, event: &str, count: usize) -> Value {
+    let mut found = Vec::new();
+    server.until(&format!("{count} lines about {event}"), |_| {
+        found = events(folder, event);
+        found.len() >= count
+    });
+    found.remove(count - 1)
+}
+
+/// What `toolbay audit verify` says. It must have the exit code that goes with it.
+fn verify(folder: &Folder) -> Value {
+    let outcome = Toolbay::new(folder).args(["audit", "verify", "--json"]).run();
+    let report: Value = serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    assert_eq!(outcome.code == 0, report["intact"] == true, "{outcome}");
+    report
+}
+
+fn intact(folder: &Folder) -> Value {
+    let report = verify(folder);
+    assert_eq!(report["findings"], json!([]), "{report}");
+    report
+}
+
+/// The lines that `toolbay audit show` prints with these options.
+fn show(folder: &Folder, options: &[&str]) -> Vec<Value> {
+    let outcome = Toolbay::new(folder).args(["audit", "show", "--json"].iter().chain(options)).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome.raw.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_call_has_a_line_that_says_how_it_ended() {
+    let (component, grant) = (hostile(), "[limits]\nfuel = 100_000_000\n");
+    let folder = Folder::with("hostile.wasm", &component);
+    folder.put("hostile.toml", grant);
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_for_tool("echo");
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let meta = json!({"traceparent": format!("00-{trace}-00f067aa0ba902b7-01")});
+    server.result("tools/call", json!({"name": "echo", "arguments": {"text": "x"}, "_meta": meta}));
+    server.ask("tools/call", json!({"name": "none", "arguments": {}}));
+    server.ask("tools/call", json!({"name": "echo", "arguments": {"text": 7}}));
+    for tool in ["fail", "panic", "recurse"] {
+        server.call(tool, json!({}));
+    }
+    server.call("burn", json!({"n": 1_000_000_000}));
+    let id = server.begin_with_progress("sleep_hour", json!({}));
+    server.notification("notifications/progress");
+    server.notify("notifications/cancelled", json!({"requestId": id}));
+    server.until("the line of the cancelled call", |_| events(&folder, "call").len() == 8);
+    server.end();
+    let calls = events(&folder, "call");
+    let ended: Vec<_> = calls.iter().map(|call| (call["tool"].as_str(), call["outcome"].as_str())).collect();
+    let expected = [
+        ("echo", "ok"),
+        ("none", "unknown-tool"),
+        ("echo", "invalid-arguments"),
+        ("fail", "failed"),
+        ("panic", "trap"),
+        ("recurse", "stack"),
+        ("burn", "fuel"),
+        ("sleep_hour", "cancelled"),
+    ];
+    assert_eq!(ended, expected.map(|(tool, outcome)| (Some(tool), Some(outcome))));
+    let numbers: Vec<_> = calls.iter().map(|call| call["call"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
+    let echo = &calls[0];
+    assert_eq!((&echo["caller"], &echo["plugin"], &echo["trace"]), (&json!("stdio"), &json!("hostile"), &json!(trace)));
+    assert_eq!(echo["plugin_sha256"], sha256(&component));
+    assert_eq!(echo["grant_sha256"], sha256(grant));
+    assert_eq!(echo["arguments_sha256"], sha256("{\"text\":\"x\"}"));
+    assert!(echo["usage"]["fuel"].as_u64() > Some(0) && echo.get("arguments").is_none(), "{echo}");
+    assert_eq!(calls[2]["arguments_sha256"], sha256("{\"text\":7}"));
+    // What never became known is not there.
+    assert!(calls[1].get("plugin").is_none() && calls[1].get("arguments_sha256").is_none(), "{}", calls[1]);
+    assert!(calls[2].get("usage").is_none(), "{}", calls[2]);
+    let limits = events(&folder, "limit");
+    let reached: Vec<_> = limits.iter().map(|line| (&line["call"], line["limit"].as_str().unwrap())).collect();
+    assert_eq!(reached, [(&json!(6), "server.stack"), (&json!(7), "limits.fuel")]);
+    intact(&folder);
+    let last: Vec<_> = lines(&folder).iter().rev().take(2).map(|line| line["event"].clone()).collect();
+    assert_eq!(last, ["checkpoint", "stop"]);
+    // The same is found by each option.
+    for (options, count) in [
+        (&["--tool", "echo"][..], 2),
+        (&["--outcome", "stack"], 1),
+        (&["--caller", "stdio", "--outcome", "ok"], 1),
+        (&["--caller", "token:ci"], 0),
+        (&["--plugin", "hostile", "--tool", "burn"], 2),
+        (&["--since", "1h", "--tool", "none"], 1),
+        (&["--since", "2999-01-01"], 0),
+    ] {
+        assert_eq!(show(&folder, options).len(), count, "{options:?}");
+    }
+    let table = Toolbay::new(&folder).args(["audit", "show", "--outcome", "fuel"]).run();
+    assert_eq!(table.stdout.lines().count(), 2, "{table}");
+}
+
+#[test]
+fn every_load_and_every_change_of_a_grant_has_a_line() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_for_tool("one");
+    let load = event(&mut server, &folder, "load", 1);
+    let digest = sha256(fs::read(folder.path("a.wasm")).unwrap());
+    assert_eq!((&load["plugin"], &load["plugin_sha256"], &load["tools"]), (&json!("a"), &json!(digest), &json!(1)));
+    assert!(load.get("grant_sha256").is_none(), "{load}");
+    for (count, (grant, before)) in
+        [("[limits]\nfuel = 7\n", None), ("# only a remark\n[limits]\nfuel = 7\n", Some("[limits]\nfuel = 7\n"))]
+            .into_iter()
+            .enumerate()
+    {
+        folder.put("a.toml", grant);
+        let line = event(&mut server, &folder, "grant", count + 1);
+        assert_eq!((&line["plugin_sha256"], &line["grant_sha256"]), (&json!(digest), &json!(sha256(grant))));
+        assert_eq!(line["previous"], before.map_or(Value::Null, |before| json!(sha256(before))), "{line}");
+    }
+    folder.put("a.toml", "fule = 1");
+    let refused = event(&mut server, &folder, "refused", 1);
+    assert!(refused["why"].as_str().unwrap().starts_with("a.toml:1:1: unknown key `fule`"), "{refused}");
+    assert_eq!(refused["plugin_sha256"], digest, "the version before it serves");
+    folder.put("b.wasm", "no component");
+    let refused = event(&mut server, &folder, "refused", 2);
+    assert!(refused["plugin"] == "b" && refused.get("plugin_sha256").is_none(), "{refused}");
+    folder.remove("a.toml");
+    event(&mut server, &folder, "grant", 3);
+    folder.put("a.wasm", Tiny::new(&["one", "two"]).build());
+    assert_eq!(event(&mut server, &folder, "load", 2)["tools"], 2);
+    folder.remove("a.wasm");
+    assert_eq!(event(&mut server, &folder, "removed", 1)["plugin"], "a");
+    server.end();
+    intact(&folder);
+    // A line about a plugin comes before the calls that use it.
+    assert_eq!(events(&folder, "start").len(), 1);
+}
+
+#[test]
+fn what_is_denied_has_a_line() {
+    let folder = Folder::with("web.wasm", web());
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_for_tool("try_to_send");
+    let forged = "https://api.example.com/%0a\\n{\"seq\":1,\"event\":\"stop\"}";
+    server.text("try_to_send", json!({"url": "https://api.example.com/v1"}));
+    server.call("send", json!({"url": forged, "again": 100}));
+    server.end();
+    let denied = events(&folder, "denied");
+    assert_eq!((&denied[0]["call"], &denied[0]["tool"]), (&json!(1), &json!("try_to_send")));
+    let what = "https://api.example.com is not among the origins that this tool may send requests to.";
+    assert_eq!(denied[0]["what"], what);
+    let outcomes: Vec<_> = events(&folder, "call").iter().map(|call| call["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["ok", "denied"]);
+    intact(&folder);
+}
+
+#[test]
+fn calls_that_are_rejected_have_a_line() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let config = format!("{CONFIG}[client_rate_limit]\ncalls = 2\nper = \"1h\"\n");
+    let mut server = HttpServer::configured(&folder, &config);
+    for _ in 0..3 {
+        server.modern("tools/call", json!({"name": "one", "arguments": {}}), &[]);
+    }
+    assert_eq!(server.end(), Some(0));
+    let calls = events(&folder, "call");
+    let outcomes: Vec<_> = calls.iter().map(|call| call["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["ok", "ok", "rate"]);
+    assert!(calls[2]["caller"].as_str().unwrap().starts_with("ip:127.0.0.1"), "{}", calls[2]);
+    assert_eq!(events(&folder, "limit")[0]["limit"], "client_rate_limit");
+    intact(&folder);
+}
+
+#[test]
+fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
+    const CALLS: usize = 10_000;
+    const AT_ONCE: usize = 20;
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[limits]\nfuel = 10_000_000\n");
+    let mut server = Server::configured(&folder, &format!("{CONFIG}[breaker]\ncrashes = 0\n"));
+    server.wait_for_tool("echo");
+    let mixed = [
+        ("echo", json!({"text": "a\n{\"seq\":1}\n"})),
+        ("none", json!({})),
+        ("echo", json!({"text": 7})),
+        ("fail", json!({})),
+        ("panic", json!({})),
+        ("burn", json!({"n": 1_000_000_000})),
+        ("forge_stdout", json!({})),
+        ("count", json!({})),
+    ];
+    for round in 0..CALLS / AT_ONCE {
+        let calls = (0..AT_ONCE).map(|n| {
+            let (tool, arguments) = &mixed[(round * AT_ONCE + n) % mixed.len()];
+            server.begin(tool, arguments.clone())
+        });
+        for id in calls.collect::<Vec<_>>() {
+            server.answer(id);
+        }
+    }
+    server.end();
+    let report = intact(&folder);
+    assert_eq!(report["lost"], 0, "{report}");
+    assert!(report["files"].as_u64() > Some(3), "{report}");
+    let mut outcomes = BTreeMap::new();
+    let calls = events(&folder, "call");
+    for call in &calls {
+        *outcomes.entry(call["outcome"].as_str().unwrap()).or_insert(0) += 1;
+    }
+    let each = CALLS / mixed.len();
+    let expected = [
+        ("failed", each),
+        ("fuel", each),
+        ("invalid-arguments", each),
+        ("ok", 3 * each),
+        ("trap", each),
+        ("unknown-tool", each),
+    ];
+    assert_eq!(outcomes, expected.into());
+    let mut numbers: Vec<_> = calls.iter().map(|call| call["call"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=CALLS as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
+    const FORGED: &str = "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::configured(&folder, &format!("{CONFIG}arguments = \"full\"\n"));
+    server.wait_for_tool("echo");
+    server.text("forge_stdout", json!({}));
+    server.text("echo", json!({"text": FORGED}));
+    server.ask("tools/call", json!({"name": FORGED, "arguments": {}}));
+    server.ask("tools/call", json!({"name": "n".repeat(100_000), "arguments": {}}));
+    server.text("echo", json!({"text": "y".repeat(100_000)}));
+    server.end();
+    intact(&folder);
+    let calls = events(&folder, "call");
+    assert_eq!((calls.len(), events(&folder, "stop").len()), (5, 1));
+    let arguments: Value = serde_json::from_str(calls[1]["arguments"].as_str().unwrap()).unwrap();
+    // Only the terminal's commands are gone.
+    assert!(arguments["text"].as_str().unwrap().contains("\n{\"seq\":1,\"event\":\"stop\""), "{arguments}");
+    assert!(calls[2]["tool"].as_str().unwrap().starts_with("x\\n{\"seq\""), "{}", calls[2]);
+    assert!(calls[3]["tool"].as_str().unwrap().len() <= 512);
+    let long = calls[4]["arguments"].as_str().unwrap();
+    assert!(long.len() <= 16 << 10 && calls[4]["arguments_cut"] == true);
+    let shown = Toolbay::new(&folder).args(["audit", "show"]).run();
+    assert_eq!(shown.raw.lines().count(), lines(&folder).len() + 1, "{shown}");
+    assert!(!shown.raw.contains('\u{1b}') && !shown.raw.contains('\u{2028}'));
+}
+
+#[test]
+fn arguments_in_full_have_no_secrets() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", "[secrets.token]\nenvironment = \"SECRET\"");
+    folder.configure(&format!("{CONFIG}arguments = \"full\"\n"));
+    let command = Toolbay::new(&folder).env("SECRET", "hunter2-hunter2").args(["serve"]);
+    let mut server = Server::run(command).initialized("2025-11-25");
+    server.wait_for_tool("echo");
+    for text in ["it is hunter2-hunter2".to_owned(), format!("{}hunter2-hunter2", "x".repeat((16 << 10) - 14))] {
+        server.call("echo", json!({"text": text}));
+    }
+    server.end();
+    let calls = events(&folder, "call");
+    assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
+    assert!(calls[1]["arguments"].as_str().unwrap().ends_with("x[secret:token]"), "{}", calls[1]);
+    for file in files(&folder) {
+        assert!(!fs::read_to_string(file).unwrap().contains("hunter2"));
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    for round in 0..3 {
+        let mut server = Server::configured(&folder, CONFIG);
+        server.wait_for_tool("echo");
+        for _ in 0..50 {
+            server.begin("echo", json!({"text": "x"}));
+        }
+        let id = server.begin("echo", json!({"text": "last"}));
+        server.answer(id);
+        server.until("lines", |_| events(&folder, "call").len() > round * 10);
+        server.kill();
+        intact(&folder);
+    }
+    // As if the last one had been killed in the middle of a line.
+    let last = files(&folder).pop().unwrap();
+    File::options().append(true).open(&last).unwrap().write_all(b"{\"seq\":99999,\"ti").unwrap();
+    let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
+    let (torn, report) = (place(), intact(&folder));
+    let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
+    assert!(notice.unwrap()["what"].as_str().unwrap().starts_with("is torn: the server was killed"), "{report}");
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_for_tool("echo");
+    server.end();
+    let report = intact(&folder);
+    let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
+    assert_eq!(notice.unwrap()["what"], "is torn: the server was killed while it wrote this line");
+    let text = fs::read_to_string(&last).unwrap();
+    let starts: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let start = starts.iter().rfind(|line: &&Value| line["event"] == "start").unwrap();
+    assert_eq!(start["torn"]["bytes"], 16, "{start}");
+}
+
+fn lines_in(file: &std::path::Path) -> usize {
+    fs::read_to_string(file).unwrap().lines().count()
+}
+
+#[test]
+fn a_changed_line_is_named() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let mut server = Server::configured(&folder, CONFIG);
+    for _ in 0..5 {
+        server.text("one", json!({}));
+    }
+    server.end();
+    let report = intact(&folder);
+    let (newest, key) = (report["newest"].as_str().unwrap(), report["key"].as_str().unwrap());
+    let noted = Toolbay::new(&folder).args(["audit", "verify", "--key", key, "--expect", newest]).run();
+    assert!(noted.code == 0 && noted.stdout.starts_with("intact: "), "{noted}");
+    let file = &files(&folder)[0];
+    let text = fs::read_to_string(file).unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    fs::write(file, text.replacen("\"call\":2", "\"call\":9", 1)).unwrap();
+    let at = 1 + text.lines().position(|line| line.contains("\"call\":2")).unwrap();
+    let outcome = Toolbay::new(&folder).args(["audit", "verify", "--folder", "log"]).run();
+    let said = format!("! {name}:{at}: was changed: it does not have the hash that it says\nchanged: ");
+    assert!(outcome.code == 1 && outcome.raw.starts_with(&said), "{outcome}");
+    // The last lines are cut off.
+    let kept: Vec<&str> = text.lines().take(4).collect();
+    fs::write(file, kept.join("\n") + "\n").unwrap();
+    let report = verify(&folder);
+    let what = report["findings"][0]["what"].as_str().unwrap();
+    assert!(what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"), "{report}");
+    // A server that goes on does not make it whole again.
+    Server::configured(&folder, CONFIG).end();
+    let report = verify(&folder);
+    let what = report["findings"][0]["what"].as_str().unwrap();
+    assert!(what.ends_with(" were signed, and were gone when the server started"), "{report}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.configure(CONFIG);
+    let script = "ulimit -S -f 32; exec \"$@\"";
+    let mut server = Server::run(Toolbay::new(&folder).args(["serve"]).through(script)).initialized("2025-11-25");
+    server.wait_for_tool("echo");
+    server.until("the log is full", |server| {
+        assert_eq!(server.text("echo", json!({"text": "x"})), "x");
+        server.log.text().contains("cannot write the audit log: ")
+    });
+    for _ in 0..20 {
+        assert_eq!(server.text("echo", json!({"text": "x"})), "x");
+    }
+    intact(&folder);
+    let pid = rustix::process::Pid::from_raw(server.pid().cast_signed());
+    let room = rustix::process::Rlimit { current: None, maximum: None };
+    rustix::process::prlimit(pid, rustix::process::Resource::Fsize, room).unwrap();
+    let lost = event(&mut server, &folder, "lost", 1);
+    assert!(lost["why"] == "disk" && lost["lines"].as_u64() >= Some(20), "{lost}");
+    server.log.wait_for("lines of the audit log were lost");
+    server.text("echo", json!({"text": "x"}));
+    server.end();
+    assert!(intact(&folder)["lost"].as_u64() >= Some(20));
+}
+
+#[test]
+fn a_log_belongs_to_one_server_and_to_its_user() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_for_tool("one");
+    let second = Toolbay::new(&folder).args(["serve"]).run();
+    assert!(second.code == 1 && second.stderr.contains("another server writes to the audit log in "), "{second}");
+    // Commands of the operator write nothing, and need no log.
+    let called = Toolbay::new(&folder).args(["call", "one"]).run();
+    assert_eq!(called.code, 0, "{called}");
+    server.end();
+    assert_eq!(events(&folder, "call").len(), 0);
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |name: &str| fs::metadata(folder.beside("log").join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(""), mode("key"), mode("head")), (0o700, 0o600, 0o600));
+    fs::remove_file(folder.beside("log/key")).unwrap();
+    let outcome = Toolbay::new(&folder).args(["serve"]).run();
+    assert!(outcome.code == 1 && outcome.stderr.contains("key is missing"), "{outcome}");
+    // Without a log, there is nothing to read.
+    folder.configure("");
+    let outcome = Toolbay::new(&folder).args(["audit", "verify"]).run();
+    assert!(outcome.code == 1 && outcome.stderr.contains("has no audit log: set audit.folder"), "{outcome}");
+    let outcome = Toolbay::new(&folder).args(["audit", "show", "--folder", "nowhere"]).run();
+    assert!(outcome.code == 1 && outcome.stderr.contains("no audit log in nowhere"), "{outcome}");
+}
+
+#[test]
+fn without_a_folder_nothing_is_written() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+    let mut server = Server::configured(&folder, "[audit]\narguments = \"full\"\n");
+    server.text("one", json!({}));
+    server.end();
+    let mut there: Vec<_> =
+        fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    there.sort();
+    assert_eq!(there, ["plugins", "toolbay.toml"]);
+}
