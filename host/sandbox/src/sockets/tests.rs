@@ -59,7 +59,9 @@ async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_r
     assert_eq!(resolved(&mut sockets, "Public.Example.COM.").await.unwrap().len(), 2);
     assert!(connects(&sockets, "8.8.8.8:443") && connects(&sockets, "[::ffff:8.8.8.8]:443"));
     assert!(connects(&sockets, "[2001:4860:4860::8888]:443"));
-    assert!(!connects(&sockets, "8.8.8.8:80") && !connects(&sockets, "8.8.8.9:443") && !connects(&sockets, "8.8.8.8:0"));
+    assert!(
+        !connects(&sockets, "8.8.8.8:80") && !connects(&sockets, "8.8.8.9:443") && !connects(&sockets, "8.8.8.8:0")
+    );
     assert!(connects(&sockets, "8.8.4.4:53") && !connects(&sockets, "8.8.4.4:443"));
     let said = sockets.gate.denials.first().unwrap();
     assert_eq!(said, "This tool may connect to no IP address that its grant does not list.");
@@ -124,10 +126,10 @@ impl Resolve for Silent {
 
 #[tokio::test]
 async fn a_lookup_ends_with_the_time_of_the_call() {
-    let mut late = sockets(&EXAMPLE, &[], 1 << 20);
+    let other = sockets(&EXAMPLE, &[], 1 << 20);
     let rules = vec![TcpRule::parse("a.example.com:1").unwrap()];
     let silent = Connections::new(Arc::new(Lookups::new(Arc::new(Silent))), rules, Vec::new());
-    late = Sockets::new(&silent, Arc::clone(&late.gate.denials), late.account, Instant::now());
+    let mut late = Sockets::new(&silent, Arc::clone(&other.gate.denials), other.account, Instant::now());
     assert_eq!(resolved(&mut late, "a.example.com").await, Err(Unresolved::Refused));
 }
 
