@@ -163,7 +163,7 @@ fn check_describes_each_form() {
     assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin/tools"), "{module}");
     let bad = check("bad.wasm", b"hello, world".to_vec());
     assert!(bad.code == 1 && bad.stderr.contains("is not a valid plugin: not a WebAssembly file"), "{bad}");
-    std::fs::remove_dir(folder.plugins()).unwrap();
+    std::fs::remove_dir_all(folder.plugins()).unwrap();
     let alone = check("alone.wasm", Tiny::new(&["hello"]).build());
     assert_eq!(alone.code, 0, "no plugin folder is needed: {alone}");
     let gone = toolbay(&folder, &["check", "gone.wasm"]);

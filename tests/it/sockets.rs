@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::support::{Folder, Server, failure, net};
+use crate::support::{Folder, Server, Toolbay, failure, net};
 
 /// A server that answers each connection with what it was sent, once that has ended.
 struct Echo {
@@ -169,11 +169,9 @@ fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
 
 #[test]
 fn a_host_that_never_reads_or_answers_ends_with_the_call() {
-    let silent = Echo::answering(|mut stream| {
-        // Until the other side is gone, whose bytes nobody reads.
-        while stream.take_error()?.is_none() && stream.write(&[]).is_ok() && stream.peek(&mut [0])? > 0 {
-            thread::yield_now();
-        }
+    let silent = Echo::answering(|stream| {
+        // It stays open, and nobody reads from it.
+        std::mem::forget(stream);
         Ok(())
     });
     let grant = format!(
@@ -192,14 +190,10 @@ fn a_mistake_in_tcp_names_the_line_and_the_nearest_key() {
     let folder = Folder::with("net.wasm", net());
     let said = |grant: &str| {
         folder.put("net.toml", grant);
-        crate::support::Toolbay::new(&folder).args(["list"]).run().stdout
+        Toolbay::new(&folder).args(["list"]).run().stdout
     };
-    let typo = said("[permissions]\ntpc = [\"db.internal:5432\"]");
-    assert!(
-        typo.contains("net.toml:2:1: unknown key `permissions.tpc`; did you mean `tcp`?")
-            || typo.contains("did you mean `tcp`?"),
-        "{typo}"
-    );
+    let typo = said("[permissions]\ntcps = [\"db.internal:5432\"]");
+    assert!(typo.contains("! net.toml:2:1: unknown key `tcps`; did you mean `tcp`?"), "{typo}");
     let port = said("[permissions]\ntcp = [\"db.internal\"]");
     assert!(port.contains("\"db.internal\" has no port; write host and port, as in \"db.internal:443\""), "{port}");
     let listed = said("[permissions]\ntcp = [\"db.internal:5432\"]");

@@ -103,7 +103,7 @@ impl State {
         let requests = Http::new(entry, Arc::clone(&opened));
         let sockets = Sockets::new(connections, requests.denials(), account.clone(), *deadline);
         let gate = sockets.gate();
-        context.socket_addr_check(move |address, purpose| {
+        context.allow_tcp(true).socket_addr_check(move |address, purpose| {
             let is_allowed = gate.allows(address, purpose);
             Box::pin(async move { is_allowed })
         });

@@ -63,7 +63,7 @@ impl Denials {
     }
 
     /// What was denied first, as a sentence.
-    pub(super) fn first(&self) -> Option<String> {
+    pub(crate) fn first(&self) -> Option<String> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).first.clone()
     }
 }

@@ -126,10 +126,10 @@ impl Resolve for Silent {
 
 #[tokio::test]
 async fn a_lookup_ends_with_the_time_of_the_call() {
-    let mut late = sockets(&EXAMPLE, &[], 1 << 20);
+    let other = sockets(&EXAMPLE, &[], 1 << 20);
     let rules = vec![TcpRule::parse("a.example.com:1").unwrap()];
     let silent = Connections::new(Arc::new(Lookups::new(Arc::new(Silent))), rules, Vec::new());
-    late = Sockets::new(&silent, Arc::clone(&late.gate.denials), late.account, Instant::now());
+    let mut late = Sockets::new(&silent, Arc::clone(&other.gate.denials), other.account, Instant::now());
     assert_eq!(resolved(&mut late, "a.example.com").await, Err(Unresolved::Refused));
 }
 
