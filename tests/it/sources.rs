@@ -365,7 +365,7 @@ fn no_mount_reaches_a_secret() {
     folder.put("other.wasm", web());
     put_secret(&folder, "secrets/api", "s3cret-of-the-file");
     put_secret(&folder, "secrets/own/token/ada", "s3cret-of-ada");
-    put_secret(&folder, "bin/print", "#!/bin/sh\necho s3cret-of-the-program\n");
+    put_secret(&folder, "bin/print", "#!/bin/sh\necho > was-run; echo s3cret-of-the-program\n");
     fs::set_permissions(folder.path("bin/print"), Permissions::from_mode(0o700)).unwrap();
     let file = "[secrets.api]\nfile = \"secrets/api\"\n";
     let own = "[secrets.own]\nsource = { folder = \"secrets/own\", by = \"caller\" }\n";
@@ -405,6 +405,7 @@ fn no_mount_reaches_a_secret() {
             let other = what.replace("is in", "contains");
             assert!(problem.starts_with(&told(what)) || problem.starts_with(&told(&other)), "{what}{of}: {problem}");
             assert_eq!(status, "refused");
+            assert!(!of.is_empty() || !folder.path("was-run").exists(), "the plugin could have replaced the program");
         }
         folder.put("other.toml", "");
         folder.put("hostile.toml", mount(host, access, "unsafe = true") + secret);

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
-use toolbay_secrets::Fixed;
+use toolbay_secrets::{Fixed, Secret};
 
 use crate::component::Component;
 use crate::definition::check;
@@ -108,9 +108,17 @@ impl Loader {
         let (component, grant) = self.component(&id).await?;
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
         let secrets = grant.secrets().map_err(refused)?;
-        // The semaphore is never closed.
-        let _asking = if Fixed::needs_programs(&secrets) { Some(self.asking.acquire().await) } else { None };
-        let fixed = Fixed::fetch(&secrets, &self.folder, |name| std::env::var(name).ok()).await;
+        let fixed = {
+            let _asking = if Fixed::needs_programs(&secrets) {
+                // A program that the plugin itself could have replaced is not run.
+                self.check_mounts(&id, &grant, &secrets).await?;
+                // The semaphore is never closed.
+                Some(self.asking.acquire().await)
+            } else {
+                None
+            };
+            Fixed::fetch(&secrets, &self.folder, |name| std::env::var(name).ok()).await
+        };
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
         let this = Arc::clone(&self);
@@ -133,6 +141,17 @@ impl Loader {
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
         Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
+    }
+
+    /// Checks the folders that a plugin mounts, on a thread for blocking work.
+    async fn check_mounts(self: &Arc<Self>, id: &str, grant: &Grant, secrets: &[Secret]) -> Result<(), LoadError> {
+        let (loader, id) = (Arc::clone(self), id.to_owned());
+        let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
+        let checked = tokio::task::spawn_blocking(move || {
+            let places = Places::of(&id, &loader.folder, &permissions, &secrets);
+            places.check(&loader.rules.guarded).map(drop).map_err(LoadError::Refused)
+        });
+        checked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("checking its mounts failed: {error}"))))
     }
 
     /// Checks and opens the folders that a plugin mounts. Returns where they are, and warnings.

@@ -96,7 +96,8 @@ impl Secrets {
         }
     }
 
-    /// [`scrub`](Self::scrub) of a text that was cut off at its end: what may be the beginning of a secret there goes too.
+    /// [`scrub`](Self::scrub) of a text that was cut off at its end: what may be the beginning of a secret there goes
+    /// too.
     pub fn scrub_beginning(&self, text: &str) -> String {
         let text = clean(text);
         if self.finders.is_empty() {

@@ -35,6 +35,9 @@ struct Inner {
     fixed: Fixed,
     /// Whether none of them is in a file.
     is_fixed: bool,
+    /// The names of those with a value.
+    names: Mutex<Vec<String>>,
+    /// Held while files are read.
     state: Mutex<State>,
     /// One thread at a time looks at the files: a file system that hangs takes one thread from others, and not all.
     turn: Arc<Semaphore>,
@@ -88,8 +91,10 @@ impl Vault {
         let in_file = |secret: &Secret| !secret.source.is_fixed();
         let is_fixed = !secrets.iter().any(in_file);
         let (place, base, turn) = (place.to_owned(), base.to_owned(), Arc::new(Semaphore::new(1)));
-        let inner = Inner { place, base, secrets, fixed, is_fixed, state: Mutex::new(state), turn };
+        let (state, names) = (Mutex::new(state), Mutex::default());
+        let inner = Inner { place, base, secrets, fixed, is_fixed, names, state, turn };
         inner.make(&mut inner.state())?;
+        inner.name(&inner.state());
         Ok(Self(Some(Arc::new(inner))))
     }
 
@@ -98,6 +103,7 @@ impl Vault {
         let Some(inner) = &self.0 else { return Vec::new() };
         let mut state = inner.state();
         inner.look(&mut state, false);
+        inner.name(&state);
         let shared = inner.secrets.iter().zip(inner.values(&state));
         let problem = |(secret, value): (&Secret, Option<Result<&Value, &str>>)| {
             let why = value?.err()?;
@@ -111,13 +117,11 @@ impl Vault {
         self.0.as_ref().map_or(&[], |inner| &inner.secrets)
     }
 
-    /// The names of the secrets that have a value now, or one for each caller.
+    /// The names of the secrets that had a value when [`problems`](Self::problems) looked, or have one for each caller.
+    /// Does not wait for files.
     pub fn names(&self) -> Vec<String> {
-        let Some(inner) = &self.0 else { return Vec::new() };
-        let state = inner.state();
-        let has = |value: &Option<Result<&Value, &str>>| value.is_none_or(|value| value.is_ok());
-        let named = inner.secrets.iter().zip(inner.values(&state)).filter(|(_, value)| has(value));
-        named.map(|(secret, _)| secret.name.clone()).collect()
+        let names = self.0.as_ref().map(|inner| inner.names.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        names.unwrap_or_default()
     }
 
     /// The secrets for a call of `caller`, after a look at the files. Waits while others look.
@@ -161,7 +165,15 @@ impl Inner {
         })
     }
 
-    /// Reads the shared files that have changed. Returns whether one of their values has. Says so if `aloud`.
+    /// Notes which secrets have a value.
+    fn name(&self, state: &State) {
+        let has = |value: &Option<Result<&Value, &str>>| value.is_none_or(|value| value.is_ok());
+        let named = self.secrets.iter().zip(self.values(state)).filter(|(_, value)| has(value));
+        let names = named.map(|(secret, _)| secret.name.clone()).collect();
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    /// Reads the shared files that have changed. Says what became of them if `aloud`.
     fn look(&self, state: &mut State, aloud: bool) {
         let mut changed = false;
         for (secret, file) in self.secrets.iter().zip(&mut state.files) {
@@ -173,9 +185,12 @@ impl Inner {
                 }
             }
         }
-        if changed {
-            let made = self.make(state);
-            self.complain(made);
+        if changed && let Err(why) = self.make(state) {
+            // A value that cannot be redacted is not used.
+            tracing::warn!("{}: {why}, so the secrets in files have no value", self.place);
+            state.files.iter_mut().flatten().for_each(|file| file.value = Err("cannot be redacted".to_owned()));
+            // This makes it of the fixed ones alone, as at first.
+            let _made = self.make(state);
         }
     }
 
@@ -187,13 +202,6 @@ impl Inner {
         state.version += 1;
         state.opened = Arc::new(self.opened(state, None, &[], None));
         Ok(())
-    }
-
-    /// Values that cannot be redacted are not used.
-    fn complain(&self, made: Result<(), String>) {
-        if let Err(why) = made {
-            tracing::warn!("{}: {why}; the previous values stay in use", self.place);
-        }
     }
 
     /// What a call gets: the shared values and those of the caller's own files.

@@ -321,7 +321,7 @@ impl Loaded {
             let entry =
                 Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
             let returned = sandbox.call(&prepared, entry, &tool, &arguments).await.result;
-            returned.and_then(|returned| returned.check(&environment, &Interrupt::at(deadline)))
+            returned.and_then(|returned| returned.check(&environment.limits, &Interrupt::at(deadline)))
         });
         runtime.block_on(work).unwrap()
     }

@@ -25,6 +25,14 @@ struct Asked {
     again: u32,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    url: String,
+    /// A text, its last byte first.
+    backwards: String,
+}
+
 #[derive(Serialize, JsonSchema)]
 struct Answered {
     status: u16,
@@ -56,7 +64,8 @@ fn try_to_send(asked: Asked) -> String {
 /// Sends a request, and then looks for a text in the plugin's whole memory and its environment. The text is given
 /// backwards, so that the argument itself is not found.
 #[tool]
-fn send_and_search(url: String, backwards: String) -> Result<String> {
+fn send_and_search(search: Search) -> Result<String> {
+    let Search { url, backwards } = search;
     let status = Request::new("GET", &url).send()?.status();
     let in_memory = occurrences(backwards.as_bytes());
     let variables = std::env::vars().filter(|(_, value)| value.bytes().rev().eq(backwards.bytes())).count();
