@@ -44,6 +44,7 @@ mod secrets;
 mod server_limits;
 mod sockets;
 mod sources;
+mod state;
 mod stateless;
 mod stderr;
 mod store;
