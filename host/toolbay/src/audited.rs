@@ -1,6 +1,7 @@
 //! What the audit log says of plugins and calls.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
@@ -13,6 +14,9 @@ const OK: &str = "ok";
 
 /// Longest text of arguments that is recorded, in bytes.
 const ARGUMENTS: usize = 16 << 10;
+
+/// Denials of one call that are recorded: a guest can ask without end, and old lines make room for new ones.
+const DENIALS: u32 = 32;
 
 /// How long the end of a server waits for the end of the log.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -112,7 +116,8 @@ impl CallLine {
 
     /// What records that the call was denied something.
     pub(crate) fn denials(&self) -> Denials {
-        Denials { audit: self.audited.audit.clone(), subject: self.record.subject.clone() }
+        let (audit, subject) = (self.audited.audit.clone(), self.record.subject.clone());
+        Denials { audit, subject, count: AtomicU32::new(0) }
     }
 
     /// Ends the line. Waits for room in the queue, for a short time.
@@ -160,12 +165,15 @@ impl Drop for CallLine {
 pub(crate) struct Denials {
     audit: Audit,
     subject: Subject,
+    count: AtomicU32,
 }
 
 impl Denials {
     /// Records a denial; `what` is a sentence. Does not wait.
     pub(crate) fn note(&self, what: &str) {
-        self.audit.note(Event::Denied { subject: self.subject.clone(), what: what.to_owned() });
+        if self.count.fetch_add(1, Ordering::Relaxed) < DENIALS {
+            self.audit.note(Event::Denied { subject: self.subject.clone(), what: what.to_owned() });
+        }
     }
 }
 
@@ -230,4 +238,69 @@ fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option
 fn named(id: &str, report: &PluginReport) -> PluginRecord {
     let digest = report.made_from.map(|from| from.component);
     PluginRecord { plugin: shortened(id), digest, grant: report.made_from.and_then(|from| from.grant) }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_catalog::MadeFrom;
+    use toolbay_model::Digest;
+
+    use super::*;
+
+    /// The status of a plugin made from these, with a problem if it has one.
+    fn report(status: Status, made_from: Option<(u8, Option<u8>)>, problem: &str) -> PluginReport {
+        let digest = |byte| Digest::new([byte; 32]);
+        PluginReport {
+            status,
+            digest: None,
+            problems: Some(problem.to_owned()).filter(|problem| !problem.is_empty()).into_iter().collect(),
+            tools: vec!["one".to_owned()],
+            grant: None,
+            made_from: made_from
+                .map(|(component, grant)| MadeFrom { component: digest(component), grant: grant.map(digest) }),
+        }
+    }
+
+    fn said(before: Option<PluginReport>, now: &PluginReport) -> &'static str {
+        match change("p", before.as_ref(), now) {
+            None => "nothing",
+            Some(Event::Load { .. }) => "load",
+            Some(Event::Grant { .. }) => "grant",
+            Some(Event::Refused { .. }) => "refused",
+            Some(_) => "something else",
+        }
+    }
+
+    #[test]
+    fn each_change_of_a_plugin_is_told_once() {
+        use Status::{Loading, Ready, Refused, Stale};
+        let ready = |component, grant| report(Ready, Some((component, grant)), "");
+        let with = |tools: &[&str], report: PluginReport| {
+            let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+            PluginReport { tools, ..report }
+        };
+        for (before, now, expected) in [
+            (None, report(Loading, None, ""), "nothing"),
+            (Some(report(Loading, None, "")), ready(1, None), "load"),
+            (None, ready(1, None), "load"),
+            (Some(ready(1, None)), ready(1, None), "nothing"),
+            (Some(ready(1, None)), ready(2, None), "load"),
+            (Some(ready(1, None)), ready(2, Some(7)), "load"),
+            (Some(ready(1, None)), ready(1, Some(7)), "grant"),
+            (Some(ready(1, Some(7))), ready(1, Some(8)), "grant"),
+            (Some(ready(1, Some(7))), ready(1, None), "grant"),
+            // Another plugin took or left a name.
+            (Some(ready(1, None)), with(&[], ready(1, None)), "load"),
+            (Some(ready(1, None)), report(Stale, Some((1, None)), "bad"), "refused"),
+            (Some(report(Stale, Some((1, None)), "bad")), report(Stale, Some((1, None)), "bad"), "nothing"),
+            (Some(report(Stale, Some((1, None)), "bad")), report(Stale, Some((1, None)), "worse"), "refused"),
+            (Some(report(Stale, Some((1, None)), "bad")), ready(1, None), "load"),
+            (Some(report(Stale, Some((1, None)), "bad")), ready(1, Some(7)), "grant"),
+            (None, report(Refused, None, "bad"), "refused"),
+            (Some(report(Refused, None, "bad")), ready(1, None), "load"),
+            (Some(ready(1, None)), report(Refused, None, "overlap"), "refused"),
+        ] {
+            assert_eq!(said(before.clone(), &now), expected, "{before:?} {now:?}");
+        }
+    }
 }
