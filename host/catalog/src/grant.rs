@@ -208,6 +208,7 @@ impl Grant {
         for (secret, keys) in &grant.secrets {
             keys.check().map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
         }
+        grant.permissions.check().map_err(|why| format!("{name}: {why}"))?;
         for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
             mount.place = format!("{name}:{line}");
             mount.written = mem::take(&mut mount.host);

@@ -216,6 +216,14 @@ pub enum Limit {
     HttpRequests(u64),
     /// [`Limits::http_bytes`](crate::Limits::http_bytes).
     HttpBytes(ByteSize),
+    /// What all files of a mounted folder may have together.
+    MountQuota(ByteSize),
+    /// Files, folders and links in a mounted folder.
+    MountEntries(usize),
+    /// What all files of a call's temporary folder may have together.
+    ScratchSize(ByteSize),
+    /// Files, folders and links in a call's temporary folder.
+    ScratchEntries(usize),
 }
 
 impl Limit {
@@ -236,7 +244,11 @@ impl Limit {
             | Self::Instances(_)
             | Self::Memories(_)
             | Self::HttpRequests(_)
-            | Self::HttpBytes(_) => ErrorKind::Limit,
+            | Self::HttpBytes(_)
+            | Self::MountQuota(_)
+            | Self::MountEntries(_)
+            | Self::ScratchSize(_)
+            | Self::ScratchEntries(_) => ErrorKind::Limit,
         }
     }
 
@@ -259,6 +271,10 @@ impl Limit {
             Self::Memories(_) => "limits.memories",
             Self::HttpRequests(_) => "limits.http_requests",
             Self::HttpBytes(_) => "limits.http_bytes",
+            Self::MountQuota(_) => "permissions.mounts.quota",
+            Self::MountEntries(_) => "permissions.mounts.entries",
+            Self::ScratchSize(_) => "permissions.scratch.size",
+            Self::ScratchEntries(_) => "permissions.scratch.entries",
         }
     }
 
@@ -284,6 +300,14 @@ impl Limit {
             Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
             Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", thousands(n)),
             Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", bytes(size)),
+            Self::MountQuota(size) => format!("{it} needed more than {} in a mounted folder", bytes(size)),
+            Self::MountEntries(n) => {
+                format!("{it} needed more than {} files and folders in a mounted folder", count(n))
+            }
+            Self::ScratchSize(size) => format!("{it} needed more than {} in its temporary folder", bytes(size)),
+            Self::ScratchEntries(n) => {
+                format!("{it} needed more than {} files and folders in its temporary folder", count(n))
+            }
         }
     }
 
@@ -354,6 +378,10 @@ mod tests {
             (Limit::Memories(8), "8", "limits.memories"),
             (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
             (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
+            (Limit::MountQuota(ByteSize::mib(100)), "100.0 MiB", "permissions.mounts.quota"),
+            (Limit::MountEntries(10_000), "10,000", "permissions.mounts.entries"),
+            (Limit::ScratchSize(ByteSize::mib(64)), "64.0 MiB", "permissions.scratch.size"),
+            (Limit::ScratchEntries(1000), "1,000", "permissions.scratch.entries"),
         ];
         for (limit, value, key) in limits {
             let message = limit.message(None);

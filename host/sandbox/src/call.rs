@@ -1,7 +1,7 @@
 //! One call of a guest from start to finish: the only place that creates a store.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
@@ -14,6 +14,7 @@ use crate::coop::{Meter, coop};
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
+use crate::folders::Folders;
 use crate::hindrance::Hindrance;
 use crate::listed::Listed;
 use crate::output::Unchecked;
@@ -27,6 +28,9 @@ const YIELD_EVERY: u64 = 1_000_000;
 
 /// Length of the end of a crashed guest's standard error that the error quotes, in bytes.
 const STDERR_SHOWN: usize = 1_000;
+
+/// How long the answer of a call waits until its temporary folder is removed. It is removed in any case.
+const REMOVAL: Duration = Duration::from_secs(1);
 
 /// The outcome of a call and its usage.
 #[derive(Debug)]
@@ -55,7 +59,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, None) {
+        match self.enter(entry, Folders::default(), None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -78,21 +82,40 @@ impl Sandbox {
     ) -> Finished<Unchecked> {
         let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
-        match self.enter(entry, stdin) {
+        let mut folders = match timeout_at(deadline, self.folders(&entry)).await {
+            Ok(Ok(folders)) => folders,
+            Ok(Err(why)) => return Finished::without_entering(CallError::Failed(why)),
+            Err(_elapsed) => {
+                let limit = Limit::Deadline(entry.environment.limits.timeout);
+                return Finished::without_entering(CallError::limit(limit));
+            }
+        };
+        let scratch = folders.scratch.take();
+        let finished = match self.enter(entry, folders, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
                 entered.finish(answer, |answer| Ok(Unchecked(answer)))
             }
             Err(error) => Finished::without_entering(error),
+        };
+        if let Some(scratch) = scratch {
+            // With the permit of the call, but not for ever: a file system can hang.
+            let _ = timeout(REMOVAL, scratch.end()).await;
         }
+        finished
     }
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(
+        &self,
+        entry: Entry<'a>,
+        folders: Folders,
+        stdin: Option<String>,
+    ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, self.files(), stdin).map_err(CallError::Failed)?;
+        let state = State::new(&entry, self.files(), folders.mounted, folders.full, stdin);
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
@@ -160,7 +183,8 @@ impl Entered<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        let hindered = state.requests.hindrance(self.limits);
+        let full = state.full.get().copied().map(Hindrance::Limit);
+        let hindered = state.requests.hindrance(self.limits).or(full);
         Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
     }
 }

@@ -1,34 +1,41 @@
 //! The data of a store: the guest's WASI context, its limits, and what its host functions work with.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use toolbay_model::Limit;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::filesystem::Dir;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
-use crate::descriptors::{Files, Opened};
+use crate::descriptors::Files;
 use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::limiter::Limiter;
+use crate::ledger::Quota;
+use crate::roots::Mounted;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
+use crate::wasi::Handle;
 
 /// The data of one store. It lives as long as one call.
 pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     http: WasiHttpCtx,
-    /// The mounted folders with their paths in the guest.
-    pub(crate) mounts: Vec<(Dir, String)>,
+    /// The mounted folders.
+    pub(crate) mounts: Vec<Mounted>,
+    /// The first bound of a mounted folder that the call reached.
+    pub(crate) full: Arc<OnceLock<Limit>>,
     /// The files and folders that the call has open.
     pub(crate) files: Files,
     /// Those of handles of `wasi:filesystem`, by their entries in the resource table.
-    pub(crate) open_files: BTreeMap<u32, Arc<Opened>>,
+    pub(crate) open_files: BTreeMap<u32, Arc<Handle>>,
+    /// What bounds the folders of handles, by their entries in the resource table.
+    pub(crate) quotas: BTreeMap<u32, Quota>,
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
     pub(crate) requests: Http,
@@ -43,13 +50,16 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// # Errors
-    ///
-    /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(entry: &Entry<'_>, files: Files, input: Option<String>) -> Result<Self, String> {
+    /// The state of a call with these folders.
+    pub(crate) fn new(
+        entry: &Entry<'_>,
+        files: Files,
+        mounts: Vec<Mounted>,
+        full: Arc<OnceLock<Limit>>,
+        input: Option<String>,
+    ) -> Self {
         let Entry { environment, trace, observer, .. } = entry;
-        let Environment { limits, permissions, roots, secrets, .. } = environment;
-        let mounts = roots.folders()?;
+        let Environment { limits, permissions, secrets, .. } = environment;
         let account = Account::new(limits.memory);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
@@ -77,13 +87,15 @@ impl State {
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
-        Ok(Self {
+        Self {
             wasi: context.build(),
             table,
             http,
             mounts,
+            full,
             files,
             open_files: BTreeMap::new(),
+            quotas: BTreeMap::new(),
             files_refused: false,
             requests: Http::new(entry),
             limiter: Limiter::new(limits, account.clone()),
@@ -92,7 +104,7 @@ impl State {
             stdio,
             secrets: Arc::clone(secrets),
             imports: Imports::new(environment, Arc::clone(observer)),
-        })
+        }
     }
 }
 

@@ -9,18 +9,21 @@ mod files;
 mod http;
 mod listing;
 mod logging;
+mod quota;
 mod sockets;
 mod stream;
 mod version;
 
 use wasmtime::component::Linker;
 
+pub(crate) use self::files::Handle;
 use crate::state::State;
 
 /// Replaces functions in a linker that has all of WASI.
 pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     files::replace(linker)?;
+    quota::replace(linker)?;
     listing::replace(linker)?;
     http::replace(linker)?;
     sockets::replace(linker)?;

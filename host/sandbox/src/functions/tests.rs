@@ -283,6 +283,7 @@ fn sandbox() -> Sandbox {
         compile: limits,
         cache: None,
         http_client: toolbay_outgoing::Options::default(),
+        scratch: std::env::temp_dir(),
     };
     Sandbox::new(settings).unwrap()
 }

@@ -1,4 +1,4 @@
-//! The folder of the compile cache: opened once, and checked by descriptor up to the root of the file system.
+//! Folders that only this user can change: opened once, and checked by descriptor up to the root of the file system.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 
 /// Prefix of the name of a file that is being written.
-pub(super) const TEMPORARY: &str = ".tmp-";
+pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// How each folder on the way is opened: only to pass through it, and not by a link.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -22,24 +22,24 @@ const STICKY: u32 = 0o1000;
 
 /// A folder that only this user can change or replace.
 #[derive(Debug)]
-pub(super) struct Private {
+pub(crate) struct Private {
     /// The folder.
-    pub(super) handle: OwnedFd,
+    pub(crate) handle: OwnedFd,
     /// Its path, without links.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Private {
-    /// Opens the folder, and creates it if necessary.
+    /// Opens the folder, and creates it if necessary. `what` is in it, for the log.
     ///
     /// # Errors
     ///
     /// Somebody else could change or replace it, or it cannot be used; in one line.
-    pub(super) fn open(folder: &Path) -> Result<Self, String> {
+    pub(crate) fn open(folder: &Path, what: &str) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
         if !folder.exists() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
-            tracing::info!("created the folder {} for compiled components", folder.display());
+            tracing::info!("created the folder {} for {what}", folder.display());
         }
         // A link on the way is resolved here, once. From here on there is none, and each folder is checked by the
         // handle through which the next one is opened.
@@ -60,7 +60,7 @@ impl Private {
 
     /// Opens a file in the folder for reading. It must be a regular file that belongs to this user and that others
     /// cannot write.
-    pub(super) fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
+    pub(crate) fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.handle, name, flags, Mode::empty())?;
         let found = fstat(&file)?;
@@ -125,12 +125,12 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         for path in ["a", "a/b", "a/b/c", "a/b/c/d"].map(|path| root.path().join(path)) {
             set_mode(&path, 0o770);
-            let error = Private::open(&deep).unwrap_err();
+            let error = Private::open(&deep, "tests").unwrap_err();
             let expected = fs::canonicalize(&path).unwrap();
             assert_eq!(error, is_writable(&stat_of(&path), &expected));
             set_mode(&path, 0o700);
         }
-        Private::open(&deep).unwrap();
+        Private::open(&deep, "tests").unwrap();
     }
 
     fn stat_of(path: &Path) -> Stat {
@@ -143,15 +143,15 @@ mod tests {
         fs::create_dir_all(root.path().join("open/store")).unwrap();
         symlink("open", root.path().join("link")).unwrap();
         let store = root.path().join("link/store");
-        assert_eq!(Private::open(&store).unwrap().path, fs::canonicalize(root.path().join("open/store")).unwrap());
+        assert_eq!(Private::open(&store, "tests").unwrap().path, fs::canonicalize(root.path().join("open/store")).unwrap());
         set_mode(&root.path().join("open"), 0o777);
-        assert!(Private::open(&store).unwrap_err().contains("open is writable by other users"));
+        assert!(Private::open(&store, "tests").unwrap_err().contains("open is writable by other users"));
     }
 
     #[test]
     fn a_file_that_is_a_link_a_fifo_or_writable_by_others_is_not_opened() {
         let root = tempfile::tempdir().unwrap();
-        let private = Private::open(root.path()).unwrap();
+        let private = Private::open(root.path(), "tests").unwrap();
         fs::write(root.path().join("file"), "x").unwrap();
         set_mode(&root.path().join("file"), 0o644);
         private.open_file("file").unwrap();
