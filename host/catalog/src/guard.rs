@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use toolbay_policy::{Access, Mount, Permissions};
+use toolbay_policy::{Access, By, Mount, Permissions};
 
 use crate::folder::{component_path, grant_path, wit_path};
 use crate::place::{Identity, Place};
@@ -107,13 +107,23 @@ pub(crate) fn overlaps<'a>(
     }
     for (plugin, places) in plugins {
         let mounts = places.mounts.iter().map(|(mount, place)| {
-            (format!("the mounted folder {} of plugin {plugin:?}", mount.written.display()), place)
+            let written = mount.written.display();
+            match mount.by {
+                None => (format!("the mounted folder {written} of plugin {plugin:?}"), place, None),
+                // What is mounted is below the folder that the grant names.
+                Some(By::Caller) => {
+                    let what = format!("the mounted folders of the callers in {written} of plugin {plugin:?}");
+                    (what, place, Some(place.end()))
+                }
+            }
         });
-        let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place));
-        for (what, place) in mounts.chain(links) {
-            for (path, identity) in place.above() {
+        let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place, None));
+        for (what, place, callers) in mounts.chain(links) {
+            for (path, identity) in place.above().chain(callers) {
                 let writers = by_path.get(path).into_iter().chain(identity.and_then(|id| by_identity.get(&id)));
-                for (id, mount) in writers.flatten() {
+                // Two mounts of the folders of callers are for the same folders.
+                let is_same = |mount: &Mount| mount.by.is_some() && callers == Some((path, identity));
+                for (id, mount) in writers.flatten().filter(|(_, mount)| !is_same(mount)) {
                     let overlaps = found.entry(id).or_default();
                     if !mount.unguarded {
                         overlaps.refused.get_or_insert_with(|| refused(mount, &what, "change"));

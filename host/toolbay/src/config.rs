@@ -185,6 +185,7 @@ impl Config {
             config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
             config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
         }
+        config.server.resolve(folder);
         config.http.resolve(folder);
         config.http_client.resolve(folder);
         config.check()?;
@@ -233,6 +234,9 @@ impl Config {
         // Whoever knows its key can make entries.
         let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
+        // What is in them belongs to the calls of one caller.
+        let (what, path) = ("the temporary folders of calls", self.server.scratch());
+        guarded.push(Guarded { what, path, is_secret: true });
         guarded
     }
 
@@ -268,6 +272,7 @@ impl Config {
             compile: Compile { memory, cpu, timeout },
             cache: self.compile.store(),
             http_client: self.http_client.options(),
+            scratch: self.server.scratch(),
         })
     }
 
@@ -398,6 +403,8 @@ mod tests {
             file("[server]\nqueue = 9_000_000"),
             file("[server]\nrequests = \"1KiB\""),
             file("[server]\nrequests = \"63MiB\""),
+            file("[server]\nscratch = \"\""),
+            file("[server]\nscrach = \"tmp\""),
             file("[breaker]\nrest = \"500000years\""),
             file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
             variable("TOOLBAY_PAGE_SISE", "1"),
@@ -423,6 +430,8 @@ mod tests {
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
         toolbay.toml:2:12: server.requests: expected a size from 64.0 KiB to 4.0 TiB, not 1.0 KiB
         server.requests: expected at least 64.0 MiB, 16 times server.request, not 63.0 MiB
+        server.scratch: expected the path of a folder, not an empty string
+        toolbay.toml:2:1: unknown key `scrach`; did you mean `scratch`?
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
