@@ -24,7 +24,10 @@ fn go(server: &mut Server, expected: &[(&str, &str)]) {
     let said = server.text("file_steps", steps(&wanted));
     assert_eq!(said.lines().count(), expected.len(), "{said}");
     for ((step, outcome), said) in expected.iter().zip(said.lines()) {
-        assert!(said == *outcome || said.starts_with(&format!("{outcome}: ")), "{step}: expected {outcome}, not {said}");
+        assert!(
+            said == *outcome || said.starts_with(&format!("{outcome}: ")),
+            "{step}: expected {outcome}, not {said}"
+        );
     }
 }
 

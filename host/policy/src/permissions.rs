@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bytesize::ByteSize;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolbay_model::is_name;
 use toolbay_model::setting::{count, positive};
 
@@ -70,7 +70,7 @@ pub struct Mount {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
     /// Bytes that all files in the folder may have together, by their lengths. `None`: without a bound.
-    #[serde(default, deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "positive", serialize_with = "bytes", skip_serializing_if = "Option::is_none")]
     pub quota: Option<ByteSize>,
     /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. `None`: 10,000 with a
     /// [`Mount::quota`], and without a bound otherwise.
@@ -113,6 +113,12 @@ pub enum Access {
     Read,
     /// List, read, create, change and delete.
     ReadWrite,
+}
+
+/// Programs read sizes as numbers of bytes.
+#[expect(clippy::ref_option, reason = "the signature that serde wants")]
+fn bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
+    size.map(|size| size.as_u64()).serialize(serializer)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]

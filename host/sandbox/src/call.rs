@@ -11,6 +11,7 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
+use crate::descriptors::Files;
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
@@ -59,7 +60,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, Folders::default(), None) {
+        match self.enter(entry, self.files(), Folders::default(), None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -82,7 +83,8 @@ impl Sandbox {
     ) -> Finished<Unchecked> {
         let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
-        let mut folders = match timeout_at(deadline, self.folders(&entry)).await {
+        let files = self.files();
+        let mut folders = match timeout_at(deadline, self.folders(&entry, &files)).await {
             Ok(Ok(folders)) => folders,
             Ok(Err(why)) => return Finished::without_entering(CallError::Failed(why)),
             Err(_elapsed) => {
@@ -90,8 +92,8 @@ impl Sandbox {
                 return Finished::without_entering(CallError::limit(limit));
             }
         };
-        let scratch = folders.scratch.take();
-        let finished = match self.enter(entry, folders, stdin) {
+        let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
+        let finished = match self.enter(entry, files, folders, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
@@ -111,11 +113,12 @@ impl Sandbox {
     fn enter<'a>(
         &self,
         entry: Entry<'a>,
+        files: Files,
         folders: Folders,
         stdin: Option<String>,
     ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, self.files(), folders.mounted, folders.full, stdin);
+        let state = State::new(&entry, files, folders.mounted, folders.full, stdin);
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

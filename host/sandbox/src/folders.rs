@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use toolbay_model::Limit;
 
+use crate::descriptors::{Files, Opened};
 use crate::environment::Entry;
 use crate::ledger::Quota;
 use crate::roots::Mounted;
@@ -19,6 +20,8 @@ pub(crate) struct Folders {
     pub(crate) full: Arc<OnceLock<Limit>>,
     /// The temporary one, which is removed when the call ends.
     pub(crate) scratch: Option<CallFolder>,
+    /// The descriptors of those that are opened for the call.
+    pub(crate) opened: Vec<Opened>,
 }
 
 impl Sandbox {
@@ -27,16 +30,22 @@ impl Sandbox {
     /// # Errors
     ///
     /// One of them cannot be used; the text addresses the operator.
-    pub(crate) async fn folders(&self, entry: &Entry<'_>) -> Result<Folders, String> {
+    pub(crate) async fn folders(&self, entry: &Entry<'_>, files: &Files) -> Result<Folders, String> {
+        let permissions = &entry.environment.permissions;
+        let own = permissions.mounts.iter().filter(|mount| mount.by.is_some()).count();
+        let opened: Option<Vec<Opened>> =
+            (0..own + usize::from(permissions.scratch.is_some())).map(|_| files.take()).collect();
+        let opened =
+            opened.ok_or("the server has no descriptor left for the folders of this call (raise `ulimit -n`)")?;
         let full = Arc::default();
         let mut mounted = entry.environment.roots.folders(entry.caller, self.ledgers(), &full).await?;
-        let Some(grant) = &entry.environment.permissions.scratch else {
-            return Ok(Folders { mounted, full, scratch: None });
+        let Some(grant) = &permissions.scratch else {
+            return Ok(Folders { mounted, full, scratch: None, opened });
         };
         let scratch = self.scratches().begin().await?;
         let (ledger, bounds) = (Arc::clone(&scratch.ledger), CallFolder::bounds(grant));
         let quota = Some(Quota { ledger, bounds, reached: Arc::clone(&full) });
         mounted.push(Mounted { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota });
-        Ok(Folders { mounted, full, scratch: Some(scratch) })
+        Ok(Folders { mounted, full, scratch: Some(scratch), opened })
     }
 }

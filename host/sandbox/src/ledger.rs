@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
 use toolbay_model::Limit;
 
-pub(crate) use self::walk::{Holds, Identity, identity, length};
 use self::books::Books;
+pub(crate) use self::walk::{Holds, Identity, identity, length};
 
 /// Ledgers that are kept although no call uses them, and no plugin holds them: those of callers' folders. Each has a
 /// descriptor.

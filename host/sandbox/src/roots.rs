@@ -52,7 +52,12 @@ pub(crate) struct Mounted {
 impl Roots {
     /// The folders of these mounts. Opens none yet.
     pub fn new(mounts: &[Mount]) -> Self {
-        Self(mounts.iter().map(|mount| Root { mount: mount.clone(), held: Mutex::default(), ledger: Mutex::default() }).collect())
+        Self(
+            mounts
+                .iter()
+                .map(|mount| Root { mount: mount.clone(), held: Mutex::default(), ledger: Mutex::default() })
+                .collect(),
+        )
     }
 
     /// Opens the folders, and returns a warning for each that cannot be used. The first call after it was created or

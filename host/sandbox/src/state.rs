@@ -10,16 +10,15 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
-use crate::descriptors::Files;
+use crate::descriptors::{Files, Handle};
 use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
-use crate::limiter::Limiter;
 use crate::ledger::Quota;
+use crate::limiter::Limiter;
 use crate::roots::Mounted;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
-use crate::wasi::Handle;
 
 /// The data of one store. It lives as long as one call.
 pub(crate) struct State {

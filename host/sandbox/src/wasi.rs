@@ -9,6 +9,7 @@ mod files;
 mod http;
 mod listing;
 mod logging;
+mod opening;
 mod quota;
 mod sockets;
 mod stream;
@@ -16,7 +17,6 @@ mod version;
 
 use wasmtime::component::Linker;
 
-pub(crate) use self::files::Handle;
 use crate::state::State;
 
 /// Replaces functions in a linker that has all of WASI.

@@ -28,9 +28,18 @@ const ATTEMPTS: &[(&str, &[&str])] = &[
     ("makes folders above", &["folder /data/../new", "folders /data/../new/deep", "folder /data/../outside/new"]),
     ("removes what is above", &["remove /data/../secret", "remove-all /data/../outside", "remove-folder /data/.."]),
     ("moves files out", &["write /data/a 1", "rename /data/a /data/../new", "rename /data/a /data/../outside/file"]),
-    ("moves files in", &["rename /data/../secret /data/a", "read /data/a", "rename /data/../outside /data/b", "list /data/b"]),
-    ("moves its own folder", &["rename /data /data/a", "rename /data/. /data/../new", "rename /data/../data /data/../new"]),
-    ("links files in", &["link /data/../secret /data/a", "read /data/a", "link /data/absolute /data/b", "read /data/b"]),
+    (
+        "moves files in",
+        &["rename /data/../secret /data/a", "read /data/a", "rename /data/../outside /data/b", "list /data/b"],
+    ),
+    (
+        "moves its own folder",
+        &["rename /data /data/a", "rename /data/. /data/../new", "rename /data/../data /data/../new"],
+    ),
+    (
+        "links files in",
+        &["link /data/../secret /data/a", "read /data/a", "link /data/absolute /data/b", "read /data/b"],
+    ),
     ("links files out", &["write /data/a 1", "link /data/a /data/../new", "link /data/a /data/../outside/new"]),
     ("makes an absolute link", &["symlink /etc/passwd /data/a", "read /data/a", "append /data/a x"]),
     ("makes a link upwards", &["symlink ../secret /data/a", "read /data/a", "write /data/a x", "size /data/a 0"]),
@@ -48,23 +57,59 @@ const ATTEMPTS: &[(&str, &[&str])] = &[
     ),
     (
         "makes links that go up step by step",
-        &["folders /data/a/b", "symlink .. /data/a/b/up", "symlink b/up/.. /data/a/over", "read /data/a/over/../secret"],
+        &[
+            "folders /data/a/b",
+            "symlink .. /data/a/b/up",
+            "symlink b/up/.. /data/a/over",
+            "read /data/a/over/../secret",
+        ],
     ),
     ("makes a link with a trailing slash", &["symlink ../outside/ /data/a", "list /data/a/", "write /data/a/new x"]),
     ("follows links of others", &["read /data/relative", "read /data/absolute", "write /data/absolute x"]),
-    ("follows folders of others", &["list /data/folder", "read /data/folder/file", "write /data/folder/new x", "remove-all /data/folder"]),
-    ("moves a link of others to where it fits", &["folder /data/a", "rename /data/relative /data/a/l", "read /data/a/l"]),
-    ("replaces through a link", &["write /data/a 1", "rename /data/a /data/folder/file", "rename /data/folder/file /data/b", "read /data/b"]),
+    (
+        "follows folders of others",
+        &["list /data/folder", "read /data/folder/file", "write /data/folder/new x", "remove-all /data/folder"],
+    ),
+    (
+        "moves a link of others to where it fits",
+        &["folder /data/a", "rename /data/relative /data/a/l", "read /data/a/l"],
+    ),
+    (
+        "replaces through a link",
+        &["write /data/a 1", "rename /data/a /data/folder/file", "rename /data/folder/file /data/b", "read /data/b"],
+    ),
     ("links through a link", &["link /data/folder/file /data/a", "read /data/a", "write /data/a x"]),
-    ("follows a link to the process", &["read /data/process/environ", "read /data/process/root/etc/passwd", "list /data/process/fd"]),
+    (
+        "follows a link to the process",
+        &["read /data/process/environ", "read /data/process/root/etc/passwd", "list /data/process/fd"],
+    ),
     ("opens a FIFO", &["read /data/fifo", "append /data/fifo x", "open h /data/fifo"]),
     ("opens a device through a link", &["read /data/device", "append /data/device x"]),
-    ("moves the folder that a path is in", &["folders /data/a/b/c", "open h /data/a/b/c/f", "rename /data/a/b /data/b", "put h 10", "read /data/b/c/../../../secret"]),
+    (
+        "moves the folder that a path is in",
+        &[
+            "folders /data/a/b/c",
+            "open h /data/a/b/c/f",
+            "rename /data/a/b /data/b",
+            "put h 10",
+            "read /data/b/c/../../../secret",
+        ],
+    ),
     (
         "replaces a folder on the way by a link",
-        &["folder /data/a", "write /data/a/secret 1", "rename /data/a /data/b", "symlink .. /data/a", "read /data/a/secret", "write /data/a/secret x"],
+        &[
+            "folder /data/a",
+            "write /data/a/secret 1",
+            "rename /data/a /data/b",
+            "symlink .. /data/a",
+            "read /data/a/secret",
+            "write /data/a/secret x",
+        ],
     ),
-    ("uses backslashes and dots", &["read /data/..\\secret", "read /data/...", "read /data/..../secret", "read /data/%2e%2e/secret"]),
+    (
+        "uses backslashes and dots",
+        &["read /data/..\\secret", "read /data/...", "read /data/..../secret", "read /data/%2e%2e/secret"],
+    ),
     ("follows a link to itself", &["symlink a /data/a", "read /data/a", "write /data/a x", "list /data/a/a"]),
 ];
 

@@ -200,7 +200,8 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     let mut server = Server::start(&folder);
     server.wait_for_tool("other.file_steps");
     go(&mut server, &[("fill /data/a 40000", "ok")]);
-    let said = server.text("other.file_steps", steps(&["fill /again/b 20000", "remove /again/b", "fill /data/b 62400"]));
+    let said =
+        server.text("other.file_steps", steps(&["fill /again/b 20000", "remove /again/b", "fill /data/b 62400"]));
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].starts_with(FULL) && lines[1..] == ["ok", "ok"], "{said}");
     go(&mut server, &[("append /data/a x", FULL), ("remove /data/b", "ok"), ("append /data/a x", "ok")]);
@@ -236,7 +237,6 @@ fn room_that_somebody_else_made_is_found() {
     let mut server = Server::start(&folder);
     go(&mut server, &[("fill /data/a 10240", "ok"), ("append /data/a x", FULL)]);
     fs::remove_file(folder.beside("data/a")).unwrap();
-    server.until("the folder is counted again", |server| {
-        server.text("file_steps", steps(&["append /data/b x"])) == "ok"
-    });
+    server
+        .until("the folder is counted again", |server| server.text("file_steps", steps(&["append /data/b x"])) == "ok");
 }

@@ -41,7 +41,12 @@ fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
     for _ in 0..2 {
         go(
             &mut server,
-            &[("list /tmp", ""), ("folders /tmp/a/b", "ok"), ("write /tmp/a/b/c 123", "ok"), ("read /tmp/a/b/c", "123")],
+            &[
+                ("list /tmp", ""),
+                ("folders /tmp/a/b", "ok"),
+                ("write /tmp/a/b/c 123", "ok"),
+                ("read /tmp/a/b/c", "123"),
+            ],
         );
         assert_eq!(left(&folder), Vec::<PathBuf>::new());
     }

@@ -4,26 +4,18 @@
 use std::sync::Arc;
 
 use wasmtime::component::{Linker, Resource, ResourceType};
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView, WasiFilesystemView as _};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
+    DescriptorFlags, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
+use super::opening::{File, Opening, answered};
 use super::quota::{self, Writer};
 use super::stream::{BUFFER, Metered};
 use super::version::versioned;
-use crate::descriptors::Opened;
-use crate::ledger::OpenFile;
+use crate::descriptors::{Handle, Opened};
 use crate::state::State;
-
-pub(super) type File = Resource<Descriptor>;
-
-/// What an open file or folder takes as long as a handle or a stream of it is there.
-pub(crate) struct Handle {
-    _opened: Opened,
-    _file: Option<OpenFile>,
-}
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
@@ -58,14 +50,6 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-/// The answer of a host function: an error code for the guest, or an error that ends the call.
-pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
-    match result {
-        Ok(value) => Ok(Ok(value)),
-        Err(error) => error.downcast().map(Err),
-    }
-}
-
 /// The mounted folders. All calls share their descriptors, so these do not count.
 fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
     let mounts = state.mounts.clone();
@@ -92,14 +76,7 @@ pub(super) fn take(state: &mut State) -> FsResult<Opened> {
     opened.ok_or_else(|| ErrorCode::Busy.into())
 }
 
-/// What `open-at` is asked for.
-pub(super) struct Opening {
-    pub(super) path_flags: PathFlags,
-    pub(super) path: String,
-    pub(super) open_flags: OpenFlags,
-    pub(super) flags: DescriptorFlags,
-}
-
+/// Opens a file or a folder.
 async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
     let taken = take(state)?;
     let quota = state.quotas.get(&folder.rep()).cloned();
@@ -118,45 +95,8 @@ async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<Fil
     if let Some(quota) = quota {
         state.quotas.insert(opened.rep(), quota);
     }
-    state.open_files.insert(opened.rep(), Arc::new(Handle { _opened: taken, _file: file }));
+    state.open_files.insert(opened.rep(), Arc::new(Handle::new(taken, file)));
     Ok(opened)
-}
-
-impl Opening {
-    /// Whether opening it can change the folder.
-    fn changes(&self) -> bool {
-        self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
-    }
-
-    /// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read
-    /// from it, can take a thread of the host for ever.
-    pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &File) -> FsResult<File> {
-        let Self { path_flags, path, open_flags, flags } = self;
-        let again = || Resource::new_borrow(folder.rep());
-        // What cannot be looked at cannot be opened either, or does not exist yet.
-        if let Ok(found) = files.stat_at(again(), path_flags, path.clone()).await {
-            is_opened(found.type_)?;
-        }
-        let opened = files.open_at(again(), path_flags, path, open_flags, flags).await?;
-        let now = files.stat(Resource::new_borrow(opened.rep())).await;
-        let allowed = match now {
-            Ok(found) => is_opened(found.type_),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = allowed {
-            files.table.delete(opened)?;
-            return Err(error);
-        }
-        Ok(opened)
-    }
-}
-
-/// Links are the host's to follow; it refuses them where the guest did not ask for that.
-fn is_opened(kind: DescriptorType) -> FsResult<()> {
-    match kind {
-        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(()),
-        _ => Err(ErrorCode::NotPermitted.into()),
-    }
 }
 
 fn input(state: &mut State, file: File, offset: u64) -> FsResult<Resource<DynInputStream>> {

@@ -10,17 +10,15 @@ use std::io;
 
 use bytes::Bytes;
 use wasmtime::component::{Linker, Resource, ResourceTable};
-use wasmtime_wasi::filesystem::{
-    Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView, WasiFilesystemView as _,
-};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView, WasiFilesystemView as _};
+use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::FsResult;
 
 pub(super) use self::writer::Writer;
 use self::writer::{At, resize, write};
-use super::files::{File, Opening, answered};
+use super::opening::{File, Opening, answered};
 use super::version::versioned;
 use crate::ledger::{Change, Holds, Quota, length};
 use crate::state::State;
@@ -30,21 +28,15 @@ const ENTRY: Holds = Holds { bytes: 0, entries: 1 };
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.func_wrap_async(
-        "[method]descriptor.write",
-        |mut store, (file, bytes, offset): (File, Vec<u8>, u64)| {
-            Box::new(async move { Ok((answered(put(store.data_mut(), file, bytes, offset).await)?,)) })
-        },
-    )?;
+    types.func_wrap_async("[method]descriptor.write", |mut store, (file, bytes, offset): (File, Vec<u8>, u64)| {
+        Box::new(async move { Ok((answered(put(store.data_mut(), file, bytes, offset).await)?,)) })
+    })?;
     types.func_wrap_async("[method]descriptor.set-size", |mut store, (file, size): (File, u64)| {
         Box::new(async move { Ok((answered(set_size(store.data_mut(), file, size).await)?,)) })
     })?;
-    types.func_wrap_async(
-        "[method]descriptor.create-directory-at",
-        |mut store, (folder, path): (File, String)| {
-            Box::new(async move { Ok((answered(create_folder(store.data_mut(), folder, path).await)?,)) })
-        },
-    )?;
+    types.func_wrap_async("[method]descriptor.create-directory-at", |mut store, (folder, path): (File, String)| {
+        Box::new(async move { Ok((answered(create_folder(store.data_mut(), folder, path).await)?,)) })
+    })?;
     types.func_wrap_async(
         "[method]descriptor.symlink-at",
         |mut store, (folder, target, path): (File, String, String)| {
@@ -139,9 +131,7 @@ fn bounded(state: &mut State, file: &File) -> FsResult<Option<(Quota, Descriptor
 }
 
 /// Makes a change to its end, whether the call is still there or not.
-async fn to_its_end<T: Send + 'static>(
-    work: impl Future<Output = FsResult<T>> + Send + 'static,
-) -> FsResult<T> {
+async fn to_its_end<T: Send + 'static>(work: impl Future<Output = FsResult<T>> + Send + 'static) -> FsResult<T> {
     tokio::spawn(work).await.unwrap_or_else(|error| Err(io::Error::other(error).into()))
 }
 
@@ -171,7 +161,8 @@ pub(super) async fn open(quota: Quota, folder: Descriptor, opening: Opening) -> 
         let opened = apart.table.delete(opened)?;
         if creates && missing {
             change.entries(1);
-        } else if truncates && let Descriptor::File(file) = &opened
+        } else if truncates
+            && let Descriptor::File(file) = &opened
             && let Ok(found) = rustix::fs::fstat(&*file.file)
         {
             change.length(crate::ledger::identity(&found), before, length(&found));
@@ -247,14 +238,7 @@ fn between(state: &mut State, from: &File, to: &File) -> FsResult<Between> {
     }
 }
 
-async fn link(
-    state: &mut State,
-    folder: File,
-    flags: PathFlags,
-    path: String,
-    to: File,
-    name: String,
-) -> FsResult<()> {
+async fn link(state: &mut State, folder: File, flags: PathFlags, path: String, to: File, name: String) -> FsResult<()> {
     let Between::Same(quota, [from, into]) = between(state, &folder, &to)? else {
         return state.filesystem().link_at(folder, flags, path, to, name).await;
     };

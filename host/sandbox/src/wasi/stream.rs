@@ -6,8 +6,8 @@ use bytes::Bytes;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
 
-use super::files::Handle;
 use crate::account::Held;
+use crate::descriptors::Handle;
 
 /// Bytes that a stream of `wasmtime-wasi` buffers at most: the largest read from a file, and the largest write.
 pub(super) const BUFFER: usize = 64 << 10;
