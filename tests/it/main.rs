@@ -19,6 +19,7 @@ mod cli;
 mod compile;
 mod contract;
 mod determinism;
+mod files;
 mod flood;
 mod functions;
 mod handshake;

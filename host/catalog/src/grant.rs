@@ -158,6 +158,7 @@ impl Grant {
         for (secret, keys) in &grant.secrets {
             keys.check().map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
         }
+        grant.permissions.check().map_err(|why| format!("{name}: {why}"))?;
         for (mount, line) in grant.permissions.mounts.iter_mut().zip(lines_of_mounts(text)) {
             mount.place = format!("{name}:{line}");
             mount.written = mem::take(&mut mount.host);
@@ -279,6 +280,8 @@ pub(crate) fn prefix_for(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use toolbay_policy::{By, Mount, Scratch};
+
     use super::*;
 
     fn parse(text: &str) -> Result<Grant, String> {
@@ -390,6 +393,19 @@ mod tests {
             "\n[rate_limit]\ncalls = 3\nper = \"soon\"",
             "\n[rate_limit]\ncalls = 0\nper = \"1m\"",
             "\n[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nqouta = \"1MiB\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nquota = \"much\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nquota = 0",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read\"\nquota = \"1MiB\"",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nentires = 9",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\nentries = 1_000_001",
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read\"\nby = \"user\"",
+            "[permissions.scrtach]",
+            "[permissions.scratch]\nsise = \"1MiB\"",
+            "[permissions.scratch]\nsize = 0",
+            "[permissions.scratch]\nguest = \"tmp\"",
+            "[permissions.scratch]\nentry = 1",
+            "[permissions.scratch]\nentries = 0",
             "[[permissions.mounts]]\nhost = 1\nguest = \"/a\"\naccess = \"write\"",
             "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"write\"",
             "[tools.a.limits]\nmemory = 1",
@@ -415,6 +431,27 @@ mod tests {
         a.toml:1:8: unclosed table, expected `]`
         a.toml:1:8: key with no value, expected `=`
         "#);
+    }
+
+    #[test]
+    fn folders_have_bounds_only_if_the_grant_says_so() {
+        let mount = "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\n";
+        let parsed = |more: &str| parse(&format!("{mount}{more}")).unwrap().permissions;
+        let without = parsed("");
+        let Mount { by, quota, .. } = &without.mounts[0];
+        assert_eq!((by, quota, without.mounts[0].most_entries(), without.scratch), (&None, &None, None, None));
+        let with = parsed("by = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
+        let Mount { by, quota, .. } = &with.mounts[0];
+        assert_eq!((by, quota), (&Some(By::Caller), &Some(ByteSize::mib(1))));
+        assert_eq!(with.mounts[0].most_entries(), Some(7));
+        assert_eq!(with.scratch, Some(Scratch { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 }));
+        assert_eq!(parsed("quota = \"1MiB\"").mounts[0].most_entries(), Some(10_000));
+        let scratch = parsed("[permissions.scratch]\nguest = \"/s\"\nsize = \"1KiB\"\nentries = 2").scratch;
+        assert_eq!(scratch, Some(Scratch { guest: "/s".to_owned(), size: ByteSize::kib(1), entries: 2 }));
+        let why = parse(&format!("{mount}[permissions.scratch]\nguest = \"/a/\"")).unwrap_err();
+        let expected = "acme.toml: permissions.scratch.guest: permissions.mounts[0] has the guest path \"/a/\" as well; \
+            each folder needs its own";
+        assert_eq!(why, expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use toolbay_policy::{Access, Mount, Permissions};
+use toolbay_policy::{Access, By, Mount, Permissions};
 use toolbay_secrets::{Secret, Source};
 
 use crate::folder::{component_path, grant_path, wit_path};
@@ -194,12 +194,23 @@ pub(crate) fn overlaps<'a>(
     let folders = Index::of(secrets().filter(|(_, kept)| kept.is_folder).map(|(id, kept)| (&kept.place, (id, kept))));
     for (plugin, places) in plugins.clone() {
         let held = places.mounts.iter().map(|(mount, place)| {
-            (format!("the mounted folder {} of plugin {plugin:?}", mount.written.display()), place)
+            let written = mount.written.display();
+            match mount.by {
+                None => (format!("the mounted folder {written} of plugin {plugin:?}"), place, None),
+                // What is mounted is below the folder that the grant names.
+                Some(By::Caller) => {
+                    let what = format!("the mounted folders of the callers in {written} of plugin {plugin:?}");
+                    (what, place, Some(place.end()))
+                }
+            }
         });
-        let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place));
-        for (what, place) in held.chain(links) {
-            for (path, identity) in place.above() {
-                let writers = mounts.at(path, identity).filter(|(_, mount)| mount.access == Access::ReadWrite);
+        let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place, None));
+        for (what, place, callers) in held.chain(links) {
+            for (path, identity) in place.above().chain(callers) {
+                // Two mounts of the folders of callers are for the same folders.
+                let is_same = |mount: &Mount| mount.by.is_some() && callers == Some((path, identity));
+                let writers =
+                    mounts.at(path, identity).filter(|(_, mount)| mount.access == Access::ReadWrite && !is_same(mount));
                 writers.for_each(|(id, mount): Mounted<'_>| {
                     found.entry(id).or_default().note(mount, &format!("contains {what}"), "change")
                 });

@@ -222,6 +222,14 @@ pub enum Limit {
     StateKeys(u64),
     /// What all plugins keep together: `state.size`.
     StateTotal(ByteSize),
+    /// What all files of a mounted folder may have together.
+    MountQuota(ByteSize),
+    /// Files, folders and links in a mounted folder.
+    MountEntries(usize),
+    /// What all files of a call's temporary folder may have together.
+    ScratchSize(ByteSize),
+    /// Files, folders and links in a call's temporary folder.
+    ScratchEntries(usize),
 }
 
 impl Limit {
@@ -245,7 +253,11 @@ impl Limit {
             | Self::HttpBytes(_)
             | Self::StateSize(_)
             | Self::StateKeys(_)
-            | Self::StateTotal(_) => ErrorKind::Limit,
+            | Self::StateTotal(_)
+            | Self::MountQuota(_)
+            | Self::MountEntries(_)
+            | Self::ScratchSize(_)
+            | Self::ScratchEntries(_) => ErrorKind::Limit,
         }
     }
 
@@ -271,6 +283,10 @@ impl Limit {
             Self::StateSize(_) => "permissions.state.size",
             Self::StateKeys(_) => "permissions.state.keys",
             Self::StateTotal(_) => "state.size",
+            Self::MountQuota(_) => "permissions.mounts.quota",
+            Self::MountEntries(_) => "permissions.mounts.entries",
+            Self::ScratchSize(_) => "permissions.scratch.size",
+            Self::ScratchEntries(_) => "permissions.scratch.entries",
         }
     }
 
@@ -300,6 +316,14 @@ impl Limit {
             Self::StateKeys(n) => format!("{it} tried to keep more than {} keys of state", thousands(n)),
             Self::StateTotal(size) => {
                 format!("{it} tried to keep state, and the state of all plugins together reached {}", bytes(size))
+            }
+            Self::MountQuota(size) => format!("{it} needed more than {} in a mounted folder", bytes(size)),
+            Self::MountEntries(n) => {
+                format!("{it} needed more than {} files and folders in a mounted folder", count(n))
+            }
+            Self::ScratchSize(size) => format!("{it} needed more than {} in its temporary folder", bytes(size)),
+            Self::ScratchEntries(n) => {
+                format!("{it} needed more than {} files and folders in its temporary folder", count(n))
             }
         }
     }
@@ -374,6 +398,10 @@ mod tests {
             (Limit::StateSize(ByteSize::mib(10)), "10.0 MiB", "permissions.state.size"),
             (Limit::StateKeys(10_000), "10,000", "permissions.state.keys"),
             (Limit::StateTotal(ByteSize::gib(1)), "1.0 GiB", "state.size"),
+            (Limit::MountQuota(ByteSize::mib(100)), "100.0 MiB", "permissions.mounts.quota"),
+            (Limit::MountEntries(10_000), "10,000", "permissions.mounts.entries"),
+            (Limit::ScratchSize(ByteSize::mib(64)), "64.0 MiB", "permissions.scratch.size"),
+            (Limit::ScratchEntries(1000), "1,000", "permissions.scratch.entries"),
         ];
         for (limit, value, key) in limits {
             let message = limit.message(None);

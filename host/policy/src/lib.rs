@@ -29,6 +29,7 @@ mod path;
 mod permissions;
 mod request;
 mod scheme;
+mod scratch;
 mod state_grant;
 mod tcp_rule;
 
@@ -45,9 +46,10 @@ pub use self::network::Network;
 pub use self::origin::Origin;
 pub use self::origin_pattern::OriginPattern;
 pub use self::path::PathPrefix;
-pub use self::permissions::{Access, Mount, Permissions};
+pub use self::permissions::{Access, By, Mount, Permissions};
 pub use self::request::{Allowed, HttpRequest};
 pub use self::scheme::Scheme;
+pub use self::scratch::Scratch;
 pub use self::state_grant::{StateBy, StateGrant};
 pub use self::tcp_rule::TcpRule;
 

@@ -2,14 +2,23 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use bytesize::ByteSize;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolbay_model::is_name;
+use toolbay_model::setting::{count, positive};
 
 use crate::http_rule::HttpRule;
 use crate::network::Network;
+use crate::scratch::Scratch;
 use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
+
+/// Most entries that a quota can allow: so many are counted in seconds.
+pub(crate) const MOST_ENTRIES: usize = 1_000_000;
+
+/// Entries of a mount with a `quota` that does not say how many: an empty file takes space as well.
+const ENTRIES: usize = 10_000;
 
 /// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -21,6 +30,9 @@ pub struct Permissions {
     /// Folders that the plugin can use, each under its own path.
     #[serde(deserialize_with = "mounts")]
     pub mounts: Vec<Mount>,
+    /// A temporary folder of each call. `None`: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scratch: Option<Scratch>,
     /// The HTTP requests that the plugin can send.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpRule>,
@@ -38,6 +50,22 @@ pub struct Permissions {
     pub state: Option<StateGrant>,
 }
 
+impl Permissions {
+    /// # Errors
+    ///
+    /// Keys that contradict each other: the message begins with one of them.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(Scratch { guest, .. }) = &self.scratch else { return Ok(()) };
+        match self.mounts.iter().position(|mount| Path::new(&mount.guest) == Path::new(guest)) {
+            None => Ok(()),
+            Some(index) => Err(format!(
+                "permissions.scratch.guest: permissions.mounts[{index}] has the guest path {guest:?} as well; each \
+                 folder needs its own"
+            )),
+        }
+    }
+}
+
 /// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +77,16 @@ pub struct Mount {
     pub guest: String,
     /// What the plugin may do there.
     pub access: Access,
+    /// For whom the folder is. `None`: for every caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+    /// Bytes that all files in the folder may have together, by their lengths. `None`: without a bound.
+    #[serde(default, deserialize_with = "positive", serialize_with = "bytes", skip_serializing_if = "Option::is_none")]
+    pub quota: Option<ByteSize>,
+    /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. `None`: 10,000 with a
+    /// [`Mount::quota`], and without a bound otherwise.
+    #[serde(default, deserialize_with = "entries", skip_serializing_if = "Option::is_none")]
+    pub entries: Option<usize>,
     /// Whether the folder may contain what decides about the server or about plugins (`unsafe`). Default: false.
     #[serde(rename = "unsafe", default, skip_serializing_if = "is_false")]
     pub unguarded: bool,
@@ -63,6 +101,21 @@ pub struct Mount {
     pub place: String,
 }
 
+impl Mount {
+    /// Files, folders and links that may be in the folder; `None` without a bound.
+    pub fn most_entries(&self) -> Option<usize> {
+        self.entries.or_else(|| self.quota.map(|_| ENTRIES))
+    }
+}
+
+/// For whom a mounted folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Each caller has a folder of its own in it: `toolbay_model::Identity::path`.
+    Caller,
+}
+
 /// What a plugin may do in a mounted folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -71,6 +124,12 @@ pub enum Access {
     Read,
     /// List, read, create, change and delete.
     ReadWrite,
+}
+
+/// Programs read sizes as numbers of bytes.
+#[expect(clippy::ref_option, reason = "the signature that serde wants")]
+fn bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
+    size.map(|size| size.as_u64()).serialize(serializer)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
@@ -104,11 +163,23 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::E
             )));
         }
     }
+    for (index, mount) in mounts.iter().enumerate() {
+        let bound = mount.quota.map(|_| "quota").or_else(|| mount.entries.map(|_| "entries"));
+        if let (Some(key), Access::Read) = (bound, mount.access) {
+            return Err(D::Error::custom(format_args!(
+                "mounts[{index}] has {key}, which needs access = \"read-write\"; remove {key}"
+            )));
+        }
+    }
     Ok(mounts)
 }
 
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    count(deserializer, 1, MOST_ENTRIES).map(Some)
+}
+
 /// Parses an absolute path without `..`.
-fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+pub(crate) fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let guest = String::deserialize(deserializer)?;
     let path = Path::new(&guest);
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));

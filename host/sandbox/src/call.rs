@@ -1,7 +1,7 @@
 //! One call of a guest from start to finish: the only place that creates a store.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
@@ -11,6 +11,7 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
+use crate::descriptors::Files;
 use crate::determinism::Seed;
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
@@ -28,6 +29,9 @@ const YIELD_EVERY: u64 = 1_000_000;
 
 /// Length of the end of a crashed guest's standard error that the error quotes, in bytes.
 const STDERR_SHOWN: usize = 1_000;
+
+/// How long the answer of a call waits until its temporary folder is removed. It is removed in any case.
+const REMOVAL: Duration = Duration::from_secs(1);
 
 /// The outcome of a call and its usage.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, Given::default()) {
+        match self.enter(entry, self.files(), Given::default()) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -88,23 +92,38 @@ impl Sandbox {
                 return Finished::without_entering(CallError::limit(Limit::Deadline(timeout)));
             }
         };
+        let files = self.files();
+        let mut folders = match timeout_at(deadline, self.folders(&entry, &files)).await {
+            Ok(Ok(folders)) => folders,
+            Ok(Err(why)) => return Finished::without_entering(CallError::Failed(why)),
+            Err(_elapsed) => {
+                let limit = Limit::Deadline(entry.environment.limits.timeout);
+                return Finished::without_entering(CallError::limit(limit));
+            }
+        };
+        let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
-        match self.enter(entry, Given { secrets, stdin, seed }) {
+        let finished = match self.enter(entry, files, Given { secrets, folders, stdin, seed }) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
                 entered.finish(answer, |returned| Ok(Unchecked { returned, secrets: redacted }))
             }
             Err(error) => Finished::without_entering(error),
+        };
+        if let Some(scratch) = scratch {
+            // With the permit of the call, but not for ever: a file system can hang.
+            let _ = timeout(REMOVAL, scratch.end()).await;
         }
+        finished
     }
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: Entry<'a>, given: Given) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(&self, entry: Entry<'a>, files: Files, given: Given) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
         let (meter, fuel) = (Meter::default(), limits.fuel);
-        let state = State::new(&entry, given, self.files(), meter.clone()).map_err(CallError::Failed)?;
+        let state = State::new(&entry, given, files, meter.clone());
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
@@ -171,7 +190,8 @@ impl Entered<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance());
+        let full = state.full.get().copied().map(Hindrance::Limit);
+        let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance()).or(full);
         Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
     }
 }

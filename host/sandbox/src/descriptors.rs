@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::ledger::OpenFile;
+
 /// Calls that share the descriptors if nothing bounds their number.
 const CALLS: usize = 64;
 
@@ -33,6 +35,19 @@ pub(crate) struct Files {
 /// A file that is open. Dropping it gives the descriptor back.
 #[derive(Debug)]
 pub(crate) struct Opened(Files);
+
+/// What an open file or folder takes as long as a handle or a stream of it is there.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    _opened: Opened,
+    _file: Option<OpenFile>,
+}
+
+impl Handle {
+    pub(crate) fn new(opened: Opened, file: Option<OpenFile>) -> Self {
+        Self { _opened: opened, _file: file }
+    }
+}
 
 impl Descriptors {
     /// What the process may have now, for `calls` calls at once.

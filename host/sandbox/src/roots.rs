@@ -3,20 +3,25 @@
 //! A mount's path is the operator's only at the moment at which the plugin is loaded: whoever can write to a folder
 //! above it can later put a link there. So the path is followed once, component by component, each through the handle
 //! of the one before it, and none may be a link. Only the plugin folder, to which relative paths are relative, may be
-//! reached through links, because the operator names it to the server. Calls use the handle.
+//! reached through links, because the operator names it to the server. Calls use the handle. The folder that a caller
+//! has of its own in a mounted folder is found from the handle in the same way, for each call, and made if there is
+//! none.
 
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
-use toolbay_policy::{Access, Mount};
+use toolbay_model::{Identity, Limit};
+use toolbay_policy::{Access, By, Mount};
 use wasmtime_wasi::OpenMode;
 use wasmtime_wasi::filesystem::{Dir, FsPerms};
+
+use crate::ledger::{Bounds, Ledger, Ledgers, Quota};
 
 /// How each folder on the way is opened.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -29,12 +34,30 @@ struct Root {
     mount: Mount,
     /// `None` as long as the folder does not exist.
     held: Mutex<Option<Dir>>,
+    /// What the folder holds, if a quota bounds it. Kept here so that it is counted once.
+    ledger: Mutex<Option<Arc<Ledger>>>,
+}
+
+/// A folder as one call has it.
+#[derive(Clone)]
+pub(crate) struct Mounted {
+    /// The open folder.
+    pub(crate) dir: Dir,
+    /// Its path in the guest.
+    pub(crate) guest: String,
+    /// What it may hold; `None` if nothing bounds that.
+    pub(crate) quota: Option<Quota>,
 }
 
 impl Roots {
     /// The folders of these mounts. Opens none yet.
     pub fn new(mounts: &[Mount]) -> Self {
-        Self(mounts.iter().map(|mount| Root { mount: mount.clone(), held: Mutex::default() }).collect())
+        Self(
+            mounts
+                .iter()
+                .map(|mount| Root { mount: mount.clone(), held: Mutex::default(), ledger: Mutex::default() })
+                .collect(),
+        )
     }
 
     /// Opens the folders, and returns a warning for each that cannot be used. The first call after it was created or
@@ -43,17 +66,25 @@ impl Roots {
         self.0.iter().filter_map(|root| root.folder().err().map(|why| root.complaint(&why))).collect()
     }
 
-    /// The folders with their paths in the guest.
+    /// The folders of a call of `caller`. `reached` is where the bounds that the call reaches are noted.
     ///
     /// # Errors
     ///
     /// One of them cannot be used; the text addresses the operator.
-    pub(crate) fn folders(&self) -> Result<Vec<(Dir, String)>, String> {
-        let folder = |root: &Root| match root.folder() {
-            Ok(folder) => Ok((folder, root.mount.guest.clone())),
-            Err(why) => Err(root.complaint(&why)),
-        };
-        self.0.iter().map(folder).collect()
+    pub(crate) async fn folders(
+        &self,
+        caller: Option<&Identity>,
+        ledgers: &Arc<Ledgers>,
+        reached: &Arc<OnceLock<Limit>>,
+    ) -> Result<Vec<Mounted>, String> {
+        let (roots, caller) = (self.clone(), caller.cloned());
+        let (ledgers, reached) = (Arc::clone(ledgers), Arc::clone(reached));
+        let all = move || roots.0.iter().map(|root| root.mounted(caller.as_ref(), &ledgers, &reached)).collect();
+        // The folders that are open already need no thread.
+        if self.0.iter().all(|root| root.mount.by.is_none()) {
+            return all();
+        }
+        tokio::task::spawn_blocking(all).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 
@@ -66,6 +97,43 @@ impl PartialEq for Roots {
 }
 
 impl Root {
+    /// The folder as a call of `caller` has it. Blocks if the caller has a folder of its own.
+    fn mounted(
+        &self,
+        caller: Option<&Identity>,
+        ledgers: &Ledgers,
+        reached: &Arc<OnceLock<Limit>>,
+    ) -> Result<Mounted, String> {
+        let dir = self.folder().and_then(|dir| match self.mount.by {
+            None => Ok(dir),
+            Some(By::Caller) => {
+                let own = File::from(of_caller(&dir.dir, caller)?);
+                Ok(Dir::new(own, dir.perms, dir.open_mode, false))
+            }
+        });
+        let dir = dir.map_err(|why| self.complaint(&why))?;
+        let quota = self.quota(&dir, ledgers, reached).map_err(|error| self.complaint(&unusable(error)))?;
+        Ok(Mounted { dir, guest: self.mount.guest.clone(), quota })
+    }
+
+    /// What bounds the folder: nothing, if neither this mount nor another of the same folder has a quota.
+    fn quota(&self, dir: &Dir, ledgers: &Ledgers, reached: &Arc<OnceLock<Limit>>) -> Result<Option<Quota>, Errno> {
+        let bytes = self.mount.quota.map(|most| (most.as_u64(), Limit::MountQuota(most)));
+        let entries = self.mount.most_entries().map(|most| (most as u64, Limit::MountEntries(most)));
+        let bounds = Bounds { bytes, entries };
+        let ledger = if bytes.is_none() && entries.is_none() {
+            ledgers.find(&dir.dir)
+        } else {
+            let ledger = ledgers.of(&dir.dir)?;
+            match self.mount.by {
+                None => *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ledger)),
+                Some(By::Caller) => ledgers.keep(&ledger),
+            }
+            Some(ledger)
+        };
+        Ok(ledger.map(|ledger| Quota { ledger, bounds, reached: Arc::clone(reached) }))
+    }
+
     /// The folder that is held, or that is opened now. The error is the end of a sentence about the folder.
     fn folder(&self) -> Result<Dir, String> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,6 +171,41 @@ impl fmt::Debug for Root {
     }
 }
 
+/// Opens the folder of `caller` in `folder`, which is made if there is none. Follows no links.
+fn of_caller(folder: &File, caller: Option<&Identity>) -> Result<OwnedFd, String> {
+    let Some(caller) = caller else {
+        return Err("has a folder for each caller, and this caller is not authenticated (see http.tokens)".to_owned());
+    };
+    let Some(path) = caller.path() else {
+        return Err("cannot have a folder for this caller, whose name is too long for a path".to_owned());
+    };
+    let mut here = openat(folder, ".", STEP, Mode::empty()).map_err(unusable)?;
+    for component in path.components() {
+        // An identity's path has no other components.
+        let Component::Normal(name) = component else { continue };
+        let next = match step(&here, name) {
+            Err(Errno::NOENT) => match mkdirat(&here, name, Mode::RWXU) {
+                // Another call of this caller can be as fast.
+                Ok(()) | Err(Errno::EXIST) => step(&here, name),
+                Err(error) => return Err(format!("cannot have a folder for {caller}: {}", io::Error::from(error))),
+            },
+            found => found,
+        };
+        here = next.map_err(|error| match error {
+            Errno::NOTDIR | Errno::LOOP => {
+                format!("has something else than a folder in the place of {}, the folder of {caller}", path.display())
+            }
+            error => unusable(error),
+        })?;
+    }
+    Ok(here)
+}
+
+/// Opens a folder in a folder, if it is not a link.
+fn step(folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<OwnedFd, Errno> {
+    openat(folder, name, STEP | OFlags::NOFOLLOW, Mode::empty())
+}
+
 /// Opens the folder `path` without following links. What `path` has of `base` is followed as it is.
 fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
     let (start, rest) = match path.strip_prefix(base) {
@@ -117,7 +220,7 @@ fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
             Component::ParentDir => "..".as_ref(),
             Component::Normal(name) => name,
         };
-        folder = match openat(&folder, name, STEP | OFlags::NOFOLLOW, Mode::empty()) {
+        folder = match step(&folder, name) {
             Ok(next) => next,
             Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
                 return Err("is reached through a symbolic link; write the path that the link leads to".to_owned());
@@ -151,20 +254,32 @@ mod tests {
     use super::*;
 
     fn roots(base: &Path, host: &str) -> Roots {
-        let mount = Mount {
+        Roots::new(&[mount(base, host)])
+    }
+
+    fn mount(base: &Path, host: &str) -> Mount {
+        Mount {
             host: base.join(host),
             base: base.to_owned(),
             guest: "/data".to_owned(),
             access: Access::Read,
+            by: None,
+            quota: None,
+            entries: None,
             unguarded: false,
             written: host.into(),
             place: "a.toml:1".to_owned(),
-        };
-        Roots::new(&[mount])
+        }
     }
 
     fn inode(roots: &Roots) -> Result<u64, String> {
-        roots.folders().map(|folders| fstat(&*folders[0].0.dir).unwrap().st_ino)
+        inode_of(roots, None)
+    }
+
+    fn inode_of(roots: &Roots, caller: Option<&str>) -> Result<u64, String> {
+        let caller = caller.map(|name| Identity::of(name).unwrap());
+        let mounted = roots.0[0].mounted(caller.as_ref(), &Ledgers::default(), &Arc::default())?;
+        Ok(fstat(&*mounted.dir.dir).unwrap().st_ino)
     }
 
     fn is_at(path: &Path) -> u64 {
@@ -250,5 +365,68 @@ mod tests {
         let three = roots(&base, "../data");
         three.open();
         assert_ne!(one, three);
+    }
+
+    #[test]
+    fn each_caller_has_a_folder_of_its_own() {
+        let root = tree();
+        let base = root.path().join("real/plugins");
+        let mut mount = mount(&base, "../data");
+        mount.by = Some(By::Caller);
+        let roots = Roots::new(&[mount]);
+        let ci = inode_of(&roots, Some("token:ci")).unwrap();
+        let path = root.path().join("real/data/token/ci");
+        assert_eq!(ci, is_at(&path));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(inode_of(&roots, Some("token:ci")), Ok(ci));
+        assert_ne!(inode_of(&roots, Some("token:other")), Ok(ci));
+        assert_ne!(inode_of(&roots, Some("stdio")), Ok(ci));
+        assert_eq!(inode_of(&roots, Some("token:..")), Ok(is_at(&root.path().join("real/data/token/%2E."))));
+        let why = inode_of(&roots, None).unwrap_err();
+        assert!(why.contains("this caller is not authenticated"), "{why}");
+        let why = inode_of(&roots, Some(&format!("token:{}", "a".repeat(300)))).unwrap_err();
+        assert!(why.contains("too long"), "{why}");
+    }
+
+    #[test]
+    fn the_folder_of_a_caller_is_not_reached_through_a_link() {
+        let root = tree();
+        let mut mount = mount(&root.path().join("real/plugins"), "../data");
+        mount.by = Some(By::Caller);
+        let roots = Roots::new(&[mount]);
+        symlink("/", root.path().join("real/data/stdio")).unwrap();
+        symlink("deep", root.path().join("real/data/token")).unwrap();
+        fs::create_dir(root.path().join("real/data/oauth")).unwrap();
+        fs::write(root.path().join("real/data/oauth/https%3A%2F%2Fa"), "").unwrap();
+        for caller in ["stdio", "token:ci", "oauth:ada of https://a"] {
+            let why = inode_of(&roots, Some(caller)).unwrap_err();
+            assert!(why.contains("something else than a folder") && why.contains(caller), "{why}");
+        }
+        assert_eq!(fs::read_dir(root.path().join("real/data/deep")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn mounts_of_one_folder_share_what_is_known_of_it() {
+        let root = tree();
+        let base = root.path().join("real/plugins");
+        let mut bounded = mount(&base, "../data");
+        (bounded.access, bounded.quota) = (Access::ReadWrite, Some(bytesize::ByteSize::kib(1)));
+        let mut other = mount(&base, "../data/../data");
+        (other.access, other.entries) = (Access::ReadWrite, Some(3));
+        let ledgers = Ledgers::default();
+        let quota = |mount: Mount| {
+            let roots = Roots::new(&[mount]);
+            roots.0[0].mounted(None, &ledgers, &Arc::default()).unwrap().quota
+        };
+        assert!(quota(mount(&base, "../data")).is_none(), "nothing bounds it");
+        let (bounded, other) = (quota(bounded).unwrap(), quota(other).unwrap());
+        assert!(bounded.is_of(&other));
+        assert_eq!(bounded.bounds.bytes, Some((1024, Limit::MountQuota(bytesize::ByteSize::kib(1)))));
+        assert_eq!(bounded.bounds.entries, Some((10_000, Limit::MountEntries(10_000))));
+        assert_eq!((other.bounds.bytes, other.bounds.entries), (None, Some((3, Limit::MountEntries(3)))));
+        // One without a quota is counted with them.
+        let free = quota(mount(&base, "../data")).unwrap();
+        assert!(free.is_of(&bounded) && free.bounds.bytes.is_none() && free.bounds.entries.is_none());
+        assert!(!quota(mount(&base, "../data/deep")).is_some_and(|deep| deep.is_of(&bounded)));
     }
 }

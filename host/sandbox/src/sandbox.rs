@@ -25,11 +25,13 @@ use crate::descriptors::{Descriptors, Files};
 use crate::engine::{self, Ticker};
 use crate::error;
 use crate::keyvalue::KeyValue;
+use crate::ledger::Ledgers;
 use crate::linker::linker;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
 use crate::prepared::Prepared;
 use crate::requests::Requests;
+use crate::scratch::Scratches;
 use crate::source::Source;
 use crate::state::State;
 use crate::worker::Notes;
@@ -63,6 +65,8 @@ pub struct Settings {
     pub http_client: Options,
     /// What keeps the state of plugins; `None` if the server keeps none.
     pub state: Option<Arc<dyn Store>>,
+    /// Folder for the temporary folders of calls. It is created when a call first needs one.
+    pub scratch: PathBuf,
 }
 
 /// The engine, the linker and the runtime of the guests. Cloning is cheap.
@@ -81,6 +85,8 @@ struct Inner {
     stack: ByteSize,
     compiler: Compiler,
     descriptors: Arc<Descriptors>,
+    ledgers: Arc<Ledgers>,
+    scratches: Arc<Scratches>,
     http_client: Options,
     state: Option<Arc<dyn Store>>,
     /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
@@ -101,7 +107,7 @@ impl Sandbox {
     ///
     /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client, state } = settings;
+        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client, state, scratch } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let calls = slots.map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
@@ -124,7 +130,9 @@ impl Sandbox {
             .build()
             .context("failed to start the guests' runtime")?;
         let describing = Semaphore::new(DESCRIBING as usize);
-        let runtime = Some(runtime);
+        let scratches = Arc::new(Scratches::new(scratch, calls));
+        let swept = Arc::clone(&scratches);
+        runtime.spawn_blocking(move || swept.sweep());
         let descriptors = Arc::new(Descriptors::of_process(calls));
         let inner = Inner {
             engine,
@@ -135,12 +143,14 @@ impl Sandbox {
             stack,
             compiler,
             descriptors,
+            ledgers: Arc::default(),
+            scratches,
             cache,
             http_client,
             state,
             connector: OnceLock::new(),
             lookups: Arc::new(Lookups::new(Arc::new(SystemResolver))),
-            runtime,
+            runtime: Some(runtime),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -310,6 +320,16 @@ impl Sandbox {
     /// The files of a call that begins.
     pub(crate) fn files(&self) -> Files {
         self.inner.descriptors.files()
+    }
+
+    /// What is known of folders with a quota.
+    pub(crate) fn ledgers(&self) -> &Arc<Ledgers> {
+        &self.inner.ledgers
+    }
+
+    /// The temporary folders of calls.
+    pub(crate) fn scratches(&self) -> &Arc<Scratches> {
+        &self.inner.scratches
     }
 
     pub(crate) fn ticker(&self) -> &Ticker {

@@ -1,24 +1,27 @@
 //! The data of a store: the guest's WASI context, its limits, and what its host functions work with.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use toolbay_model::Limit;
 use toolbay_secrets::{Opened as OpenedSecrets, Secrets};
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::filesystem::Dir;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
 use crate::coop::Meter;
-use crate::descriptors::{Files, Opened};
+use crate::descriptors::{Files, Handle};
 use crate::determinism::{Seed, Time};
 use crate::environment::{Entry, Environment};
+use crate::folders::Folders;
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
 use crate::keyvalue::Kept;
+use crate::ledger::Quota;
 use crate::limiter::Limiter;
+use crate::roots::Mounted;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
 
@@ -27,6 +30,8 @@ use crate::stdio::Stdio;
 pub(crate) struct Given {
     /// The secrets of its caller.
     pub(crate) secrets: Arc<OpenedSecrets>,
+    /// The folders of the call.
+    pub(crate) folders: Folders,
     /// The text on standard input of a guest that returns its result on standard output.
     pub(crate) stdin: Option<String>,
     /// What time and random numbers depend on, if they are the same in each call.
@@ -38,12 +43,16 @@ pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     http: WasiHttpCtx,
-    /// The mounted folders with their paths in the guest.
-    pub(crate) mounts: Vec<(Dir, String)>,
+    /// The mounted folders.
+    pub(crate) mounts: Vec<Mounted>,
+    /// The first bound of a mounted folder that the call reached.
+    pub(crate) full: Arc<OnceLock<Limit>>,
     /// The files and folders that the call has open.
     pub(crate) files: Files,
     /// Those of handles of `wasi:filesystem`, by their entries in the resource table.
-    pub(crate) open_files: BTreeMap<u32, Arc<Opened>>,
+    pub(crate) open_files: BTreeMap<u32, Arc<Handle>>,
+    /// What bounds the folders of handles, by their entries in the resource table.
+    pub(crate) quotas: BTreeMap<u32, Quota>,
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
     pub(crate) requests: Http,
@@ -63,14 +72,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// # Errors
-    ///
-    /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Result<Self, String> {
-        let Given { secrets: opened, stdin: input, seed } = given;
+    /// The state of a call that is given this.
+    pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Self {
+        let Given { secrets: opened, folders, stdin: input, seed } = given;
+        let Folders { mounted: mounts, full, .. } = folders;
         let Entry { environment, trace, observer, deadline, .. } = entry;
-        let Environment { limits, permissions, roots, connections, .. } = environment;
-        let mounts = roots.folders()?;
+        let Environment { limits, permissions, connections, .. } = environment;
         let account = Account::new(limits.memory);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
@@ -107,13 +114,15 @@ impl State {
             let is_allowed = gate.allows(address, purpose);
             Box::pin(async move { is_allowed })
         });
-        Ok(Self {
+        Self {
             wasi: context.build(),
             table,
             http,
             mounts,
+            full,
             files,
             open_files: BTreeMap::new(),
+            quotas: BTreeMap::new(),
             files_refused: false,
             requests,
             sockets,
@@ -125,7 +134,7 @@ impl State {
             stdio,
             secrets: Arc::clone(&opened.secrets),
             imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
-        })
+        }
     }
 
     /// The resources that the guest has handles of.

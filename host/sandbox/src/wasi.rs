@@ -11,6 +11,8 @@ mod http;
 mod keyvalue;
 mod listing;
 mod logging;
+mod opening;
+mod quota;
 mod sockets;
 mod stream;
 mod version;
@@ -23,6 +25,7 @@ use crate::state::State;
 pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     files::replace(linker)?;
+    quota::replace(linker)?;
     listing::replace(linker)?;
     http::replace(linker)?;
     sockets::replace(linker)?;

@@ -211,6 +211,7 @@ impl Config {
             config.client_rate_limit = config.client_rate_limit.or(RateLimit::per_minute(CLIENT_CALLS));
             config.rate_limit = config.rate_limit.or(RateLimit::per_minute(TOOL_CALLS).map(Into::into));
         }
+        config.server.resolve(folder);
         config.http.resolve(folder);
         config.http_client.resolve(folder);
         config.state.resolve(folder);
@@ -268,6 +269,9 @@ impl Config {
         let log =
             |audit: toolbay_audit::Settings| Guarded { what: "the audit log", path: audit.folder, is_secret: true };
         guarded.extend(self.audit.settings().map(log));
+        // What is in them belongs to the calls of one caller.
+        let (what, path) = ("the temporary folders of calls", self.server.scratch());
+        guarded.push(Guarded { what, path, is_secret: true });
         guarded
     }
 
@@ -304,6 +308,7 @@ impl Config {
             cache: self.compile.store(),
             http_client: self.http_client.options(),
             state: self.database().map(|database| Arc::new(database) as Arc<dyn Store>),
+            scratch: self.server.scratch(),
         })
     }
 
@@ -466,6 +471,8 @@ mod tests {
             file("[server]\nqueue = 9_000_000"),
             file("[server]\nrequests = \"1KiB\""),
             file("[server]\nrequests = \"63MiB\""),
+            file("[server]\nscratch = \"\""),
+            file("[server]\nscrach = \"tmp\""),
             file("[breaker]\nrest = \"500000years\""),
             file("[client_rate_limit]\ncalls = 1\nper = \"600years\""),
             file("[audit]\nfodler = \"audit\""),
@@ -497,6 +504,8 @@ mod tests {
         toolbay.toml:2:9: server.queue: expected at most 1000000, not 9000000
         toolbay.toml:2:12: server.requests: expected a size from 64.0 KiB to 4.0 TiB, not 1.0 KiB
         server.requests: expected at least 64.0 MiB, 16 times server.request, not 63.0 MiB
+        server.scratch: expected the path of a folder, not an empty string
+        toolbay.toml:2:1: unknown key `scrach`; did you mean `scratch`?
         toolbay.toml:2:8: breaker.rest: expected a duration of at most 1 day, not "500000years"
         toolbay.toml:3:7: client_rate_limit.per: expected a duration of at most 1 year, not "600years"
         toolbay.toml:2:1: unknown key `fodler`; did you mean `folder`?

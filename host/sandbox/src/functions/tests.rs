@@ -284,6 +284,7 @@ fn sandbox() -> Sandbox {
         cache: None,
         http_client: toolbay_outgoing::Options::default(),
         state: None,
+        scratch: std::env::temp_dir(),
     };
     Sandbox::new(settings).unwrap()
 }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
+    DescriptorFlags, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult};
 
+use super::opening::{File, Opening, answered};
+use super::quota::{self, Writer};
 use super::stream::{BUFFER, Metered};
 use super::version::versioned;
-use crate::descriptors::Opened;
+use crate::descriptors::{Handle, Opened};
 use crate::state::State;
-
-type File = Resource<Descriptor>;
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
@@ -24,6 +24,7 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.resource("descriptor", ResourceType::host::<Descriptor>(), |mut store, rep| {
         let state = store.data_mut();
         state.open_files.remove(&rep);
+        state.quotas.remove(&rep);
         state.filesystem().table.delete(File::new_own(rep))?;
         Ok(())
     })?;
@@ -32,7 +33,8 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         |mut store,
          (folder, path_flags, path, open_flags, flags): (File, PathFlags, String, OpenFlags, DescriptorFlags)| {
             Box::new(async move {
-                let opened = open(store.data_mut(), folder, path_flags, path, open_flags, flags).await;
+                let opening = Opening { path_flags, path, open_flags, flags };
+                let opened = open(store.data_mut(), folder, opening).await;
                 Ok((answered(opened)?,))
             })
         },
@@ -48,19 +50,18 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-/// The answer of a host function: an error code for the guest, or an error that ends the call.
-pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
-    match result {
-        Ok(value) => Ok(Ok(value)),
-        Err(error) => error.downcast().map(Err),
-    }
-}
-
 /// The mounted folders. All calls share their descriptors, so these do not count.
 fn folders(state: &mut State) -> wasmtime::Result<Vec<(File, String)>> {
     let mounts = state.mounts.clone();
-    let table = state.filesystem().table;
-    mounts.into_iter().map(|(folder, path)| Ok((table.push(Descriptor::Dir(folder))?, path))).collect()
+    let mut folders = Vec::with_capacity(mounts.len());
+    for mounted in mounts {
+        let folder = state.filesystem().table.push(Descriptor::Dir(mounted.dir))?;
+        if let Some(quota) = mounted.quota {
+            state.quotas.insert(folder.rep(), quota);
+        }
+        folders.push((folder, mounted.guest));
+    }
+    Ok(folders)
 }
 
 /// A descriptor for one more file. WASI has no code for a process that has no more; a device that is busy comes nearest.
@@ -75,43 +76,27 @@ pub(super) fn take(state: &mut State) -> FsResult<Opened> {
     opened.ok_or_else(|| ErrorCode::Busy.into())
 }
 
-/// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read from
-/// it, can take a thread of the host for ever.
-async fn open(
-    state: &mut State,
-    folder: File,
-    path_flags: PathFlags,
-    path: String,
-    open_flags: OpenFlags,
-    flags: DescriptorFlags,
-) -> FsResult<File> {
+/// Opens a file or a folder.
+async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
     let taken = take(state)?;
+    let quota = state.quotas.get(&folder.rep()).cloned();
     let mut files = state.filesystem();
-    let again = || Resource::new_borrow(folder.rep());
-    // What cannot be looked at cannot be opened either, or does not exist yet.
-    if let Ok(found) = files.stat_at(again(), path_flags, path.clone()).await {
-        is_opened(found.type_)?;
-    }
-    let opened = files.open_at(again(), path_flags, path, open_flags, flags).await?;
-    let now = files.stat(Resource::new_borrow(opened.rep())).await;
-    let allowed = match now {
-        Ok(found) => is_opened(found.type_),
-        Err(error) => Err(error),
+    let opened = match (quota.clone(), files.table.get(&folder)?) {
+        (Some(quota), Descriptor::Dir(dir)) if opening.changes() && !dir.perms.write_not_permitted() => {
+            let opened = quota::open(quota, Descriptor::Dir(dir.clone()), opening).await?;
+            state.filesystem().table.push(opened)?
+        }
+        _ => opening.open(&mut files, &folder).await?,
     };
-    if let Err(error) = allowed {
-        files.table.delete(opened)?;
-        return Err(error);
+    let file = quota.as_ref().and_then(|quota| match state.filesystem().table.get(&opened) {
+        Ok(Descriptor::File(file)) => quota.ledger.open(&file.file),
+        _ => None,
+    });
+    if let Some(quota) = quota {
+        state.quotas.insert(opened.rep(), quota);
     }
-    state.open_files.insert(opened.rep(), Arc::new(taken));
+    state.open_files.insert(opened.rep(), Arc::new(Handle::new(taken, file)));
     Ok(opened)
-}
-
-/// Links are the host's to follow; it refuses them where the guest did not ask for that.
-fn is_opened(kind: DescriptorType) -> FsResult<()> {
-    match kind {
-        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(()),
-        _ => Err(ErrorCode::NotPermitted.into()),
-    }
 }
 
 fn input(state: &mut State, file: File, offset: u64) -> FsResult<Resource<DynInputStream>> {
@@ -126,13 +111,20 @@ fn input(state: &mut State, file: File, offset: u64) -> FsResult<Resource<DynInp
 /// A stream that writes from `offset` on, or at the end of the file.
 fn output(state: &mut State, file: File, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
+    let quota = state.quotas.get(&file.rep()).cloned();
     let mut files = state.filesystem();
-    let stream = match offset {
-        Some(offset) => files.write_via_stream(file, offset)?,
-        None => files.append_via_stream(file)?,
+    let stream: DynOutputStream = match (quota, files.table.get(&file)?) {
+        (Some(quota), Descriptor::File(file)) => Box::new(Writer::new(quota, file, offset)?),
+        _ => {
+            let stream = match offset {
+                Some(offset) => files.write_via_stream(file, offset)?,
+                None => files.append_via_stream(file)?,
+            };
+            files.table.delete(stream)?
+        }
     };
     let buffer = state.account.hold(BUFFER)?;
     let table = state.filesystem().table;
-    let stream: DynOutputStream = Box::new(Metered::new(table.delete(stream)?, buffer, opened));
+    let stream: DynOutputStream = Box::new(Metered::new(stream, buffer, opened));
     Ok(table.push(stream)?)
 }

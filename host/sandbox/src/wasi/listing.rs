@@ -10,7 +10,8 @@ use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
-use super::files::{answered, take};
+use super::files::take;
+use super::opening::answered;
 use super::version::versioned;
 use crate::account::Held;
 use crate::descriptors::Opened;

@@ -7,7 +7,7 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
 
 use crate::account::Held;
-use crate::descriptors::Opened;
+use crate::descriptors::Handle;
 
 /// Bytes that a stream of `wasmtime-wasi` buffers at most: the largest read from a file, and the largest write.
 pub(super) const BUFFER: usize = 64 << 10;
@@ -16,11 +16,11 @@ pub(super) const BUFFER: usize = 64 << 10;
 pub(super) struct Metered<S> {
     stream: S,
     _buffer: Held,
-    _file: Option<Arc<Opened>>,
+    _file: Option<Arc<Handle>>,
 }
 
 impl<S> Metered<S> {
-    pub(super) fn new(stream: S, buffer: Held, file: Option<Arc<Opened>>) -> Self {
+    pub(super) fn new(stream: S, buffer: Held, file: Option<Arc<Handle>>) -> Self {
         Self { stream, _buffer: buffer, _file: file }
     }
 }

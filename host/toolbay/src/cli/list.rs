@@ -9,7 +9,7 @@ use toolbay_catalog::{Different, Granted, PluginReport, Snapshot, Status};
 use toolbay_mcp::definition_json;
 use toolbay_model::text::{line, thousands};
 use toolbay_model::{Amount, Limits};
-use toolbay_policy::{Access, StateBy, StateGrant};
+use toolbay_policy::{Access, Scratch, StateBy, StateGrant};
 
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_json};
@@ -135,7 +135,13 @@ fn grants(granted: &Granted) -> Vec<String> {
         };
         // Without `.` in the middle and at the end.
         let host: PathBuf = mount.host.components().collect();
-        lines.push(format!("mount: {} at {} ({access})", host.display(), mount.guest));
+        let by = if mount.by.is_some() { ", a folder for each caller" } else { "" };
+        let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
+        let entries = mount.most_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
+        lines.push(format!("mount: {} at {} ({access}{by}{quota}{entries})", host.display(), mount.guest));
+    }
+    if let Some(Scratch { guest, size, entries }) = &permissions.scratch {
+        lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
     }
     if !permissions.http.is_empty() {
         lines.push(format!("HTTP requests: {}", list_of(&permissions.http)));

@@ -1,5 +1,6 @@
 //! `[server]`: limits of the process as a whole, and its instructions for clients.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -66,6 +67,10 @@ pub struct ServerConfig {
     /// 15 s.
     #[serde(deserialize_with = "any")]
     pub first_list: Duration,
+    /// Folder for the temporary folders of calls (`[permissions.scratch]` of a grant); Toolbay creates `toolbay-UID` in it,
+    /// UID being the number of its user. A relative path is relative to the configuration file. `None`: the system's
+    /// temporary folder.
+    pub scratch: Option<PathBuf>,
     /// Text that every client receives as `instructions`, for its model. Empty (the default) sends none.
     pub instructions: String,
 }
@@ -84,6 +89,7 @@ impl Default for ServerConfig {
             stack: ByteSize::kib(512),
             grace: Duration::from_secs(5),
             first_list: Duration::from_secs(15),
+            scratch: None,
             instructions: String::new(),
         }
     }
@@ -100,10 +106,27 @@ impl ServerConfig {
         self.requests.unwrap_or_else(|| ByteSize::b(self.request.as_u64() * REQUESTS).max(MANY_REQUESTS))
     }
 
+    /// The folder for the temporary folders of calls. A folder of its own, because others' files are left alone, and
+    /// one for each user, because it is private.
+    pub fn scratch(&self) -> PathBuf {
+        let folder = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
+        folder.join(format!("toolbay-{}", rustix::process::geteuid().as_raw()))
+    }
+
+    /// Makes relative paths relative to `folder`.
+    pub(super) fn resolve(&mut self, folder: &Path) {
+        if let Some(scratch) = self.scratch.as_mut().filter(|scratch| !scratch.as_os_str().is_empty()) {
+            *scratch = folder.join(&*scratch);
+        }
+    }
+
     /// # Errors
     ///
-    /// Settings that contradict each other.
+    /// Settings that contradict each other, or that mean nothing.
     pub(super) fn check(&self) -> Result<(), String> {
+        if self.scratch.as_ref().is_some_and(|scratch| scratch.as_os_str().is_empty()) {
+            return Err("server.scratch: expected the path of a folder, not an empty string".to_owned());
+        }
         let least = ByteSize::b(self.request.as_u64() * FEWEST_REQUESTS);
         if self.requests() >= least {
             return Ok(());

@@ -253,6 +253,7 @@ export!(
     files::hold_open,
     files::read_open,
     files::list_open,
+    files::file_steps,
     output::big_output,
     output::many_items,
     output::flood_stdout,

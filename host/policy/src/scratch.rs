@@ -1,0 +1,38 @@
+//! The temporary folder of a call.
+
+use bytesize::ByteSize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toolbay_model::setting::{count, positive};
+
+use crate::permissions::{MOST_ENTRIES, guest_path};
+
+/// A temporary folder of each call (`[permissions.scratch]`): empty when the call begins, and gone when it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scratch {
+    /// Absolute path of the folder in the guest, without `..`. Default: `/tmp`.
+    #[serde(deserialize_with = "guest_path")]
+    pub guest: String,
+    /// Bytes that all files in the folder may have together, by their lengths, above 0. Default: 64 MiB.
+    #[serde(deserialize_with = "positive", serialize_with = "bytes")]
+    pub size: ByteSize,
+    /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. Default: 1,000.
+    #[serde(deserialize_with = "entries")]
+    pub entries: usize,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 }
+    }
+}
+
+/// Programs read sizes as numbers of bytes.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
+    size.as_u64().serialize(serializer)
+}
+
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    count(deserializer, 1, MOST_ENTRIES)
+}

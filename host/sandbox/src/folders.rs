@@ -1,0 +1,51 @@
+//! The folders that a call gets: those of the mounts, and a temporary one.
+
+use std::sync::{Arc, OnceLock};
+
+use toolbay_model::Limit;
+
+use crate::descriptors::{Files, Opened};
+use crate::environment::Entry;
+use crate::ledger::Quota;
+use crate::roots::Mounted;
+use crate::sandbox::Sandbox;
+use crate::scratch::CallFolder;
+
+/// The folders of one call.
+#[derive(Default)]
+pub(crate) struct Folders {
+    /// All of them.
+    pub(crate) mounted: Vec<Mounted>,
+    /// The first bound of one that the call reaches.
+    pub(crate) full: Arc<OnceLock<Limit>>,
+    /// The temporary one, which is removed when the call ends.
+    pub(crate) scratch: Option<CallFolder>,
+    /// The descriptors of those that are opened for the call.
+    pub(crate) opened: Vec<Opened>,
+}
+
+impl Sandbox {
+    /// Opens the folders of a call, and makes the temporary one.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be used; the text addresses the operator.
+    pub(crate) async fn folders(&self, entry: &Entry<'_>, files: &Files) -> Result<Folders, String> {
+        let permissions = &entry.environment.permissions;
+        let own = permissions.mounts.iter().filter(|mount| mount.by.is_some()).count();
+        let opened: Option<Vec<Opened>> =
+            (0..own + usize::from(permissions.scratch.is_some())).map(|_| files.take()).collect();
+        let opened =
+            opened.ok_or("the server has no descriptor left for the folders of this call (raise `ulimit -n`)")?;
+        let full = Arc::default();
+        let mut mounted = entry.environment.roots.folders(entry.caller, self.ledgers(), &full).await?;
+        let Some(grant) = &permissions.scratch else {
+            return Ok(Folders { mounted, full, scratch: None, opened });
+        };
+        let scratch = self.scratches().begin().await?;
+        let (ledger, bounds) = (Arc::clone(&scratch.ledger), CallFolder::bounds(grant));
+        let quota = Some(Quota { ledger, bounds, reached: Arc::clone(&full) });
+        mounted.push(Mounted { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota });
+        Ok(Folders { mounted, full, scratch: Some(scratch), opened })
+    }
+}

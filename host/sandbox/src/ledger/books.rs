@@ -1,0 +1,183 @@
+//! What a ledger knows of its folder, as numbers alone.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::walk::{Holds, Identity};
+
+/// How long a count is trusted. Programs other than this server can change the folder as well.
+const TRUSTED: Duration = Duration::from_secs(60);
+
+/// How many times longer than counting took the last count is trusted at least: so counting takes at most a hundredth
+/// of the time.
+const SHARE: u32 = 100;
+
+/// The same if the folder is full: somebody else may have made room.
+const SHARE_IF_FULL: u32 = 10;
+
+/// What is known of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    /// What the folder holds, with the files that have no name any more and are open.
+    holds: Holds,
+    /// The last count.
+    counted: Option<Counted>,
+    /// Files that calls of this server have open.
+    open: HashMap<Identity, Open>,
+}
+
+/// When a folder was counted, and how long that took.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    at: Instant,
+    took: Duration,
+}
+
+/// A file that is open.
+#[derive(Debug, Default)]
+struct Open {
+    handles: usize,
+    /// Its length, once it has no name any more: it takes space until the last handle is closed.
+    nameless: Option<u64>,
+}
+
+impl Books {
+    /// Whether the folder must be counted before it is changed.
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        self.counted.is_none_or(|counted| counted.older_than(TRUSTED.max(counted.took.saturating_mul(SHARE)), now))
+    }
+
+    /// Whether it makes sense to count again because the folder seems to be full.
+    pub(super) fn may_have_room(&self, now: Instant) -> bool {
+        self.counted.is_some_and(|counted| counted.older_than(counted.took.saturating_mul(SHARE_IF_FULL), now))
+    }
+
+    /// Notes what was counted.
+    pub(super) fn count(&mut self, found: Holds, at: Instant, took: Duration) {
+        let nameless = self.open.values().filter_map(|open| open.nameless).fold(0, u64::saturating_add);
+        self.holds = Holds { bytes: found.bytes.saturating_add(nameless), ..found };
+        self.counted = Some(Counted { at, took });
+    }
+
+    pub(super) fn holds(&self) -> Holds {
+        self.holds
+    }
+
+    /// Adds entries that were made, or subtracts those that were removed.
+    pub(super) fn entries(&mut self, change: i64) {
+        self.holds.entries = self.holds.entries.saturating_add_signed(change);
+    }
+
+    /// Notes that a file had one length and has another now.
+    pub(super) fn length(&mut self, file: Identity, before: u64, after: u64) {
+        let change = |bytes: u64| bytes.saturating_add(after).saturating_sub(before);
+        self.holds.bytes = change(self.holds.bytes);
+        if let Some(nameless) = self.open.get_mut(&file).and_then(|open| open.nameless.as_mut()) {
+            *nameless = change(*nameless);
+        }
+    }
+
+    /// Notes that a file lost its last name.
+    pub(super) fn nameless(&mut self, file: Identity, length: u64) {
+        match self.open.get_mut(&file) {
+            Some(open) if open.nameless.is_none() => open.nameless = Some(length),
+            // It was opened between losing its name and now, and was added then.
+            _ => self.holds.bytes = self.holds.bytes.saturating_sub(length),
+        }
+    }
+
+    /// Notes a handle of a file, which has no name if `nameless` is its length.
+    pub(super) fn opened(&mut self, file: Identity, nameless: Option<u64>) {
+        let open = self.open.entry(file).or_default();
+        open.handles += 1;
+        if let (Some(length), None) = (nameless, open.nameless) {
+            open.nameless = Some(length);
+            self.holds.bytes = self.holds.bytes.saturating_add(length);
+        }
+    }
+
+    /// Notes that a handle was closed.
+    pub(super) fn closed(&mut self, file: Identity) {
+        let Some(open) = self.open.get_mut(&file) else { return };
+        open.handles -= 1;
+        if open.handles == 0 {
+            let freed = open.nameless.unwrap_or_default();
+            self.open.remove(&file);
+            self.holds.bytes = self.holds.bytes.saturating_sub(freed);
+        }
+    }
+}
+
+impl Counted {
+    fn older_than(self, age: Duration, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= age
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: Identity = (1, 2);
+
+    fn counted(bytes: u64, entries: u64) -> Books {
+        let mut books = Books::default();
+        books.count(Holds { bytes, entries }, Instant::now(), Duration::ZERO);
+        books
+    }
+
+    #[test]
+    fn a_file_without_a_name_takes_space_until_it_is_closed() {
+        let mut books = counted(10, 1);
+        books.opened(FILE, None);
+        books.opened(FILE, None);
+        books.nameless(FILE, 10);
+        books.entries(-1);
+        books.length(FILE, 10, 30);
+        assert_eq!(books.holds(), Holds { bytes: 30, entries: 0 });
+        // Counting does not find it.
+        books.count(Holds { bytes: 5, entries: 1 }, Instant::now(), Duration::ZERO);
+        assert_eq!(books.holds().bytes, 35);
+        books.closed(FILE);
+        assert_eq!(books.holds().bytes, 35);
+        books.closed(FILE);
+        assert_eq!(books.holds().bytes, 5);
+        books.closed(FILE);
+        assert_eq!(books.holds().bytes, 5, "closed twice");
+    }
+
+    #[test]
+    fn a_file_that_is_not_open_is_gone_with_its_name() {
+        let mut books = counted(10, 1);
+        books.nameless(FILE, 10);
+        assert_eq!(books.holds().bytes, 0);
+        books.nameless(FILE, 10);
+        assert_eq!(books.holds().bytes, 0, "never below nothing");
+    }
+
+    #[test]
+    fn a_file_that_is_opened_while_it_loses_its_name_counts_once() {
+        let mut books = counted(10, 1);
+        books.opened(FILE, Some(10));
+        books.nameless(FILE, 10);
+        assert_eq!(books.holds().bytes, 10);
+        books.closed(FILE);
+        assert_eq!(books.holds().bytes, 0);
+    }
+
+    #[test]
+    fn a_count_is_trusted_for_a_while() {
+        let mut books = Books::default();
+        let now = Instant::now();
+        assert!(books.is_stale(now), "never counted");
+        assert!(!books.may_have_room(now));
+        books.count(Holds::default(), now, Duration::from_millis(1));
+        let after = |millis| now + Duration::from_millis(millis);
+        assert!(!books.is_stale(after(59_999)) && books.is_stale(after(60_000)));
+        assert!(!books.may_have_room(after(9)) && books.may_have_room(after(10)));
+        // Counting a large folder takes long, so it is counted less often.
+        books.count(Holds::default(), now, Duration::from_secs(2));
+        assert!(!books.is_stale(after(199_999)) && books.is_stale(after(200_000)));
+        assert!(!books.may_have_room(after(19_999)) && books.may_have_room(after(20_000)));
+    }
+}

@@ -1,0 +1,383 @@
+//! The temporary folders of calls: each is empty when its call begins and is removed when it ends.
+//!
+//! A server has a folder of its own for them, which it locks. The lock ends with the process, however it ends: so a
+//! later server finds out what was left behind, and removes it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{
+    AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use toolbay_model::Limit;
+use toolbay_policy::Scratch;
+use wasmtime_wasi::OpenMode;
+use wasmtime_wasi::filesystem::{Dir as WasiDir, FsPerms};
+
+use crate::ledger::{Bounds, Ledger};
+use toolbay_private::Private;
+
+/// Prefix of the name of a server's folder.
+const PREFIX: &str = "server-";
+
+/// What is in the folder of all servers, for the log.
+const CONTENT: &str = "temporary files of calls";
+
+/// How often a server looks for a name that no other has.
+const TRIES: u32 = 100;
+
+/// Calls with a temporary folder at once if nothing else bounds them.
+const MOST: usize = 4096;
+
+/// Rounds in which nothing could be removed, after which removing a folder is given up.
+const VAIN: u32 = 3;
+
+/// How a folder is opened.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The temporary folders of a server's calls.
+#[derive(Debug)]
+pub(crate) struct Scratches {
+    root: PathBuf,
+    /// The folder of this server, from the first call that needs it on.
+    own: Mutex<Option<Arc<Own>>>,
+    /// Places for folders: one that is still being removed has its place.
+    places: Arc<Semaphore>,
+}
+
+/// The folder of a server, locked as long as it is open.
+#[derive(Debug)]
+struct Own {
+    root: OwnedFd,
+    name: String,
+    folder: File,
+    calls: AtomicU64,
+}
+
+/// The temporary folder of a call. Dropping it removes the folder, on another thread.
+pub(crate) struct CallFolder {
+    pub(crate) dir: WasiDir,
+    pub(crate) ledger: Arc<Ledger>,
+    left: Option<Left>,
+    runtime: Handle,
+}
+
+/// What is left of a temporary folder.
+#[derive(Debug)]
+struct Left {
+    own: Arc<Own>,
+    name: String,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Scratches {
+    /// For the calls of a server that makes `calls` at once, in the folder `root`. Creates nothing yet.
+    pub(crate) fn new(root: PathBuf, calls: usize) -> Self {
+        Self { root, own: Mutex::default(), places: Arc::new(Semaphore::new(calls.clamp(1, MOST))) }
+    }
+
+    /// Removes what servers that are gone have left behind. Blocks.
+    pub(crate) fn sweep(&self) {
+        if self.root.exists()
+            && let Err(why) = sweep(&self.root)
+        {
+            tracing::warn!("cannot remove old temporary folders of calls: {why}");
+        }
+    }
+
+    /// A new folder for a call. Waits while there are as many as there can be calls.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made; the text addresses the operator.
+    pub(crate) async fn begin(self: &Arc<Self>) -> Result<CallFolder, String> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| error.to_string())?;
+        let (scratches, runtime) = (Arc::clone(self), Handle::current());
+        let made = tokio::task::spawn_blocking(move || scratches.make(place, runtime));
+        let made = made.await.unwrap_or_else(|error| Err(error.to_string()));
+        made.map_err(|why| format!("cannot make a temporary folder for the call: {why} (server.scratch)"))
+    }
+
+    fn make(&self, place: OwnedSemaphorePermit, runtime: Handle) -> Result<CallFolder, String> {
+        let own = self.own()?;
+        let name = own.calls.fetch_add(1, Ordering::Relaxed).to_string();
+        let cannot = |error: Errno| format!("{}: {}", self.root.display(), io::Error::from(error));
+        mkdirat(&own.folder, &name, Mode::RWXU).map_err(cannot)?;
+        let left = Left { own, name, _place: place };
+        let opened = openat(&left.own.folder, &left.name, READ, Mode::empty());
+        let folder = File::from(opened.inspect_err(|_| left.remove()).map_err(cannot)?);
+        let dir = WasiDir::new(folder, FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE, false);
+        let ledger = Ledger::empty(Arc::clone(&dir.dir));
+        Ok(CallFolder { dir, ledger, left: Some(left), runtime })
+    }
+
+    /// The folder of this server. It is made again if somebody has removed it.
+    fn own(&self) -> Result<Arc<Own>, String> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = own.as_ref()
+            && fstat(&own.folder).is_ok_and(|found| found.st_nlink > 0)
+        {
+            return Ok(Arc::clone(own));
+        }
+        let made = Own::make(&self.root)?;
+        Ok(Arc::clone(own.insert(Arc::new(made))))
+    }
+}
+
+impl Own {
+    fn make(root: &Path) -> Result<Self, String> {
+        let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
+        let root = Private::open(root, CONTENT)?.handle;
+        for n in 0..TRIES {
+            let name = format!("{PREFIX}{}-{n}", std::process::id());
+            match mkdirat(&root, &name, Mode::RWXU) {
+                Err(Errno::EXIST) => continue,
+                made => made.map_err(cannot)?,
+            }
+            // Between here and the lock, another server can take it for one that was left behind.
+            let Ok(folder) = openat(&root, &name, READ, Mode::empty()) else { continue };
+            if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err()
+                || fstat(&folder).is_ok_and(|found| found.st_nlink == 0)
+            {
+                continue;
+            }
+            return Ok(Self { root, name, folder: folder.into(), calls: AtomicU64::new(0) });
+        }
+        Err(cannot(Errno::EXIST))
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if remove(&self.folder).is_ok() {
+            let _ = unlinkat(&self.root, &self.name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+impl CallFolder {
+    /// The bounds of this folder by the grant.
+    pub(crate) fn bounds(scratch: &Scratch) -> Bounds {
+        Bounds {
+            bytes: Some((scratch.size.as_u64(), Limit::ScratchSize(scratch.size))),
+            entries: Some((scratch.entries as u64, Limit::ScratchEntries(scratch.entries))),
+        }
+    }
+
+    /// Removes the folder. It goes on doing so if the future is dropped.
+    pub(crate) async fn end(mut self) {
+        if let Some(removing) = self.begin_removal() {
+            let _ = removing.await;
+        }
+    }
+
+    fn begin_removal(&mut self) -> Option<tokio::task::JoinHandle<()>> {
+        let left = self.left.take()?;
+        let ledger = Arc::clone(&self.ledger);
+        Some(self.runtime.spawn(async move {
+            // What the call began to change comes to its end first.
+            ledger.at_rest().await;
+            let _ = tokio::task::spawn_blocking(move || left.remove()).await;
+        }))
+    }
+}
+
+impl Drop for CallFolder {
+    fn drop(&mut self) {
+        drop(self.begin_removal());
+    }
+}
+
+impl Left {
+    /// Removes it. What cannot be removed now is removed with the server's folder.
+    fn remove(&self) {
+        let removed = openat(&self.own.folder, &self.name, READ, Mode::empty())
+            .and_then(|folder| remove(&folder.into()))
+            .and_then(|()| unlinkat(&self.own.folder, &self.name, AtFlags::REMOVEDIR));
+        if let Err(error) = removed {
+            tracing::warn!("cannot remove the temporary folder of a call: {}", io::Error::from(error));
+        }
+    }
+}
+
+/// Removes the folders in `root` that no server has locked.
+fn sweep(root: &Path) -> Result<(), String> {
+    let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
+    let private = Private::open(root, CONTENT)?;
+    for entry in Dir::read_from(&private.handle).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let name = entry.file_name();
+        if !name.to_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let Ok(folder) = openat(&private.handle, name, READ, Mode::empty()) else { continue };
+        if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err() {
+            continue;
+        }
+        remove(&folder.into()).map_err(cannot)?;
+        match unlinkat(&private.handle, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(cannot(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Removes all that is in a folder, with few descriptors however deep it is: what is in a folder in it moves up to it.
+/// Follows no links. Blocks.
+pub(crate) fn remove(top: &File) -> Result<(), Errno> {
+    let (mut moved, mut vain) = (0_u64, 0);
+    loop {
+        let (mut empty, mut progress) = (true, false);
+        for entry in Dir::read_from(top)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            empty = false;
+            if unlinked(top, name) {
+                progress = true;
+                continue;
+            }
+            let Ok(folder) = openat(top, name, READ, Mode::empty()) else { continue };
+            for inner in Dir::read_from(&folder)? {
+                let inner = inner?;
+                let name = inner.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") || unlinked(&folder, name) {
+                    continue;
+                }
+                progress |= move_up(&folder, name, top, &mut moved)?;
+            }
+            progress |= unlinkat(top, name, AtFlags::REMOVEDIR).is_ok();
+        }
+        if empty {
+            return Ok(());
+        }
+        vain = if progress { 0 } else { vain + 1 };
+        if vain == VAIN {
+            return Err(Errno::NOTEMPTY);
+        }
+    }
+}
+
+/// Whether a file, a link or an empty folder is gone.
+fn unlinked(folder: impl std::os::fd::AsFd, name: &std::ffi::CStr) -> bool {
+    let gone = |removed: Result<(), Errno>| matches!(removed, Ok(()) | Err(Errno::NOENT));
+    gone(unlinkat(&folder, name, AtFlags::empty())) || gone(unlinkat(&folder, name, AtFlags::REMOVEDIR))
+}
+
+/// Moves a folder to `top` under a name that nothing has there.
+fn move_up(folder: &OwnedFd, name: &std::ffi::CStr, top: &File, moved: &mut u64) -> Result<bool, Errno> {
+    loop {
+        *moved += 1;
+        match renameat_with(folder, name, top, format!(".{moved}"), RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(true),
+            Err(Errno::EXIST) => {}
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<PathBuf> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_private_and_gone_after_its_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("scratch");
+        let scratches = Arc::new(Scratches::new(root.clone(), 2));
+        assert!(!root.exists(), "nothing is made before it is needed");
+        let (one, two) = (scratches.begin().await.unwrap(), scratches.begin().await.unwrap());
+        let own = names(&root).pop().unwrap();
+        let folders = names(&own);
+        assert_eq!(folders.len(), 2);
+        for folder in folders.iter().chain([&root, &own]) {
+            assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
+        }
+        fs::create_dir_all(folders[0].join("a/b")).unwrap();
+        fs::write(folders[0].join("a/b/file"), "x").unwrap();
+        one.end().await;
+        two.end().await;
+        assert_eq!(names(&own), Vec::<PathBuf>::new());
+        drop(scratches);
+        assert_eq!(names(&root), Vec::<PathBuf>::new(), "a server that ends leaves nothing");
+    }
+
+    #[tokio::test]
+    async fn there_are_never_more_folders_than_calls() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratches = Arc::new(Scratches::new(dir.path().join("scratch"), 1));
+        let first = scratches.begin().await.unwrap();
+        let mut next = std::pin::pin!(scratches.begin());
+        assert!(futures_pending(next.as_mut()).await);
+        // Dropped, as when the call is cancelled.
+        drop(first);
+        next.await.unwrap();
+    }
+
+    async fn futures_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
+        std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending())).await
+    }
+
+    #[test]
+    fn what_a_killed_server_left_is_removed_and_what_a_running_one_has_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("scratch");
+        let running = Own::make(&root).unwrap();
+        mkdirat(&running.folder, "0", Mode::RWXU).unwrap();
+        let left = root.join("server-1-0/0/deep");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("file"), "x").unwrap();
+        fs::create_dir(dir.path().join("precious")).unwrap();
+        fs::write(dir.path().join("precious/file"), "x").unwrap();
+        symlink(dir.path().join("precious"), root.join("server-1-0/link")).unwrap();
+        symlink(dir.path().join("precious"), root.join("server-link")).unwrap();
+        fs::create_dir(root.join("of-the-operator")).unwrap();
+        let scratches = Scratches::new(root.clone(), 1);
+        scratches.sweep();
+        assert!(!root.join("server-1-0").exists());
+        assert!(root.join(&running.name).join("0").exists());
+        assert!(root.join("of-the-operator").exists());
+        assert!(dir.path().join("precious/file").exists());
+        drop(running);
+        assert_eq!(names(&root).len(), 2, "the link, and what is not a server's");
+    }
+
+    #[test]
+    fn a_folder_of_folders_is_removed_whatever_their_names() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["1/.1/.1/.2", ".1/.1", ".2/.3/.1", "a/b/c"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+            fs::write(dir.path().join(name).join("file"), "x").unwrap();
+        }
+        remove(&File::open(dir.path()).unwrap()).unwrap();
+        assert_eq!(names(dir.path()), Vec::<PathBuf>::new());
+    }
+
+    #[tokio::test]
+    async fn a_folder_of_somebody_else_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("scratch");
+        fs::create_dir(&root).unwrap();
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
+        let why = Arc::new(Scratches::new(root, 1)).begin().await.err().unwrap();
+        assert!(why.contains("is writable by other users") && why.ends_with("(server.scratch)"), "{why}");
+    }
+}

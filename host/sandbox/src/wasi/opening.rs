@@ -1,0 +1,64 @@
+//! Opening files and folders, in mounts with and without a quota.
+
+use wasmtime::component::Resource;
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
+};
+
+/// A file or a folder.
+pub(super) type File = Resource<Descriptor>;
+
+/// The answer of a host function: an error code for the guest, or an error that ends the call.
+pub(super) fn answered<T>(result: FsResult<T>) -> wasmtime::Result<Result<T, ErrorCode>> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) => error.downcast().map(Err),
+    }
+}
+
+/// What `open-at` is asked for.
+pub(super) struct Opening {
+    pub(super) path_flags: PathFlags,
+    pub(super) path: String,
+    pub(super) open_flags: OpenFlags,
+    pub(super) flags: DescriptorFlags,
+}
+
+impl Opening {
+    /// Whether opening it can change the folder.
+    pub(super) fn changes(&self) -> bool {
+        self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+    }
+
+    /// Opens a file or a folder. A FIFO, a device and a socket are refused before and after: to open one, or to read
+    /// from it, can take a thread of the host for ever.
+    pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &File) -> FsResult<File> {
+        let Self { path_flags, path, open_flags, flags } = self;
+        let again = || Resource::new_borrow(folder.rep());
+        // What cannot be looked at cannot be opened either, or does not exist yet.
+        if let Ok(found) = files.stat_at(again(), path_flags, path.clone()).await {
+            is_opened(found.type_)?;
+        }
+        let opened = files.open_at(again(), path_flags, path, open_flags, flags).await?;
+        let now = files.stat(Resource::new_borrow(opened.rep())).await;
+        let allowed = match now {
+            Ok(found) => is_opened(found.type_),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = allowed {
+            files.table.delete(opened)?;
+            return Err(error);
+        }
+        Ok(opened)
+    }
+}
+
+/// Links are the host's to follow; it refuses them where the guest did not ask for that.
+fn is_opened(kind: DescriptorType) -> FsResult<()> {
+    match kind {
+        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(()),
+        _ => Err(ErrorCode::NotPermitted.into()),
+    }
+}

@@ -1,0 +1,49 @@
+//! Files that plugins can use, and how much of them.
+
+mod callers;
+mod escapes;
+mod quota;
+mod scratch;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+/// The arguments of the tool `file_steps`: each step is a line of words.
+fn steps(steps: &[&str]) -> Value {
+    let words = |step: &&str| step.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    json!({ "steps": steps.iter().map(words).collect::<Vec<_>>() })
+}
+
+/// Does these steps in one call. Each goes as it says: `ok`, what is read, or the kind of an error.
+fn go(server: &mut Server, expected: &[(&str, &str)]) {
+    let wanted: Vec<&str> = expected.iter().map(|(step, _)| *step).collect();
+    let said = server.text("file_steps", steps(&wanted));
+    assert_eq!(said.lines().count(), expected.len(), "{said}");
+    for ((step, outcome), said) in expected.iter().zip(said.lines()) {
+        assert!(
+            said == *outcome || said.starts_with(&format!("{outcome}: ")),
+            "{step}: expected {outcome}, not {said}"
+        );
+    }
+}
+
+/// Bytes and entries of a folder, at all depths.
+fn holds(folder: &Path) -> (u64, usize) {
+    let mut all = (0, 0);
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let found = entry.metadata().unwrap();
+        all.1 += 1;
+        if found.is_dir() {
+            let (bytes, entries) = holds(&entry.path());
+            all = (all.0 + bytes, all.1 + entries);
+        } else if found.is_file() {
+            all.0 += found.len();
+        }
+    }
+    all
+}

@@ -1,0 +1,128 @@
+//! Temporary folders of calls.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{go, steps};
+use crate::support::{Folder, Server, hostile};
+
+/// A folder with the plugin, a temporary folder for its calls, and the server's folder for these.
+fn with_scratch(more: &str) -> Folder {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.configure("[server]\nscratch = \"scratch\"");
+    folder.put("hostile.toml", format!("[permissions.scratch]\n{more}\n"));
+    folder
+}
+
+/// The folders of running calls, and of calls that a server has left behind.
+fn left(folder: &Folder) -> Vec<PathBuf> {
+    let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let user = within(&folder.beside("scratch"));
+    user.flat_map(|user| within(&user).collect::<Vec<_>>())
+        .flat_map(|server| within(&server).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn there_is_no_temporary_folder_without_a_grant() {
+    let folder = with_scratch("");
+    folder.put("hostile.toml", "");
+    let mut server = Server::start(&folder);
+    server.failure("write_file", json!({"path": "/tmp/a", "text": "x"}));
+    assert!(!folder.beside("scratch").exists());
+}
+
+#[test]
+fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
+    let folder = with_scratch("");
+    let mut server = Server::start(&folder);
+    for _ in 0..2 {
+        go(
+            &mut server,
+            &[
+                ("list /tmp", ""),
+                ("folders /tmp/a/b", "ok"),
+                ("write /tmp/a/b/c 123", "ok"),
+                ("read /tmp/a/b/c", "123"),
+            ],
+        );
+        assert_eq!(left(&folder), Vec::<PathBuf>::new());
+    }
+    // However the call ends.
+    server.failure("panic", json!({}));
+    assert_eq!(left(&folder), Vec::<PathBuf>::new());
+    // A tree that is deeper than the server can open folders.
+    go(&mut server, &[("nest /tmp/a 900", "ok")]);
+    assert_eq!(left(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_grant_says_where_it_is_and_what_it_may_hold() {
+    let mut server = Server::start(&with_scratch("guest = \"/work\"\nsize = \"10KiB\"\nentries = 2"));
+    go(
+        &mut server,
+        &[
+            ("fill /work/a 10240", "ok"),
+            ("append /work/a x", "StorageFull"),
+            ("folder /work/b", "ok"),
+            ("folder /work/c", "StorageFull"),
+            ("remove /work/a", "ok"),
+            ("fill /work/c 10240", "ok"),
+        ],
+    );
+    let text = "x".repeat(10241);
+    let (kind, said) = server.failure("write_file", json!({"path": "/work/a", "text": text}));
+    let expected = "The tool needed more than 10.0 KiB in its temporary folder (to allow more, raise \
+        permissions.scratch.size).";
+    assert_eq!((kind.as_str(), said.as_str()), ("limit", expected));
+}
+
+#[test]
+fn a_call_does_not_see_the_temporary_folder_of_another() {
+    let folder = with_scratch("");
+    folder.put("hostile.toml", format!("[permissions.scratch]\n{}", folder.gate()));
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("wait_for_gate");
+    let waiting = server.begin_with_progress("wait_for_gate", json!({}));
+    server.notification("notifications/progress");
+    assert_eq!(left(&folder).len(), 1);
+    go(&mut server, &[("list /tmp", ""), ("write /tmp/a 1", "ok")]);
+    folder.open_gate();
+    server.finish(waiting);
+    assert_eq!(left(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_a_killed_server_left_is_removed_by_the_next() {
+    let folder = with_scratch("");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("sleep_hour");
+    server.begin_with_progress("sleep_hour", json!({}));
+    server.notification("notifications/progress");
+    let [call] = left(&folder).try_into().unwrap();
+    fs::write(call.join("file"), "x").unwrap();
+    server.kill();
+    assert!(call.join("file").exists());
+    let mut server = Server::start(&folder);
+    server.until("it is removed", |_| !call.exists());
+    // One that is running keeps what it has.
+    server.begin_with_progress("sleep_hour", json!({}));
+    server.notification("notifications/progress");
+    let running = left(&folder);
+    let mut other = Server::start(&folder);
+    assert_eq!(other.text("file_steps", steps(&["list /tmp"])), "");
+    assert_eq!(left(&folder), running);
+    server.kill();
+}
+
+#[test]
+fn no_mount_contains_temporary_folders() {
+    let folder = with_scratch("");
+    fs::create_dir(folder.beside("scratch")).unwrap();
+    let mount = "[[permissions.mounts]]\nhost = \"../scratch\"\nguest = \"/data\"\naccess = \"read\"";
+    folder.put("hostile.toml", mount);
+    let server = Server::spawn(&folder).initialized("2025-11-25");
+    server.log.wait_for("the mount of ../scratch contains the temporary folders of calls, so the plugin could read it");
+}
