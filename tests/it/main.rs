@@ -17,6 +17,7 @@ mod checks;
 mod cli;
 mod compile;
 mod contract;
+mod examples;
 mod flood;
 mod functions;
 mod handshake;
