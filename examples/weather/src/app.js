@@ -30,13 +30,12 @@ export const weather = tool({
     };
     const query = Object.entries(asked).map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
     const response = await fetch(`${base}/v1/forecast?${query.join('&')}`, { timeout: 5_000 });
-    const said = await response.json().catch(() => ({}));
-    if (response.status === 400) throw new InvalidArguments(`the service refuses this: ${said.reason}`);
-    if (!response.ok || said.current === undefined) throw new Error(`the service answered with status ${response.status}`);
-    const { daily } = said;
+    if (response.status === 400) throw new InvalidArguments(`the service refuses this: ${(await response.json()).reason}`);
+    if (!response.ok) throw new Error(`the service answered with status ${response.status}`);
+    const { current, daily } = await response.json();
     return {
-      temperature: said.current.temperature_2m,
-      wind: said.current.wind_speed_10m,
+      temperature: current.temperature_2m,
+      wind: current.wind_speed_10m,
       days: daily.time.map((date, i) => ({
         date,
         low: daily.temperature_2m_min[i],

@@ -1,6 +1,6 @@
 // A bucket of keys and values, for these interfaces of `wasi:keyvalue`.
 
-import { RequestError } from './failure.js';
+import { RequestError, thrownCase } from './failure.js';
 import { decode, encode } from './utf8.js';
 
 /** Makes `open`. */
@@ -57,13 +57,14 @@ function said(act) {
   try {
     return act();
   } catch (thrown) {
-    switch (thrown?.tag) {
+    const why = thrownCase(thrown);
+    switch (why?.tag) {
       case 'access-denied':
         throw new RequestError('Keeping state is denied.');
       case 'no-such-store':
         throw new RequestError('There is no such bucket.');
       case 'other':
-        throw new RequestError(`The state cannot be used: ${thrown.val}.`);
+        throw new RequestError(`The state cannot be used: ${why.val}.`);
       default:
         throw thrown;
     }

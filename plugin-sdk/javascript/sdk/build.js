@@ -13,6 +13,13 @@ const [main, wasm, ...rest] = process.argv.slice(2);
 if (wasm === undefined || rest.length > 0) fail('usage: node toolbay/build.js MAIN.js PLUGIN.wasm');
 if (!existsSync(main)) fail(`there is no file ${main}`);
 
+// componentize-qjs runs the plugin once while it builds, and gives it streams of
+// WASI, but no HTTP. It cannot stand in for HTTP, whose streams would then be
+// others. So what HTTP consists of has another name until that is over, which
+// componentize-qjs stands in for as a whole. The names are of the same length.
+const NAMES = /\bwasi(?=:(?:io|http)[/@])/g;
+const OTHERS = /w4si(?=:(?:io|http)\/)/g;
+
 const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
 const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
@@ -104,13 +111,6 @@ async function componentized() {
     return fail(`${main} failed as it was loaded\n${traced(told, map)}`);
   }
 }
-
-// componentize-qjs runs the plugin once while it builds, and gives it streams of
-// WASI, but no HTTP. It cannot stand in for HTTP, whose streams would then be
-// others. So what HTTP consists of has another name until that is over, which
-// componentize-qjs stands in for as a whole. The names are of the same length.
-const NAMES = /\bwasi(?=:(?:io|http)[/@])/g;
-const OTHERS = /w4si(?=:(?:io|http)\/)/g;
 
 /** `text` with these names, where the plugin sends requests. */
 function disguised(text) {

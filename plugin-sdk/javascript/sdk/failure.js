@@ -10,6 +10,11 @@ export class RequestError extends TypeError {
   name = 'RequestError';
 }
 
+/** The case of a WIT variant that the host threw: the engine wraps it in an error. */
+export function thrownCase(thrown) {
+  return thrown?.payload ?? thrown;
+}
+
 /** The contract's `failure` for whatever a handler threw. */
 export function failure(thrown) {
   const tag = thrown instanceof InvalidArguments ? 'invalid-arguments' : 'failed';

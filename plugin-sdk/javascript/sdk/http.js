@@ -1,7 +1,7 @@
 // `fetch` on top of `wasi:http`. Everything waits within the call, so a promise
 // that is returned here is already settled.
 
-import { RequestError } from './failure.js';
+import { RequestError, thrownCase } from './failure.js';
 import { decode, encode } from './utf8.js';
 
 /** Redirects that are followed, as browsers do. */
@@ -196,11 +196,16 @@ function once(types, handler, { url, method, headers, body, timeout }, wasRedire
   } catch (thrown) {
     throw failed(thrown);
   }
-  future.subscribe().block();
+  const ready = future.subscribe();
+  ready.block();
+  drop(ready);
   const answer = future.get()?.val;
+  drop(future);
   if (answer?.tag !== 'ok') throw failed(answer?.val);
   const response = answer.val;
-  const pairs = response.headers().entries().map(([name, value]) => [name, decode(value)]);
+  const fieldsReceived = response.headers();
+  const pairs = fieldsReceived.entries().map(([name, value]) => [name, decode(value)]);
+  drop(fieldsReceived);
   return new Response({
     status: response.status(),
     headers: new Headers(pairs),
@@ -208,6 +213,14 @@ function once(types, handler, { url, method, headers, body, timeout }, wasRedire
     redirected: wasRedirected,
     read: () => received(types, response),
   });
+}
+
+/**
+ * Gives a resource back. The host ends the call if one goes before what came
+ * out of it, and the collector does not know the order.
+ */
+function drop(resource) {
+  resource[Symbol.dispose]?.();
 }
 
 function timeouts(types, milliseconds) {
@@ -229,9 +242,11 @@ function send(types, outgoing, body = new Uint8Array()) {
     }
   } catch {
     // The response, or why there is none, says more.
+    drop(stream);
+    drop(outgoing);
     return;
   }
-  stream[Symbol.dispose]();
+  drop(stream);
   types.OutgoingBody.finish(outgoing, null);
 }
 
@@ -241,16 +256,19 @@ function received(types, response) {
   const stream = body.stream();
   const pieces = [];
   let length = 0;
-  for (;;) {
-    let piece;
-    try {
-      piece = stream.blockingRead(READ);
-    } catch (thrown) {
-      if (thrown?.tag === 'closed') break;
-      throw failed(types.httpErrorCode(thrown.val) ?? undefined);
+  try {
+    for (;;) {
+      const piece = stream.blockingRead(READ);
+      pieces.push(piece);
+      length += piece.length;
     }
-    pieces.push(piece);
-    length += piece.length;
+  } catch (thrown) {
+    const why = thrownCase(thrown);
+    if (why?.tag !== 'closed') throw failed(reason(types, why));
+  } finally {
+    drop(stream);
+    drop(body);
+    drop(response);
   }
   const all = new Uint8Array(length);
   let at = 0;
@@ -258,17 +276,21 @@ function received(types, response) {
     all.set(piece, at);
     at += piece.length;
   }
-  stream[Symbol.dispose]();
-  body[Symbol.dispose]();
   return all;
+}
+
+/** Why a stream failed. */
+function reason(types, why) {
+  if (why?.tag !== 'last-operation-failed') return why;
+  return types.httpErrorCode(why.val) ?? { tag: 'internal-error', val: why.val.toDebugString() };
 }
 
 /** The error for what the host threw. */
 function failed(thrown) {
-  if (thrown instanceof Error) return thrown;
-  if (thrown?.tag === 'forbidden') return new RequestError('The request cannot be sent: one of its headers is not allowed.');
-  if (typeof thrown?.tag !== 'string' || thrown.tag === 'invalid-syntax') {
+  const why = thrownCase(thrown);
+  if (why?.tag === 'forbidden') return new RequestError('The request cannot be sent: one of its headers is not allowed.');
+  if (typeof why?.tag !== 'string' || why.tag === 'invalid-syntax') {
     return new RequestError('The request cannot be sent: its URL, its method or a header is invalid.');
   }
-  return new RequestError(words(thrown));
+  return new RequestError(words(why));
 }
