@@ -53,6 +53,11 @@ fn only_the_sandbox_uses_wasmtime() {
 }
 
 #[test]
+fn only_the_database_uses_redb() {
+    only_in("redb::", &["state/"]);
+}
+
+#[test]
 fn only_the_watcher_uses_notify() {
     only_in("notify::", &["catalog/src/watcher.rs"]);
 }
@@ -85,13 +90,15 @@ fn crates_depend_only_on_those_below_them() {
     let may_use = [
         ("model", &[][..]),
         ("settings", &[]),
+        ("private", &[]),
+        ("state", &["model", "private"]),
         ("schema", &["model"]),
         ("policy", &["model"]),
         ("outgoing", &["policy"]),
-        ("sandbox", &["model", "schema", "policy", "outgoing"]),
+        ("sandbox", &["model", "schema", "policy", "outgoing", "private", "state"]),
         ("catalog", &["model", "settings", "schema", "policy", "sandbox"]),
         ("mcp", &["model"]),
-        ("toolbay", &["model", "settings", "schema", "policy", "sandbox", "catalog", "mcp"]),
+        ("toolbay", &["model", "settings", "schema", "policy", "state", "sandbox", "catalog", "mcp"]),
         ("testkit", &[]),
     ];
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -112,7 +112,7 @@ impl Loader {
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
         let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
-        terms.share(&requests);
+        terms.share(&requests, &self.sandbox.key_value(&id, &terms.environment.permissions));
         let mounts;
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
-use toolbay_sandbox::{Environment, Requests, Roots};
+use toolbay_sandbox::{Environment, KeyValue, Requests, Roots};
 
 use crate::bounds::Bounds;
 use crate::component::Component;
@@ -42,9 +42,10 @@ impl Rules {
         let config = Arc::new(grant.config_values());
         let roots = Roots::new(&grant.permissions.mounts);
         let (secrets, credentials) = (Arc::new(secrets), credentials.into());
-        let requests = Requests::default();
+        let (requests, key_value) = (Requests::default(), KeyValue::default());
+        let permissions = grant.permissions;
         let environment =
-            Environment { limits, permissions: grant.permissions, roots, requests, config, credentials, secrets };
+            Environment { limits, permissions, roots, requests, key_value, config, credentials, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolbay_model::ToolRateLimit;
-use toolbay_sandbox::{Environment, Requests};
+use toolbay_sandbox::{Environment, KeyValue, Requests};
 
 use crate::grant::Shown;
 use crate::guard::Places;
@@ -26,11 +26,12 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Has all calls of the plugin send their HTTP requests here.
-    pub(crate) fn share(&mut self, requests: &Requests) {
+    /// Has all calls of the plugin send their HTTP requests and keep their state here.
+    pub(crate) fn share(&mut self, requests: &Requests, key_value: &KeyValue) {
         let tools = self.tools.values_mut().map(|tool| &mut tool.environment);
         for environment in tools.chain([&mut self.environment]) {
             environment.requests = requests.clone();
+            environment.key_value = key_value.clone();
         }
     }
 }

@@ -38,7 +38,7 @@ pub enum ErrorKind {
     /// The result, or what the guest wrote or passed to the host, is too large (`output`, `output_items`, `transfer`,
     /// `stdio`).
     Output,
-    /// Another limit was reached: handles, random data, tables, instances, memories or HTTP.
+    /// Another limit was reached: handles, random data, tables, instances, memories, HTTP or state.
     Limit,
     /// The tool failed after the grant had denied it something.
     Denied,
@@ -216,6 +216,12 @@ pub enum Limit {
     HttpRequests(u64),
     /// [`Limits::http_bytes`](crate::Limits::http_bytes).
     HttpBytes(ByteSize),
+    /// Bytes that a plugin keeps: `permissions.state.size`.
+    StateSize(ByteSize),
+    /// Keys that a plugin keeps: `permissions.state.keys`.
+    StateKeys(u64),
+    /// What all plugins keep together: `state.size`.
+    StateTotal(ByteSize),
 }
 
 impl Limit {
@@ -236,7 +242,10 @@ impl Limit {
             | Self::Instances(_)
             | Self::Memories(_)
             | Self::HttpRequests(_)
-            | Self::HttpBytes(_) => ErrorKind::Limit,
+            | Self::HttpBytes(_)
+            | Self::StateSize(_)
+            | Self::StateKeys(_)
+            | Self::StateTotal(_) => ErrorKind::Limit,
         }
     }
 
@@ -259,6 +268,9 @@ impl Limit {
             Self::Memories(_) => "limits.memories",
             Self::HttpRequests(_) => "limits.http_requests",
             Self::HttpBytes(_) => "limits.http_bytes",
+            Self::StateSize(_) => "permissions.state.size",
+            Self::StateKeys(_) => "permissions.state.keys",
+            Self::StateTotal(_) => "state.size",
         }
     }
 
@@ -284,6 +296,11 @@ impl Limit {
             Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
             Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", thousands(n)),
             Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", bytes(size)),
+            Self::StateSize(size) => format!("{it} tried to keep more than {} of state", bytes(size)),
+            Self::StateKeys(n) => format!("{it} tried to keep more than {} keys of state", thousands(n)),
+            Self::StateTotal(size) => {
+                format!("{it} tried to keep state, and the state of all plugins together reached {}", bytes(size))
+            }
         }
     }
 
@@ -293,7 +310,7 @@ impl Limit {
         let (words, key) = (self.words("The tool", "The tool's"), self.key());
         match tool {
             Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
-            None if matches!(self, Self::Stack(_)) => {
+            None if matches!(self, Self::Stack(_) | Self::StateTotal(_)) => {
                 format!("{words} (to allow more, raise {key}, which applies to all plugins).")
             }
             None => format!("{words} (to allow more, raise {key})."),
@@ -354,6 +371,9 @@ mod tests {
             (Limit::Memories(8), "8", "limits.memories"),
             (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
             (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
+            (Limit::StateSize(ByteSize::mib(10)), "10.0 MiB", "permissions.state.size"),
+            (Limit::StateKeys(10_000), "10,000", "permissions.state.keys"),
+            (Limit::StateTotal(ByteSize::gib(1)), "1.0 GiB", "state.size"),
         ];
         for (limit, value, key) in limits {
             let message = limit.message(None);

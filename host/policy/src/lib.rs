@@ -29,6 +29,7 @@ mod path;
 mod permissions;
 mod request;
 mod scheme;
+mod state_grant;
 mod tcp_rule;
 
 pub use self::address::refusal;
@@ -47,6 +48,7 @@ pub use self::path::PathPrefix;
 pub use self::permissions::{Access, Mount, Permissions};
 pub use self::request::{Allowed, HttpRequest};
 pub use self::scheme::Scheme;
+pub use self::state_grant::{StateBy, StateGrant};
 pub use self::tcp_rule::TcpRule;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use toolbay_model::is_name;
 
 use crate::http_rule::HttpRule;
 use crate::network::Network;
+use crate::state_grant::StateGrant;
 
 /// What a plugin can reach outside its memory: the table `[permissions]` of a grant. The default denies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,6 +26,9 @@ pub struct Permissions {
     /// Networks that are not globally reachable, and that the plugin can reach nevertheless.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_private: Vec<Network>,
+    /// What the plugin may keep from one call to the next; `None` for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateGrant>,
 }
 
 /// A folder of the host that a plugin sees under a path of its own (`[[permissions.mounts]]`).

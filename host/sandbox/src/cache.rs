@@ -12,7 +12,6 @@
 
 mod code;
 mod key;
-mod private;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -26,12 +25,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tempfile::NamedTempFile;
 use toolbay_model::{Description, Digest};
+use toolbay_private::{Private, TEMPORARY};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 pub(crate) use self::code::{memory, open, open_memory};
 use self::key::{Claim, Key};
-use self::private::{Private, TEMPORARY};
 use crate::about::About;
 use crate::error::too_large;
 use crate::versions::SERVED;
@@ -114,7 +113,7 @@ impl CompileCache {
     pub(crate) fn open(folder: &Path, engine: &Engine, size: ByteSize) -> Result<Self, String> {
         let off = |why: String| format!("the compile cache is off: {why}");
         let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
-        let private = Private::open(folder).map_err(off)?;
+        let private = Private::open(folder, "compiled components").map_err(off)?;
         // The cache must be writable. Find out now instead of at the first plugin.
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
         let key = Key::of(&private).map_err(cannot)?;

@@ -92,12 +92,12 @@ impl Sandbox {
     /// output.
     fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, self.files(), stdin).map_err(CallError::Failed)?;
+        let (meter, fuel) = (Meter::default(), limits.fuel);
+        let state = State::new(&entry, self.files(), meter.clone(), stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
         store.set_epoch_deadline(1);
-        let (meter, fuel) = (Meter::default(), limits.fuel);
         let spent = meter.clone();
         store.epoch_deadline_callback(move |_| {
             // The host's work for a guest uses no fuel, so each nanosecond of CPU time counts as at least one unit.
@@ -160,7 +160,7 @@ impl Entered<'_> {
         if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
             usage.fuel = self.limits.fuel;
         }
-        let hindered = state.requests.hindrance(self.limits);
+        let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance());
         Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
     }
 }

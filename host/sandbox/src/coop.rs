@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 /// The CPU time that a call has used, in nanoseconds. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,11 @@ pub(crate) struct Meter(Arc<AtomicU64>);
 impl Meter {
     pub(crate) fn nanoseconds(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds CPU time that another thread spent for the call.
+    pub(crate) fn add(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Runs one step of the call, all of it on one thread.

@@ -8,6 +8,7 @@ use toolbay_model::{Identity, Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 
 use crate::credential::Credential;
+use crate::keyvalue::KeyValue;
 use crate::requests::Requests;
 use crate::roots::Roots;
 use crate::secret::Secrets;
@@ -23,6 +24,8 @@ pub struct Environment {
     pub roots: Roots,
     /// The HTTP requests that the plugin sends.
     pub requests: Requests,
+    /// What the plugin keeps from one call to the next.
+    pub key_value: KeyValue,
     /// The values that `host.config` returns, by key.
     pub config: Arc<BTreeMap<String, String>>,
     /// The secrets that requests carry.

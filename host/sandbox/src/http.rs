@@ -80,6 +80,11 @@ impl Http {
         }
     }
 
+    /// Reports that something else was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
+    pub(crate) fn deny(&self, what: &str, remedy: Option<&str>) {
+        self.denials.note(what, remedy);
+    }
+
     /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
     fn outlet(&self, request: &http::Request<WasiBody>) -> Option<(Arc<Outlet>, Origin)> {
         let rules = self.outlet.as_ref().map_or(&[][..], |outlet| outlet.rules());

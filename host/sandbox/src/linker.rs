@@ -9,7 +9,7 @@ use crate::wasi;
 
 /// Prefixes of the names of all imports that a plugin can have. They are always linked; the grant decides what they may
 /// do.
-pub(crate) const WORLD: [&str; 10] = [
+pub(crate) const WORLD: [&str; 11] = [
     "toolbay:plugin/",
     "wasi:cli/",
     "wasi:clocks/",
@@ -17,6 +17,7 @@ pub(crate) const WORLD: [&str; 10] = [
     "wasi:filesystem/",
     "wasi:http/",
     "wasi:io/",
+    "wasi:keyvalue/",
     "wasi:logging/",
     "wasi:random/",
     "wasi:sockets/",

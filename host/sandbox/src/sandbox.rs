@@ -12,6 +12,7 @@ use toolbay_model::text::joined;
 use toolbay_model::{Description, Digest, Limits};
 use toolbay_outgoing::{Network, Options, Outlet, SystemResolver};
 use toolbay_policy::Permissions;
+use toolbay_state::Store;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
@@ -22,6 +23,7 @@ use crate::compiled::{Compiled, Scratch};
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::{self, Ticker};
 use crate::error;
+use crate::keyvalue::KeyValue;
 use crate::linker::linker;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
@@ -58,6 +60,8 @@ pub struct Settings {
     pub cache: Option<(PathBuf, ByteSize)>,
     /// How the HTTP requests of plugins are sent.
     pub http_client: Options,
+    /// What keeps the state of plugins; `None` if the server keeps none.
+    pub state: Option<Arc<dyn Store>>,
 }
 
 /// The engine, the linker and the runtime of the guests. Cloning is cheap.
@@ -77,6 +81,7 @@ struct Inner {
     compiler: Compiler,
     descriptors: Arc<Descriptors>,
     http_client: Options,
+    state: Option<Arc<dyn Store>>,
     /// Sends the HTTP requests of plugins, or why it cannot. Made for the first plugin that may send any.
     network: OnceLock<Result<Arc<Network>, String>>,
     /// The compile cache, or why it is off.
@@ -93,7 +98,7 @@ impl Sandbox {
     ///
     /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client } = settings;
+        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client, state } = settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let calls = slots.map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
@@ -129,6 +134,7 @@ impl Sandbox {
             descriptors,
             cache,
             http_client,
+            state,
             network: OnceLock::new(),
             runtime,
         };
@@ -154,6 +160,14 @@ impl Sandbox {
             network_private.clone(),
             limits.http_connections,
         )))
+    }
+
+    /// What the plugin `id` with these permissions keeps from one call to the next.
+    pub fn key_value(&self, id: &str, permissions: &Permissions) -> KeyValue {
+        match permissions.state {
+            Some(grant) => KeyValue::new(self.inner.state.clone(), id, grant),
+            None => KeyValue::default(),
+        }
     }
 
     /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for

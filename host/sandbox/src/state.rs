@@ -10,10 +10,12 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
+use crate::coop::Meter;
 use crate::descriptors::{Files, Opened};
 use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
+use crate::keyvalue::Kept;
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
@@ -32,6 +34,8 @@ pub(crate) struct State {
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
     pub(crate) requests: Http,
+    /// What the plugin keeps from one call to the next.
+    pub(crate) kept: Kept,
     /// The memory of the call.
     pub(crate) account: Account,
     /// What the handles of `wasi:http` hold of it, by their entries in the resource table.
@@ -46,7 +50,7 @@ impl State {
     /// # Errors
     ///
     /// A mounted folder cannot be opened; the text addresses the operator.
-    pub(crate) fn new(entry: &Entry<'_>, files: Files, input: Option<String>) -> Result<Self, String> {
+    pub(crate) fn new(entry: &Entry<'_>, files: Files, meter: Meter, input: Option<String>) -> Result<Self, String> {
         let Entry { environment, trace, observer, .. } = entry;
         let Environment { limits, permissions, roots, secrets, .. } = environment;
         let mounts = roots.folders()?;
@@ -86,6 +90,7 @@ impl State {
             open_files: BTreeMap::new(),
             files_refused: false,
             requests: Http::new(entry),
+            kept: Kept::new(entry, account.clone(), meter),
             limiter: Limiter::new(limits, account.clone()),
             account,
             http_memory: BTreeMap::new(),
@@ -93,6 +98,11 @@ impl State {
             secrets: Arc::clone(secrets),
             imports: Imports::new(environment, Arc::clone(observer)),
         })
+    }
+
+    /// The resources that the guest has handles of.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
     }
 }
 

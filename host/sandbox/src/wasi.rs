@@ -2,11 +2,12 @@
 //! [`Account`](crate::account::Account) allows, or a thread wait for something that never comes.
 //!
 //! Each replacement does what `wasmtime-wasi` does, within bounds. Everything else of WASI is linked unchanged. Beside
-//! them are the interfaces that `wasmtime-wasi` does not have: configuration and logging.
+//! them are the interfaces that `wasmtime-wasi` does not have: configuration, logging and state.
 
 mod config;
 mod files;
 mod http;
+mod keyvalue;
 mod listing;
 mod logging;
 mod sockets;
@@ -31,5 +32,6 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 /// Adds the interfaces that `wasmtime-wasi` does not have.
 pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     config::add(linker)?;
+    keyvalue::add(linker)?;
     logging::add(linker)
 }

@@ -12,6 +12,7 @@ mod requirements;
 mod result;
 mod serve;
 mod signals;
+mod state;
 mod token;
 mod waiting;
 
@@ -110,6 +111,13 @@ enum Command {
         /// The name of the token's owner, as shown in the log
         name: String,
     },
+    /// Show or delete what plugins keep from one call to the next
+    ///
+    /// Works beside a server that is idle. One that uses its state without a pause is waited for for five seconds.
+    State {
+        #[command(subcommand)]
+        command: state::Command,
+    },
     /// Call one tool, with the same limits as when it is served
     Call {
         /// The tool's name, as `toolbay list` shows it
@@ -135,6 +143,7 @@ impl Cli {
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
             Command::Token { name } => token::run(&name),
+            Command::State { command } => state::run(command),
             Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),

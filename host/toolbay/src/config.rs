@@ -9,11 +9,13 @@ mod error;
 mod http;
 mod http_client;
 mod server;
+mod state;
 mod variables;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -22,6 +24,7 @@ use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
 use toolbay_settings::toml_file;
+use toolbay_state::{Database, Store};
 
 pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
@@ -29,6 +32,7 @@ pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::HttpClient;
 pub use self::server::ServerConfig;
+pub use self::state::StateConfig;
 use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
 use crate::telemetry;
@@ -80,6 +84,8 @@ pub struct Config {
     pub http: Http,
     /// How the HTTP requests of plugins are sent.
     pub http_client: HttpClient,
+    /// What plugins keep from one call to the next.
+    pub state: StateConfig,
     /// Path of the configuration file, or of the one that would be read if it existed. Empty if there can be none.
     #[serde(skip)]
     pub file: PathBuf,
@@ -102,6 +108,7 @@ impl Default for Config {
             compile: CompileConfig::default(),
             http: Http::default(),
             http_client: HttpClient::default(),
+            state: StateConfig::default(),
             file: PathBuf::new(),
         }
     }
@@ -187,6 +194,7 @@ impl Config {
         }
         config.http.resolve(folder);
         config.http_client.resolve(folder);
+        config.state.resolve(folder);
         config.check()?;
         Ok(config)
     }
@@ -233,6 +241,9 @@ impl Config {
         // Whoever knows its key can make entries.
         let cache = |(path, _)| Guarded { what: "the compile cache", path, is_secret: true };
         guarded.extend(self.compile.store().map(cache));
+        // It has what other plugins keep.
+        let state = |path| Guarded { what: "the state of plugins", path, is_secret: true };
+        guarded.extend(self.state.folder(&self.plugins).map(state));
         guarded
     }
 
@@ -268,7 +279,13 @@ impl Config {
             compile: Compile { memory, cpu, timeout },
             cache: self.compile.store(),
             http_client: self.http_client.options(),
+            state: self.database().map(|database| Arc::new(database) as Arc<dyn Store>),
         })
+    }
+
+    /// What keeps the state of plugins; `None` if nothing is kept.
+    pub(crate) fn database(&self) -> Option<Database> {
+        self.state.database(&self.plugins)
     }
 
     /// One line for each server-wide limit that the ceilings lowered, and for each ceiling above [`Limits::UTMOST`].

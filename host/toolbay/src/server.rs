@@ -12,6 +12,7 @@ use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, http, stdio};
 use toolbay_model::{Answer, CallError, Failure, Observer};
 use toolbay_sandbox::Sandbox;
+use toolbay_state::Store;
 
 use crate::config::Config;
 use crate::service::Service;
@@ -59,12 +60,16 @@ impl ServerBuilder {
         let Self { config, watch, compiler } = self;
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
+        let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { watcher(&config) } else { None };
         let loader = Loader::new(sandbox.clone(), config.rules(), config.plugins.clone());
         let (publisher, catalog) = channel();
         let stop = CancellationToken::new();
         tokio::spawn(Reloader::new(loader, publisher).run(watcher, stop.clone()));
+        if let Some(state) = state.filter(|_| watch) {
+            tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
+        }
         Ok(Server::new(config, sandbox, catalog, stop))
     }
 }
@@ -74,6 +79,21 @@ fn watcher(config: &Config) -> Option<Watcher> {
     Watcher::new(&config.plugins)
         .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
         .ok()
+}
+
+/// Opens the state as soon as a plugin may use it, so that the log says at once if that is not possible.
+async fn open_state(state: Arc<dyn Store>, catalog: Catalog, stop: CancellationToken) {
+    let granted = |snapshot: &Snapshot| {
+        let grants = snapshot.plugins.values().filter_map(|report| report.grant.as_ref());
+        grants.into_iter().any(|grant| grant.permissions.state.is_some())
+    };
+    let open = async {
+        catalog.wait_for(granted).await;
+        if let Err(error) = state.open().await {
+            tracing::error!("{}", error.details());
+        }
+    };
+    stop.run_until_cancelled(open).await;
 }
 
 impl Server {

@@ -9,8 +9,7 @@ use aws_lc_rs::{hmac, rand};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use toolbay_model::Digest;
-
-use super::private::{Private, TEMPORARY};
+use toolbay_private::{Private, TEMPORARY};
 
 /// Name of the file with the key.
 pub(super) const NAME: &str = "key";
@@ -162,7 +161,7 @@ mod tests {
     #[test]
     fn the_key_is_made_once_and_only_its_user_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Private::open(dir.path()).unwrap();
+        let folder = Private::open(dir.path(), "tests").unwrap();
         let first = Key::of(&folder).unwrap();
         let metadata = fs::metadata(dir.path().join(NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
@@ -175,7 +174,7 @@ mod tests {
     #[test]
     fn everything_that_an_entry_says_is_signed() {
         let dir = tempfile::tempdir().unwrap();
-        let key = Key::of(&Private::open(dir.path()).unwrap()).unwrap();
+        let key = Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
         let (file, long) = (code(b"code"), vec![7; 3 * PIECE + 5]);
         let large = code(&long);
         let mac = key.sign(claim(b"notes"), &file).unwrap();
@@ -208,7 +207,7 @@ mod tests {
         ];
         for change in changes {
             let dir = tempfile::tempdir().unwrap();
-            let folder = Private::open(dir.path()).unwrap();
+            let folder = Private::open(dir.path(), "tests").unwrap();
             let code = code(b"code");
             let mac = Key::of(&folder).unwrap().sign(claim(b""), &code).unwrap();
             change(&dir.path().join(NAME));
@@ -222,7 +221,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let code = code(b"code");
         let macs: Vec<_> = std::thread::scope(|scope| {
-            let key = || Key::of(&Private::open(dir.path()).unwrap()).unwrap();
+            let key = || Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(key)).collect();
             // One after the other: reading moves the file's position.
             threads.into_iter().map(|thread| thread.join().unwrap().sign(claim(b""), &code).unwrap()).collect()

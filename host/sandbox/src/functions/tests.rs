@@ -283,6 +283,7 @@ fn sandbox() -> Sandbox {
         compile: limits,
         cache: None,
         http_client: toolbay_outgoing::Options::default(),
+        state: None,
     };
     Sandbox::new(settings).unwrap()
 }

@@ -38,7 +38,7 @@ struct Findings {
 }
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
-const INTERFACES: [(&str, &str); 12] = [
+const INTERFACES: [(&str, &str); 13] = [
     ("toolbay:plugin/", "the host's log, progress and configuration (always allowed)"),
     ("wasi:cli/environment", "environment variables (only those listed in permissions.environment)"),
     ("wasi:cli/", "standard input and output, and exit (always allowed; output is captured)"),
@@ -47,6 +47,7 @@ const INTERFACES: [(&str, &str); 12] = [
     ("wasi:filesystem/", "files (only in folders listed in [[permissions.mounts]])"),
     ("wasi:http/", "HTTP requests (only those listed in permissions.http)"),
     ("wasi:io/", "streams that the other imports use (always allowed)"),
+    ("wasi:keyvalue/", "state that is kept between calls (only with permissions.state)"),
     ("wasi:logging/", "the host's log (always allowed, within limits.log)"),
     ("wasi:random/", "random numbers (always allowed)"),
     ("wasi:sockets/", "network sockets (always denied)"),

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolbay_catalog::{Different, Granted, PluginReport, Snapshot, Status};
 use toolbay_mcp::definition_json;
-use toolbay_model::text::line;
+use toolbay_model::text::{line, thousands};
 use toolbay_model::{Amount, Limits};
-use toolbay_policy::Access;
+use toolbay_policy::{Access, StateBy, StateGrant};
 
 use super::common::{Common, Listen, block_on};
 use super::output::{print, print_json};
@@ -142,6 +142,10 @@ fn grants(granted: &Granted) -> Vec<String> {
     }
     if !permissions.network_private.is_empty() {
         lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
+    }
+    if let Some(StateGrant { size, keys, by }) = permissions.state {
+        let by = if by == StateBy::Caller { " for each caller" } else { "" };
+        lines.push(format!("state: {} and {} keys{by}", size.display().iec(), thousands(keys)));
     }
     if !granted.secrets.is_empty() {
         lines.push(format!("redacted secrets: {}", granted.secrets.join(", ")));

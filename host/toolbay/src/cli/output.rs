@@ -1,6 +1,6 @@
 //! Printing: results go to standard output, everything else to standard error.
 
-use std::io::{ErrorKind, Write as _, stdout};
+use std::io::{ErrorKind, IsTerminal as _, Write as _, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
@@ -18,7 +18,7 @@ static UNPRINTED: AtomicBool = AtomicBool::new(false);
 /// Prints text to standard output, without control characters: parts of it come from plugins. A reader that closed it, as
 /// `head` does, is not an error.
 pub(super) fn print(text: &str) {
-    write(&clean(text));
+    write(clean(text).as_bytes());
 }
 
 /// Prints a value as JSON to standard output.
@@ -27,8 +27,13 @@ pub(super) fn print(text: &str) {
 ///
 /// It is not JSON.
 pub(super) fn print_json(value: &impl Serialize) -> serde_json::Result<()> {
-    write(&(escaped(&serde_json::to_string_pretty(value)?) + "\n"));
+    write((escaped(&serde_json::to_string_pretty(value)?) + "\n").as_bytes());
     Ok(())
+}
+
+/// Prints bytes to standard output as they are, or without control characters if that is a terminal: a plugin chose them.
+pub(super) fn print_bytes(bytes: &[u8]) {
+    if stdout().is_terminal() { print(&(String::from_utf8_lossy(bytes).into_owned() + "\n")) } else { write(bytes) }
 }
 
 /// Whether everything could be printed.
@@ -36,9 +41,9 @@ pub(super) fn all_printed() -> bool {
     !UNPRINTED.load(Ordering::Relaxed)
 }
 
-fn write(text: &str) {
+fn write(bytes: &[u8]) {
     let mut stdout = stdout();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe && !UNPRINTED.swap(true, Ordering::Relaxed) => {
             complain(&format!("failed to write to standard output: {error}"));
         }

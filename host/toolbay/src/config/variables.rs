@@ -11,7 +11,7 @@ pub(super) const PREFIX: &str = "TOOLBAY_";
 pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
-const TABLES: [&str; 7] = ["server", "limits", "ceilings", "describe", "compile", "breaker", "http"];
+const TABLES: [&str; 8] = ["server", "limits", "ceilings", "describe", "compile", "breaker", "http", "state"];
 
 /// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses the key as a file of its own.
 pub(super) fn apply_variable(

@@ -1,4 +1,8 @@
-//! The folder of the compile cache: opened once, and checked by descriptor up to the root of the file system.
+//! Folders of the server that nobody else may change: opened once, and checked by descriptor up to the root of the file
+//! system.
+//!
+//! The compile cache and what plugins keep are in such folders. This crate knows neither: its caller says what the folder
+//! is for.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 
 /// Prefix of the name of a file that is being written.
-pub(super) const TEMPORARY: &str = ".tmp-";
+pub const TEMPORARY: &str = ".tmp-";
 
 /// How each folder on the way is opened: only to pass through it, and not by a link.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -22,24 +26,24 @@ const STICKY: u32 = 0o1000;
 
 /// A folder that only this user can change or replace.
 #[derive(Debug)]
-pub(super) struct Private {
+pub struct Private {
     /// The folder.
-    pub(super) handle: OwnedFd,
+    pub handle: OwnedFd,
     /// Its path, without links.
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
 }
 
 impl Private {
-    /// Opens the folder, and creates it if necessary.
+    /// Opens the folder, and creates it if necessary. `what` says for the log what is in it, such as `compiled components`.
     ///
     /// # Errors
     ///
     /// Somebody else could change or replace it, or it cannot be used; in one line.
-    pub(super) fn open(folder: &Path) -> Result<Self, String> {
+    pub fn open(folder: &Path, what: &str) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
         if !folder.exists() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
-            tracing::info!("created the folder {} for compiled components", folder.display());
+            tracing::info!("created the folder {} for {what}", folder.display());
         }
         // A link on the way is resolved here, once. From here on there is none, and each folder is checked by the
         // handle through which the next one is opened.
@@ -60,8 +64,25 @@ impl Private {
 
     /// Opens a file in the folder for reading. It must be a regular file that belongs to this user and that others
     /// cannot write.
-    pub(super) fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    ///
+    /// # Errors
+    ///
+    /// It is another kind of file, or cannot be opened.
+    pub fn open_file(&self, name: &str) -> io::Result<(fs::File, Stat)> {
+        self.checked(name, OFlags::RDONLY)
+    }
+
+    /// The same for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Private::open_file`].
+    pub fn open_to_write(&self, name: &str) -> io::Result<fs::File> {
+        Ok(self.checked(name, OFlags::RDWR)?.0)
+    }
+
+    fn checked(&self, name: &str, access: OFlags) -> io::Result<(fs::File, Stat)> {
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.handle, name, flags, Mode::empty())?;
         let found = fstat(&file)?;
         let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
@@ -125,12 +146,12 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         for path in ["a", "a/b", "a/b/c", "a/b/c/d"].map(|path| root.path().join(path)) {
             set_mode(&path, 0o770);
-            let error = Private::open(&deep).unwrap_err();
+            let error = Private::open(&deep, "tests").unwrap_err();
             let expected = fs::canonicalize(&path).unwrap();
             assert_eq!(error, is_writable(&stat_of(&path), &expected));
             set_mode(&path, 0o700);
         }
-        Private::open(&deep).unwrap();
+        Private::open(&deep, "tests").unwrap();
     }
 
     fn stat_of(path: &Path) -> Stat {
@@ -143,18 +164,19 @@ mod tests {
         fs::create_dir_all(root.path().join("open/store")).unwrap();
         symlink("open", root.path().join("link")).unwrap();
         let store = root.path().join("link/store");
-        assert_eq!(Private::open(&store).unwrap().path, fs::canonicalize(root.path().join("open/store")).unwrap());
+        assert_eq!(Private::open(&store, "tests").unwrap().path, fs::canonicalize(root.path().join("open/store")).unwrap());
         set_mode(&root.path().join("open"), 0o777);
-        assert!(Private::open(&store).unwrap_err().contains("open is writable by other users"));
+        assert!(Private::open(&store, "tests").unwrap_err().contains("open is writable by other users"));
     }
 
     #[test]
     fn a_file_that_is_a_link_a_fifo_or_writable_by_others_is_not_opened() {
         let root = tempfile::tempdir().unwrap();
-        let private = Private::open(root.path()).unwrap();
+        let private = Private::open(root.path(), "tests").unwrap();
         fs::write(root.path().join("file"), "x").unwrap();
         set_mode(&root.path().join("file"), 0o644);
         private.open_file("file").unwrap();
+        private.open_to_write("file").unwrap();
         symlink("file", root.path().join("link")).unwrap();
         let fifo = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(&private.handle, "fifo", fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -162,6 +184,7 @@ mod tests {
         set_mode(&root.path().join("open"), 0o666);
         for name in ["link", "fifo", "open", "missing"] {
             assert!(private.open_file(name).is_err(), "{name}");
+            assert!(private.open_to_write(name).is_err(), "{name}");
         }
     }
 }

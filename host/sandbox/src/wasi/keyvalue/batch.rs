@@ -1,0 +1,32 @@
+//! `wasi:keyvalue/batch`, which is the same in all versions.
+
+use toolbay_state::Change;
+use wasmtime::component::Linker;
+
+use super::answer::Fallible;
+use super::{Handle, KEY_HELD, bucket, change, values};
+use crate::state::State;
+
+pub(super) fn add(linker: &mut Linker<State>, name: &str) -> wasmtime::Result<()> {
+    let mut batch = linker.instance(name)?;
+    batch.func_wrap_async("get-many", |mut store, (bucket, keys): (Handle, Vec<String>)| {
+        Box::new(async move { Ok((get_many(store.data_mut(), &bucket, keys).await?,)) })
+    })?;
+    batch.func_wrap_async("set-many", |mut store, (bucket, entries): (Handle, Vec<(String, Vec<u8>)>)| {
+        Box::new(async move { Ok((change(store.data_mut(), &bucket, Change::Set(entries)).await?.map(drop),)) })
+    })?;
+    batch.func_wrap_async("delete-many", |mut store, (bucket, keys): (Handle, Vec<String>)| {
+        Box::new(async move { Ok((change(store.data_mut(), &bucket, Change::Delete(keys)).await?.map(drop),)) })
+    })
+}
+
+type Entry = Option<(String, Vec<u8>)>;
+
+async fn get_many(state: &mut State, handle: &Handle, keys: Vec<String>) -> Fallible<Vec<Entry>> {
+    let bucket = bucket(state, handle)?;
+    // The keys once more: they go back to the guest beside their values.
+    let bytes: usize = keys.iter().map(|key| key.len() + KEY_HELD).sum();
+    let _memory = state.account.hold(2 * bytes)?;
+    let values = values(state, &bucket, keys.clone()).await?;
+    Ok(values.map(|values| keys.into_iter().zip(values).map(|(key, value)| Some((key, value?))).collect()))
+}

@@ -1,0 +1,61 @@
+//! `wasi:keyvalue@0.2.0-draft`, as most toolchains have it: numbers without a sign, and cursors that are numbers.
+
+use toolbay_state::Start;
+use wasmtime::component::{ComponentType, Linker, Lower};
+
+use super::answer::Fallible;
+use super::{Handle, add_store, batch, increment, keys};
+use crate::state::State;
+
+const STORE: &str = "wasi:keyvalue/store@0.2.0-draft";
+const ATOMICS: &str = "wasi:keyvalue/atomics@0.2.0-draft";
+const BATCH: &str = "wasi:keyvalue/batch@0.2.0-draft";
+
+/// A page of keys (`store.key-response`).
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct KeyResponse {
+    keys: Vec<String>,
+    cursor: Option<u64>,
+}
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    add_store(linker, STORE)?;
+    linker.instance(STORE)?.func_wrap_async(
+        "[method]bucket.list-keys",
+        |mut store, (bucket, cursor): (Handle, Option<u64>)| {
+            Box::new(async move { Ok((list(store.data_mut(), &bucket, cursor).await?,)) })
+        },
+    )?;
+    linker.instance(ATOMICS)?.func_wrap_async(
+        "increment",
+        |mut store, (bucket, key, delta): (Handle, String, u64)| {
+            Box::new(async move {
+                let range = 0..=i128::from(u64::MAX);
+                let sum = increment(store.data_mut(), &bucket, key, delta.into(), range).await?;
+                Ok((sum.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX)),))
+            })
+        },
+    )?;
+    batch::add(linker, BATCH)
+}
+
+/// The cursor is the number of keys before it. The handle knows the last of them, so that keys that come and go do not
+/// move it; of another handle's cursor, as many keys are passed over.
+async fn list(state: &mut State, handle: &Handle, cursor: Option<u64>) -> Fallible<KeyResponse> {
+    let known = state.table().get(handle)?.last.clone();
+    let start = match (cursor, known) {
+        (None, _) => Start::First,
+        (Some(cursor), Some((known, key))) if cursor == known => Start::After(key),
+        (Some(cursor), _) => Start::Skip(cursor),
+    };
+    let page = match keys(state, handle, start).await? {
+        Ok(page) => page,
+        Err(error) => return Ok(Err(error)),
+    };
+    let next = cursor.unwrap_or_default().saturating_add(page.keys.len() as u64);
+    if let Some(last) = page.keys.last() {
+        state.table().get_mut(handle)?.last = Some((next, last.clone()));
+    }
+    Ok(Ok(KeyResponse { keys: page.keys, cursor: page.more.then_some(next) }))
+}

@@ -1,0 +1,112 @@
+//! `wasi:keyvalue@0.2.0-draft2`: numbers with a sign, cursors that are keys, and compare-and-swap.
+
+use toolbay_state::{Change, Changed, KEY, Start, Version};
+use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
+
+use super::answer::{Error, Fallible};
+use super::{Comparison, Handle, add_store, batch, bucket, change_in, increment, keys, value};
+use crate::state::State;
+
+const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
+const ATOMICS: &str = "wasi:keyvalue/atomics@0.2.0-draft2";
+const BATCH: &str = "wasi:keyvalue/batch@0.2.0-draft2";
+
+/// Bytes that the handle of a comparison holds: its key, and names.
+const COMPARISON_HELD: usize = 2 * KEY;
+
+type Cas = Resource<Comparison>;
+
+/// A page of keys (`store.key-response`).
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct KeyResponse {
+    keys: Vec<String>,
+    cursor: Option<String>,
+}
+
+/// Why a value was not swapped (`atomics.cas-error`).
+#[derive(ComponentType, Lower)]
+#[component(variant)]
+enum CasError {
+    #[component(name = "store-error")]
+    Store(Error),
+    #[component(name = "cas-failed")]
+    Failed(Cas),
+}
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    add_store(linker, STORE)?;
+    linker.instance(STORE)?.func_wrap_async(
+        "[method]bucket.list-keys",
+        |mut store, (bucket, cursor): (Handle, Option<String>)| {
+            Box::new(async move {
+                let start = cursor.map_or(Start::First, Start::After);
+                let page = keys(store.data_mut(), &bucket, start).await?;
+                Ok((page.map(|page| {
+                    let cursor = if page.more { page.keys.last().cloned() } else { None };
+                    KeyResponse { keys: page.keys, cursor }
+                }),))
+            })
+        },
+    )?;
+    let mut atomics = linker.instance(ATOMICS)?;
+    atomics.resource("cas", ResourceType::host::<Comparison>(), |mut store, rep| {
+        store.data_mut().table().delete(Cas::new_own(rep))?;
+        Ok(())
+    })?;
+    atomics.func_wrap_async("[static]cas.new", |mut store, (bucket, key): (Handle, String)| {
+        Box::new(async move { Ok((begin(store.data_mut(), &bucket, key).await?,)) })
+    })?;
+    atomics.func_wrap_async("[method]cas.current", |mut store, (cas,): (Cas,)| {
+        Box::new(async move { Ok((current(store.data_mut(), &cas).await?,)) })
+    })?;
+    atomics.func_wrap_async("swap", |mut store, (cas, value): (Cas, Vec<u8>)| {
+        Box::new(async move { Ok((swap(store.data_mut(), cas, value).await?,)) })
+    })?;
+    atomics.func_wrap_async("increment", |mut store, (bucket, key, delta): (Handle, String, i64)| {
+        Box::new(async move {
+            let range = i64::MIN.into()..=i64::MAX.into();
+            let sum = increment(store.data_mut(), &bucket, key, delta.into(), range).await?;
+            Ok((sum.map(|sum| i64::try_from(sum).unwrap_or(i64::MAX)),))
+        })
+    })?;
+    batch::add(linker, BATCH)
+}
+
+async fn begin(state: &mut State, handle: &Handle, key: String) -> Fallible<Cas> {
+    let bucket = bucket(state, handle)?;
+    if key.len() > KEY {
+        return Ok(Err(Error::Other(toolbay_state::Error::Key(key.len()).to_string())));
+    }
+    let memory = state.account.hold(COMPARISON_HELD)?;
+    let expected = match value(state, &bucket, key.clone()).await? {
+        Ok(value) => Version::of(value.as_deref()),
+        Err(error) => return Ok(Err(error)),
+    };
+    Ok(Ok(state.table().push(Comparison { bucket, key, expected, _memory: memory })?))
+}
+
+/// The value as it is now: it is what the swap compares with from here on.
+async fn current(state: &mut State, cas: &Cas) -> Fallible<Option<Vec<u8>>> {
+    let (bucket, key) = {
+        let comparison = state.table().get(cas)?;
+        (comparison.bucket.clone(), comparison.key.clone())
+    };
+    let value = value(state, &bucket, key).await?;
+    if let Ok(value) = &value {
+        state.table().get_mut(cas)?.expected = Version::of(value.as_deref());
+    }
+    Ok(value)
+}
+
+async fn swap(state: &mut State, cas: Cas, value: Vec<u8>) -> wasmtime::Result<Result<(), CasError>> {
+    let comparison = state.table().delete(cas)?;
+    let change = Change::Swap { key: comparison.key.clone(), expected: comparison.expected, value };
+    Ok(match change_in(state, &comparison.bucket, change).await? {
+        Ok(Changed::Conflict(expected)) => {
+            Err(CasError::Failed(state.table().push(Comparison { expected, ..comparison })?))
+        }
+        Ok(Changed::Done | Changed::Number(_)) => Ok(()),
+        Err(error) => Err(CasError::Store(error)),
+    })
+}

@@ -1,0 +1,87 @@
+//! The file of the database: in a private folder, created in one step, and of one process at a time.
+
+use std::io;
+use std::path::Path;
+
+use redb::backends::FileBackend;
+use redb::{DatabaseError, ReadableTable as _};
+use toolbay_private::{Private, TEMPORARY};
+
+use crate::bounds::CACHE;
+use crate::tables::{FORM, THIS_FORM, Tables};
+
+/// Name of the file in the folder.
+pub(crate) const NAME: &str = "state.redb";
+
+/// Why the database cannot be opened.
+pub(crate) enum Unopened {
+    /// Another process has it open.
+    InUse,
+    /// It cannot be used; in one line.
+    Unusable(String),
+}
+
+/// Opens the database in the folder, and creates both if necessary. Blocks.
+pub(crate) fn open(folder: &Path) -> Result<redb::Database, Unopened> {
+    let unusable = |why: &dyn std::fmt::Display| Unopened::Unusable(format!("cannot use {}: {why}", folder.display()));
+    let private = Private::open(folder, "the state of plugins").map_err(Unopened::Unusable)?;
+    let file = match private.open_to_write(NAME) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create(&private).map_err(|error| unusable(&error))?;
+            private.open_to_write(NAME).map_err(|error| unusable(&error))?
+        }
+        Err(error) => return Err(unusable(&format!("{NAME}: {error}"))),
+    };
+    let opened = FileBackend::new(file).and_then(|file| builder().create_with_backend(file));
+    let database = match opened {
+        Ok(database) => database,
+        Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch) => return Err(Unopened::InUse),
+        Err(error) => return Err(unusable(&format!("{NAME}: {error}"))),
+    };
+    match check(&database) {
+        Ok(THIS_FORM) => Ok(database),
+        Ok(_) => Err(unusable(&format!("{NAME} was written by another version of Toolbay"))),
+        Err(error) => Err(unusable(&format!("{NAME}: {error}"))),
+    }
+}
+
+/// Creates an empty database under another name and gives it its own, so that none is ever seen half made.
+fn create(private: &Private) -> io::Result<()> {
+    let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path)?;
+    let made = FileBackend::new(file.reopen()?).and_then(|file| builder().create_with_backend(file));
+    drop(made.map_err(io::Error::other)?);
+    match file.persist_noclobber(private.path.join(NAME)) {
+        // Another process was faster.
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+        _ => Ok(rustix::fs::fsync(&rustix::fs::open(
+            &private.path,
+            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )?)?),
+    }
+}
+
+fn builder() -> redb::Builder {
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(CACHE);
+    builder.set_repair_callback(|session| {
+        tracing::debug!("checking the state after it was not closed: {:.0} %", session.progress() * 100.0);
+    });
+    builder
+}
+
+/// The form of the tables, which are created if there are none.
+fn check(database: &redb::Database) -> Result<u64, redb::Error> {
+    let transaction = database.begin_write()?;
+    let (form, is_new) = {
+        let mut tables = Tables::open(&transaction)?;
+        let form = tables.numbers.get(FORM)?.map(|form| form.value());
+        if form.is_none() {
+            tables.numbers.insert(FORM, THIS_FORM)?;
+        }
+        (form.unwrap_or(THIS_FORM), form.is_none())
+    };
+    if is_new { transaction.commit()? } else { transaction.abort()? }
+    Ok(form)
+}

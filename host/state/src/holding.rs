@@ -1,0 +1,94 @@
+//! What owners keep, for the operator.
+
+use std::collections::BTreeMap;
+
+use redb::{ReadTransaction, ReadableTable as _, WriteTransaction};
+
+use crate::quota::Used;
+use crate::reading::Failed;
+use crate::tables::{ENTRIES, OWNERS, Tables, WEIGHT};
+
+/// What one owner keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// The id of the plugin.
+    pub plugin: String,
+    /// The name of the caller; `None` if all callers of the plugin share the state.
+    pub caller: Option<String>,
+    /// All buckets together.
+    pub used: Used,
+    /// Each bucket by its name.
+    pub buckets: BTreeMap<String, Used>,
+}
+
+/// What everybody keeps, by plugin and caller.
+pub(crate) fn all(transaction: &ReadTransaction) -> Result<Vec<Holding>, Failed> {
+    let (owners, entries) = (transaction.open_table(OWNERS)?, transaction.open_table(ENTRIES)?);
+    let mut found = Vec::new();
+    for row in owners.iter()? {
+        let (name, row) = row?;
+        let ((plugin, caller), (number, bytes, keys)) = (name.value(), row.value());
+        let mut buckets: BTreeMap<String, Used> = BTreeMap::new();
+        for entry in entries.range((number, "", "")..(number.saturating_add(1), "", ""))? {
+            let (key, value) = entry?;
+            let (_, bucket, key) = key.value();
+            let size = key.len() + value.value().len();
+            match buckets.get_mut(bucket) {
+                Some(used) => *used = used.plus(size),
+                None => drop(buckets.insert(bucket.to_owned(), Used::default().plus(size))),
+            }
+        }
+        let caller = Some(caller.to_owned()).filter(|caller| !caller.is_empty());
+        found.push(Holding { plugin: plugin.to_owned(), caller, used: Used { bytes, keys }, buckets });
+    }
+    Ok(found)
+}
+
+/// Which entries to delete.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    pub(crate) plugin: String,
+    /// `None` for those of all callers, and those that all callers share.
+    pub(crate) caller: Option<String>,
+    /// `None` for all buckets.
+    pub(crate) bucket: Option<String>,
+}
+
+/// Deletes entries. Returns what they were.
+pub(crate) fn clear(transaction: &WriteTransaction, which: &Selection) -> Result<Used, Failed> {
+    let mut tables = Tables::open(transaction)?;
+    let mut rows = Vec::new();
+    for row in tables.owners.range((which.plugin.as_str(), "")..)? {
+        let (name, row) = row?;
+        let (plugin, caller) = name.value();
+        if plugin != which.plugin {
+            break;
+        }
+        if which.caller.as_deref().is_none_or(|wanted| wanted == caller) {
+            rows.push((caller.to_owned(), row.value()));
+        }
+    }
+    let mut cleared = Used::default();
+    for (caller, (number, bytes, keys)) in rows {
+        let before = Used { bytes, keys };
+        let mut after = before;
+        let wanted = |bucket: &str| which.bucket.as_deref().is_none_or(|wanted| wanted == bucket);
+        tables.entries.retain_in((number, "", "")..(number.saturating_add(1), "", ""), |(_, bucket, key), value| {
+            if wanted(bucket) {
+                after = after.minus(key.len() + value.len());
+            }
+            !wanted(bucket)
+        })?;
+        let weight = crate::writer::weight(&tables, before, after)?;
+        tables.numbers.insert(WEIGHT, weight)?;
+        let row = (which.plugin.as_str(), caller.as_str());
+        if after.keys == 0 {
+            tables.owners.remove(row)?;
+        } else {
+            tables.owners.insert(row, (number, after.bytes, after.keys))?;
+        }
+        cleared.bytes += before.bytes - after.bytes;
+        cleared.keys += before.keys - after.keys;
+    }
+    Ok(cleared)
+}

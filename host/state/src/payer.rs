@@ -1,0 +1,43 @@
+//! What an operation is drawn from.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+/// The call that an operation is done for.
+pub trait Payer: Debug + Send + Sync {
+    /// Takes memory for bytes that are about to be read, until the payer is dropped. `false` if there is not as much.
+    fn hold(&self, bytes: usize) -> bool;
+    /// Takes note of processor time that was spent.
+    fn spend(&self, time: Duration);
+    /// Whether the operation must stop. It is asked every few microseconds.
+    fn is_due(&self) -> bool;
+}
+
+/// Pays for anything: for commands of the operator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Free;
+
+impl Payer for Free {
+    fn hold(&self, _bytes: usize) -> bool {
+        true
+    }
+
+    fn spend(&self, _time: Duration) {}
+
+    fn is_due(&self) -> bool {
+        false
+    }
+}
+
+/// Does work on this thread, and has `payer` pay for its processor time.
+pub(crate) fn paid<T>(payer: &dyn Payer, work: impl FnOnce() -> T) -> T {
+    let before = thread_time();
+    let result = work();
+    payer.spend(thread_time().saturating_sub(before));
+    result
+}
+
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or_default(), time.tv_nsec.try_into().unwrap_or_default())
+}

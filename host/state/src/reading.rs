@@ -1,0 +1,138 @@
+//! Reads of the database: each sees one state of it, and waits for no change.
+
+use redb::{ReadTransaction, StorageError};
+
+use crate::bounds::{PAGE_BYTES, PAGE_KEYS};
+use crate::bucket::Bucket;
+use crate::error::Error;
+use crate::payer::Payer;
+use crate::tables::{ENTRIES, OWNERS};
+
+/// Where a page of a list begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At the first key.
+    First,
+    /// At the first key after this one, which need not exist.
+    After(String),
+    /// After as many keys.
+    Skip(u64),
+}
+
+/// A page of a list of keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The keys, in the order of their bytes.
+    pub keys: Vec<String>,
+    /// Whether there are more after them.
+    pub more: bool,
+}
+
+/// Bytes that a page holds besides its keys' bytes.
+const PAGE_HELD: usize = PAGE_KEYS * size_of::<String>();
+
+/// Keys that are passed over before the payer is asked again.
+const STEP: usize = 256;
+
+/// Why a read or a change fails.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// For a reason that the caller is told.
+    Refused(Error),
+    /// The database failed.
+    Database(redb::Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+macro_rules! database_errors {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failed {
+            fn from(error: $error) -> Self {
+                Self::Database(error.into())
+            }
+        })*
+    };
+}
+database_errors!(StorageError, redb::TableError, redb::TransactionError, redb::CommitError);
+
+/// The number of the bucket's owner; `None` if it keeps nothing.
+fn owner(transaction: &ReadTransaction, bucket: &Bucket) -> Result<Option<u64>, Failed> {
+    let owners = transaction.open_table(OWNERS)?;
+    Ok(owners.get(bucket.owner().row())?.map(|row| row.value().0))
+}
+
+pub(crate) fn get(
+    transaction: &ReadTransaction,
+    bucket: &Bucket,
+    keys: &[String],
+    payer: &dyn Payer,
+) -> Result<Vec<Option<Vec<u8>>>, Failed> {
+    let Some(owner) = owner(transaction, bucket)? else { return Ok(vec![None; keys.len()]) };
+    let entries = transaction.open_table(ENTRIES)?;
+    let mut values = Vec::with_capacity(keys.len());
+    for key in keys {
+        if payer.is_due() {
+            return Err(Error::Stopped.into());
+        }
+        let value = match entries.get((owner, bucket.name(), key.as_str()))? {
+            None => None,
+            Some(value) if payer.hold(value.value().len()) => Some(value.value().to_vec()),
+            Some(_) => return Err(Error::Stopped.into()),
+        };
+        values.push(value);
+    }
+    Ok(values)
+}
+
+pub(crate) fn exists(transaction: &ReadTransaction, bucket: &Bucket, key: &str) -> Result<bool, Failed> {
+    let Some(owner) = owner(transaction, bucket)? else { return Ok(false) };
+    Ok(transaction.open_table(ENTRIES)?.get((owner, bucket.name(), key))?.is_some())
+}
+
+pub(crate) fn keys(
+    transaction: &ReadTransaction,
+    bucket: &Bucket,
+    start: &Start,
+    payer: &dyn Payer,
+) -> Result<Page, Failed> {
+    let Some(owner) = owner(transaction, bucket)? else { return Ok(Page::default()) };
+    let entries = transaction.open_table(ENTRIES)?;
+    let after = if let Start::After(key) = start { key.as_str() } else { "" };
+    let mut skip = if let Start::Skip(count) = start { *count } else { 0 };
+    let (mut page, mut bytes) = (Page::default(), 0);
+    if !payer.hold(PAGE_HELD) {
+        return Err(Error::Stopped.into());
+    }
+    for (index, entry) in entries.range((owner, bucket.name(), after)..)?.enumerate() {
+        if index % STEP == 0 && payer.is_due() {
+            return Err(Error::Stopped.into());
+        }
+        let (key, _) = entry?;
+        let (of, name, key) = key.value();
+        if (of, name) != (owner, bucket.name()) {
+            break;
+        }
+        if matches!(start, Start::After(after) if after == key) {
+            continue;
+        }
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        if page.keys.len() == PAGE_KEYS || bytes >= PAGE_BYTES {
+            page.more = true;
+            break;
+        }
+        if !payer.hold(key.len()) {
+            return Err(Error::Stopped.into());
+        }
+        bytes += key.len();
+        page.keys.push(key.to_owned());
+    }
+    Ok(page)
+}

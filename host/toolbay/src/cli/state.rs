@@ -1,0 +1,186 @@
+//! `toolbay state`: shows and deletes what plugins keep from one call to the next.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail};
+use bytesize::ByteSize;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use toolbay_catalog::Grant;
+use toolbay_model::Identity;
+use toolbay_model::text::{line, thousands};
+use toolbay_policy::{StateBy, StateGrant};
+use toolbay_state::{Bucket, Database, Error, Free, Holding, Owner, Store as _, Used};
+
+use super::common::{Common, Listen, block_on};
+use super::output::{print, print_bytes, print_json};
+use crate::config::Config;
+
+/// Longest name that is printed, in bytes: plugins choose names of buckets.
+const SHOWN: usize = 300;
+
+/// Largest grant that is read.
+const GRANT_SIZE: u64 = 1 << 20;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List what each plugin keeps: buckets, keys, bytes, and the quota of its grant
+    List {
+        #[command(flatten)]
+        common: Common,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of a key; the exit code is 1 if there is none
+    Get {
+        /// The plugin's id: its file name without .wasm
+        plugin: String,
+        /// The key
+        key: String,
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Delete what a plugin keeps, for all callers and in all buckets unless told otherwise
+    Clear {
+        /// The plugin's id: its file name without .wasm
+        plugin: String,
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Place {
+    /// The bucket [default for get: default]
+    #[arg(long)]
+    bucket: Option<String>,
+    /// The caller whose state it is, as `toolbay state list` shows it [default for get: the state that all callers share]
+    #[arg(long)]
+    caller: Option<String>,
+}
+
+pub(super) fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::List { common, json } => list(&configured(&common)?, json),
+        Command::Get { plugin, key, place, common } => get(&configured(&common)?, &plugin, key, &place),
+        Command::Clear { plugin, place, common } => clear(&configured(&common)?, &plugin, &place),
+    }
+}
+
+fn configured(common: &Common) -> anyhow::Result<Config> {
+    Ok(common.configure(true, &Listen::default())?)
+}
+
+fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
+    let database = database(config)?;
+    let holdings = if database.is_there() { block_on(async { told(database.holdings().await) })? } else { Vec::new() };
+    if as_json {
+        let holdings: Vec<Value> = holdings.iter().map(|holding| in_json(holding, config)).collect();
+        print_json(&json!({"folder": database.folder(), "state": holdings}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = String::new();
+    for holding in &holdings {
+        show(&mut out, holding, quota(config, &holding.plugin).as_ref());
+    }
+    if holdings.is_empty() {
+        let _ = writeln!(out, "no plugin keeps anything in {}", database.folder().display());
+    }
+    print(&out);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn get(config: &Config, plugin: &str, key: String, place: &Place) -> anyhow::Result<ExitCode> {
+    let database = database(config)?;
+    let caller = match &place.caller {
+        Some(name) => Some(Identity::of(name).with_context(|| {
+            format!("{name:?} is not the name of an authenticated caller; toolbay state list shows the names")
+        })?),
+        None => None,
+    };
+    let bucket = Bucket::new(Owner { plugin: plugin.into(), caller }, place.bucket.as_deref().unwrap_or_default())?;
+    let missing = anyhow!("{plugin} has no key {key:?} in bucket {}", bucket.name());
+    if !database.is_there() {
+        return Err(missing);
+    }
+    let values = block_on(async { told(database.get(&bucket, vec![key], Arc::new(Free)).await) })?;
+    let Some(value) = values.into_iter().next().flatten() else { return Err(missing) };
+    print_bytes(&value);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn clear(config: &Config, plugin: &str, place: &Place) -> anyhow::Result<ExitCode> {
+    let database = database(config)?;
+    let cleared = if database.is_there() {
+        let (caller, bucket) = (place.caller.as_deref(), place.bucket.as_deref());
+        block_on(async { told(database.clear(plugin, caller, bucket).await) })?
+    } else {
+        Used::default()
+    };
+    print(&format!("deleted {}\n", amount(cleared)));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the state is.
+fn database(config: &Config) -> anyhow::Result<Database> {
+    match config.database() {
+        Some(database) => Ok(database),
+        None => bail!("the server keeps no state: state.folder is empty, or there is no home folder"),
+    }
+}
+
+/// A result with what the operator needs to know about an error.
+fn told<T>(result: Result<T, Error>) -> anyhow::Result<T> {
+    result.map_err(|error| anyhow!("{}", error.details()))
+}
+
+/// What the grant of a plugin allows it to keep; `None` if it has none, or a mistake.
+fn quota(config: &Config, plugin: &str) -> Option<StateGrant> {
+    let name = format!("{plugin}.toml");
+    let mut text = String::new();
+    std::fs::File::open(config.plugins.join(&name)).ok()?.take(GRANT_SIZE).read_to_string(&mut text).ok()?;
+    Grant::parse(&name, &text, &config.plugins).ok()?.permissions.state
+}
+
+fn show(out: &mut String, holding: &Holding, quota: Option<&StateGrant>) {
+    let _ = write!(out, "{}", line(&holding.plugin, SHOWN));
+    if let Some(caller) = &holding.caller {
+        let _ = write!(out, " for {}", line(caller, SHOWN));
+    }
+    let _ = write!(out, "  {}", amount(holding.used));
+    let _ = match quota.filter(|quota| (quota.by == StateBy::Caller) == holding.caller.is_some()) {
+        Some(quota) => writeln!(out, ", of at most {} keys and {}", thousands(quota.keys), quota.size.display().iec()),
+        None => writeln!(out, ", which its grant does not let it use"),
+    };
+    for (name, used) in &holding.buckets {
+        let _ = writeln!(out, "    {}  {}", line(name, SHOWN), amount(*used));
+    }
+}
+
+fn amount(used: Used) -> String {
+    let keys = if used.keys == 1 { "key" } else { "keys" };
+    format!("{} {keys}, {}", thousands(used.keys), ByteSize::b(used.bytes).display().iec())
+}
+
+fn in_json(holding: &Holding, config: &Config) -> Value {
+    let used = |used: &Used| json!({"keys": used.keys, "bytes": used.bytes});
+    let buckets: serde_json::Map<_, _> =
+        holding.buckets.iter().map(|(name, bucket)| (name.clone(), used(bucket))).collect();
+    let Used { keys, bytes } = holding.used;
+    json!({
+        "plugin": holding.plugin,
+        "caller": holding.caller,
+        "keys": keys,
+        "bytes": bytes,
+        "buckets": buckets,
+        "quota": quota(config, &holding.plugin),
+    })
+}

@@ -1,0 +1,98 @@
+//! `[state]`: what plugins keep from one call to the next.
+
+use std::path::{Path, PathBuf};
+
+use bytesize::ByteSize;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use toolbay_model::setting::positive;
+use toolbay_state::Database;
+
+/// Name of the folder of the state in the one that the operator sets.
+const OWN_FOLDER: &str = "toolbay-state";
+
+/// Digits by which a plugin folder is known, in hexadecimal.
+const DIGITS: usize = 16;
+
+/// What plugins keep from one call to the next (`[state]`). Which plugins may keep something is in their grants.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StateConfig {
+    /// The folder; Toolbay creates `toolbay-state` in it. A relative path is relative to the configuration file. Empty
+    /// keeps no state. `None` uses a folder of its own for each plugin folder, in `toolbay/state` in the user's folder
+    /// for state.
+    pub folder: Option<PathBuf>,
+    /// About the largest size of the state of all plugins in bytes, above 0. Default: 1 GiB.
+    #[serde(deserialize_with = "positive")]
+    pub size: ByteSize,
+}
+
+impl Default for StateConfig {
+    fn default() -> Self {
+        Self { folder: None, size: ByteSize::gib(1) }
+    }
+}
+
+impl StateConfig {
+    /// Resolves a relative path against `folder`.
+    pub(super) fn resolve(&mut self, folder: &Path) {
+        if let Some(path) = self.folder.as_mut().filter(|path| !path.as_os_str().is_empty()) {
+            *path = folder.join(&path);
+        }
+    }
+
+    /// The folder of the state of the plugins in `plugins`; `None` if nothing is kept, or there is no home folder.
+    pub(super) fn folder(&self, plugins: &Path) -> Option<PathBuf> {
+        match &self.folder {
+            Some(folder) if folder.as_os_str().is_empty() => None,
+            // A subfolder, so that other files of the operator are left alone.
+            Some(folder) => Some(folder.join(OWN_FOLDER)),
+            None => {
+                let state = std::env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
+                let state = state.or_else(|| Some(std::env::home_dir()?.join(".local").join("state")))?;
+                Some(state.join("toolbay").join("state").join(name(plugins)))
+            }
+        }
+    }
+
+    /// The database of the plugins in `plugins`, as [`StateConfig::folder`].
+    pub(super) fn database(&self, plugins: &Path) -> Option<Database> {
+        Some(Database::new(self.folder(plugins)?, self.size))
+    }
+}
+
+/// The name by which a plugin folder is known: plugins of two folders may have the same id, and are not the same.
+fn name(plugins: &Path) -> String {
+    let real = std::fs::canonicalize(plugins).unwrap_or_else(|_| plugins.to_owned());
+    let mut name = hex::encode(Sha256::digest(real.as_os_str().as_encoded_bytes()));
+    name.truncate(DIGITS);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugin_folders_have_states_of_their_own_however_they_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::create_dir(&a).unwrap();
+        std::fs::create_dir(&b).unwrap();
+        let state = StateConfig::default();
+        let folder = |path: &Path| state.folder(path).unwrap();
+        assert_ne!(folder(&a), folder(&b));
+        assert_eq!(folder(&a), folder(&b.join("../a")));
+    }
+
+    #[test]
+    fn a_folder_that_is_set_gets_a_folder_in_it_and_an_empty_one_keeps_nothing() {
+        let mut state = StateConfig { folder: Some("here".into()), ..StateConfig::default() };
+        state.resolve(Path::new("/etc/toolbay"));
+        assert_eq!(state.folder(Path::new("plugins")), Some("/etc/toolbay/here/toolbay-state".into()));
+        let mut none = StateConfig { folder: Some(PathBuf::new()), ..StateConfig::default() };
+        none.resolve(Path::new("/etc/toolbay"));
+        assert_eq!(none.folder(Path::new("plugins")), None);
+        assert!(none.database(Path::new("plugins")).is_none());
+    }
+}
