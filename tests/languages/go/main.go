@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 
 	"toolbay"
-	_ "toolbay/nethttp"
 )
 
 type none struct{}
@@ -114,21 +112,19 @@ type response struct {
 	Text   string `json:"text"`
 }
 
-// send sends a request through net/http.
+// send sends a request.
 func send(_ *toolbay.Context, args request) (response, error) {
-	asked, err := http.NewRequest(args.Method, args.URL, strings.NewReader(args.Body))
+	asked := toolbay.HTTPRequest{Method: args.Method, URL: args.URL, Header: []toolbay.HTTPField{{Name: "X-Own", Value: "value"}}}
+	if args.Body != "" {
+		asked.Body = []byte(args.Body)
+	}
+	answer, err := asked.Send()
 	if err != nil {
 		return response{}, err
 	}
-	asked.Header.Set("X-Own", "value")
-	answer, err := http.DefaultClient.Do(asked)
-	if err != nil {
-		// Without the method and the URL, which net/http puts before it.
-		return response{}, errors.Unwrap(err)
-	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	return response{answer.StatusCode, answer.Header.Get("X-Got"), string(text)}, err
+	return response{answer.Status, answer.Get("X-Got"), string(text)}, err
 }
 
 type kept struct {
