@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use serde_json::{Value, json};
+use toolbay_testkit::markdown::blocks;
 use toolbay_testkit::workspace;
 
 use crate::support::{Folder, Server, Toolbay, example, failure, text};
@@ -205,4 +206,22 @@ fn fetch_survives_pages_that_attack_it() {
     assert_eq!(fetched("/deep"), "the elements of the page are nested more than 400 deep");
     assert!(fetched("/cut").contains("incomplete HTTP response"));
     assert!(fetched("/round").starts_with("the page redirects more than 5 times, at last to "));
+}
+
+#[test]
+fn the_book_has_the_grant_of_every_example() {
+    let page = fs::read_to_string(workspace::root().join("docs/src/recipes.md")).unwrap();
+    let shown: Vec<String> = blocks(&page).into_iter().filter(|block| block.language() == "toml").map(|b| b.text).collect();
+    let mut examples = 0;
+    for entry in fs::read_dir(workspace::root().join("examples")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let grant = fs::read_to_string(folder.join(name).with_extension("toml")).unwrap();
+        let lines: Vec<&str> = grant.lines().filter(|line| !line.starts_with('#')).collect();
+        let rules = lines.join("\n");
+        assert!(shown.iter().any(|block| block.trim() == rules.trim()), "{name}: the page has another grant");
+        assert!(page.contains(&format!("\n## {name}\n")), "{name} has no section");
+        examples += 1;
+    }
+    assert_eq!(shown.len(), examples);
 }

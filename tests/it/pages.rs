@@ -20,13 +20,14 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 7] = [
+const TOML: [(&str, Toml); 8] = [
     ("README.md", Toml::Foreign),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
+    ("docs/src/recipes.md", Toml::Grant),
     ("plugin-sdk/README.md", Toml::Foreign),
 ];
 
