@@ -40,6 +40,7 @@ mod revisions;
 mod seams;
 mod secrets;
 mod server_limits;
+mod state;
 mod stateless;
 mod stderr;
 mod store;

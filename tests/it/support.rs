@@ -54,6 +54,11 @@ pub(crate) fn web() -> Vec<u8> {
     ready("web", kit::guests::guest("web").unwrap())
 }
 
+/// The guest that keeps state, see `tests/guests/keeper`.
+pub(crate) fn keeper() -> Vec<u8> {
+    ready("keeper", kit::guests::guest("keeper").unwrap())
+}
+
 /// A sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())

@@ -1,5 +1,5 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `bench`, `fuzz`,
-//! `miri`.
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `durability`,
+//! `bench`, `fuzz`, `miri`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -48,6 +48,9 @@ enum Command {
     /// constant
     #[command(disable_help_flag = true)]
     Soak(program::Args),
+    /// Kill a process that keeps state a hundred times in a million operations; check that what it acknowledged is there
+    #[command(disable_help_flag = true)]
+    Durability(program::Args),
     /// Measure the performance of the real server
     #[command(disable_help_flag = true)]
     Bench(program::Args),
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),
+        Command::Durability(args) => program::run(&workspace, "toolbay-durability", &args),
         Command::Bench(args) => program::run(&workspace, "toolbay-bench", &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
         Command::Miri => miri::run(&workspace).map(|()| ExitCode::SUCCESS),

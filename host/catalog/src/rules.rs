@@ -44,8 +44,7 @@ impl Rules {
         let (secrets, credentials) = (Arc::new(secrets), credentials.into());
         let (requests, key_value) = (Requests::default(), KeyValue::default());
         let permissions = grant.permissions;
-        let environment =
-            Environment { limits, permissions, roots, requests, key_value, config, credentials, secrets };
+        let environment = Environment { limits, permissions, roots, requests, key_value, config, credentials, secrets };
         let (mut tools, mut shown) = (BTreeMap::new(), BTreeMap::new());
         for (name, tool) in grant.tools {
             let is_known = if component.is_command() {

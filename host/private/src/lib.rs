@@ -164,7 +164,10 @@ mod tests {
         fs::create_dir_all(root.path().join("open/store")).unwrap();
         symlink("open", root.path().join("link")).unwrap();
         let store = root.path().join("link/store");
-        assert_eq!(Private::open(&store, "tests").unwrap().path, fs::canonicalize(root.path().join("open/store")).unwrap());
+        assert_eq!(
+            Private::open(&store, "tests").unwrap().path,
+            fs::canonicalize(root.path().join("open/store")).unwrap()
+        );
         set_mode(&root.path().join("open"), 0o777);
         assert!(Private::open(&store, "tests").unwrap_err().contains("open is writable by other users"));
     }

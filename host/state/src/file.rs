@@ -82,6 +82,10 @@ fn check(database: &redb::Database) -> Result<u64, redb::Error> {
         }
         (form.unwrap_or(THIS_FORM), form.is_none())
     };
-    if is_new { transaction.commit()? } else { transaction.abort()? }
+    if is_new {
+        transaction.commit()?
+    } else {
+        transaction.abort()?
+    }
     Ok(form)
 }

@@ -86,7 +86,11 @@ fn group(first: Job, jobs: &Receiver<Job>) -> Vec<Job> {
 }
 
 /// Makes the changes. When this returns, they are on disk, or none of them is.
-fn commit(database: &redb::Database, group: &[Job], total: ByteSize) -> Result<Vec<Result<Changed, Error>>, redb::Error> {
+fn commit(
+    database: &redb::Database,
+    group: &[Job],
+    total: ByteSize,
+) -> Result<Vec<Result<Changed, Error>>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut answers = Vec::with_capacity(group.len());
     {

@@ -43,6 +43,7 @@ mod views;
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
-    CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth, ServerConfig, StateConfig, Token,
+    CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth, ServerConfig, StateConfig,
+    Token,
 };
 pub use self::server::{Server, ServerBuilder};

@@ -1,0 +1,65 @@
+//! Whether what was acknowledged is there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use bytesize::ByteSize;
+use toolbay_state::{Bucket, Database, Error, Free, Start, Store as _, Used};
+
+use crate::operation::{SHARED, Task};
+
+/// Compares what is kept with what the tasks must have kept. A task may have done one operation that it did not say;
+/// returns how many did.
+///
+/// # Errors
+///
+/// Something is missing, or there is something else.
+pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
+    // A runtime for each time: the database is closed when it is gone, so that the next process can open it.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let database = Database::new(folder.to_owned(), ByteSize::gib(1));
+    runtime.block_on(async {
+        let mut unsaid = 0;
+        for (index, task) in tasks.iter_mut().enumerate() {
+            let kept = all(&database, &task.bucket()?).await.map_err(told)?;
+            if kept != *task.kept() {
+                task.advance();
+                unsaid += 1;
+                ensure!(kept == *task.kept(), "task {index} keeps something else than it did in {} operations", task.done());
+            }
+        }
+        for holding in database.holdings().await.map_err(told)? {
+            let sum = |of: fn(&Used) -> u64| holding.buckets.values().map(of).sum::<u64>();
+            let counted = Used { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) };
+            ensure!(counted == holding.used, "{} is said to keep {:?}", holding.plugin, holding);
+            if holding.plugin == "shared" {
+                let fits = counted.keys <= SHARED.keys && counted.bytes <= SHARED.size.as_u64();
+                ensure!(fits, "what the tasks share exceeds its quota: {counted:?}");
+            } else if !tasks.iter().any(|task| task.bucket().is_ok_and(|bucket| *bucket.owner().plugin == *holding.plugin)) {
+                bail!("{} keeps something", holding.plugin);
+            }
+        }
+        Ok(unsaid)
+    })
+}
+
+/// All keys and values of a bucket.
+async fn all(database: &Database, bucket: &Bucket) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    let (mut kept, mut start) = (BTreeMap::new(), Start::First);
+    loop {
+        let page = database.keys(bucket, start, Arc::new(Free)).await?;
+        let values = database.get(bucket, page.keys.clone(), Arc::new(Free)).await?;
+        let last = page.keys.last().cloned();
+        kept.extend(page.keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?))));
+        match last {
+            Some(last) if page.more => start = Start::After(last),
+            _ => return Ok(kept),
+        }
+    }
+}
+
+fn told(error: Error) -> anyhow::Error {
+    anyhow::anyhow!("{}", error.details())
+}

@@ -1,0 +1,433 @@
+//! What plugins keep from one call to the next: only with a grant, within quotas, apart from each other, and there after
+//! whatever happened.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::http::auth::token;
+use crate::support::{Folder, HttpServer, Server, Toolbay, failure, hostile, keeper, text};
+
+/// Keeps the state of a test in its own folder.
+const CONFIG: &str = "[state]\nfolder = \"kept\"";
+
+const GRANT: &str = "[permissions.state]";
+
+/// A folder with the guest `keeper` and this grant.
+fn granted(grant: &str) -> Folder {
+    let folder = Folder::with("keeper.wasm", keeper());
+    folder.put("keeper.toml", grant);
+    folder.configure(CONFIG);
+    folder
+}
+
+/// What each of the steps said.
+fn keep(server: &mut Server, steps: Value) -> Vec<String> {
+    said(&server.call("keep", json!({"steps": steps})))
+}
+
+fn said(result: &Value) -> Vec<String> {
+    let said: Value = serde_json::from_str(&text(result)).unwrap_or_else(|error| panic!("{error}: {result}"));
+    said["said"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+}
+
+fn listed(folder: &Folder) -> Value {
+    let outcome = Toolbay::new(folder).args(["state", "list", "--json"]).run();
+    serde_json::from_str(&outcome.raw).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+#[test]
+fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
+    let folder = Folder::with("keeper.wasm", keeper());
+    folder.configure(CONFIG);
+    let mut server = Server::start(&folder);
+    let (kind, words) = server.failure("keep", json!({"steps": []}));
+    assert_eq!((kind.as_str(), words.as_str()), ("denied", "access denied (This tool may not keep state.)"));
+    let log = "denied: This tool may not keep state. To allow it, add to [permissions] in keeper.toml: ";
+    let line = server.log.wait_for(log);
+    let remedy = line.split_once(log).unwrap().1.split(" plugin=").next().unwrap().to_owned();
+    assert!(!folder.beside("kept").exists(), "a folder that nobody needs");
+    folder.put("keeper.toml", format!("[permissions]\n{remedy}"));
+    server.until("the grant is loaded", |server| server.call("keep", json!({"steps": []}))["isError"] != true);
+    assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])), ["fine", "some 1"]);
+}
+
+#[test]
+fn a_typo_in_the_grant_names_the_nearest_key() {
+    for (grant, said) in [
+        ("[permissions.stat]", "keeper.toml:1:14: permissions: unknown key `stat`; did you mean `state`?"),
+        (
+            "[permissions.state]\nsise = 1",
+            "keeper.toml:2:1: permissions.state: unknown key `sise`; did you mean `size`?",
+        ),
+        ("[permissions.state]\nkey = 1", "keeper.toml:2:1: permissions.state: unknown key `key`; did you mean `keys`?"),
+        ("[permissions.state]\nbye = 1", "keeper.toml:2:1: permissions.state: unknown key `bye`; did you mean `by`?"),
+    ] {
+        let outcome = Toolbay::new(&granted(grant)).args(["list"]).run();
+        let said = said.split_once(": ").unwrap();
+        assert!(
+            outcome.stdout.contains(said.0) && outcome.stdout.contains(said.1.rsplit(": ").next().unwrap()),
+            "{outcome}"
+        );
+    }
+    let folder = granted(GRANT);
+    folder.configure("[state]\nfoldr = \"kept\"");
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    assert!(outcome.stderr.contains("unknown key `foldr`; did you mean `folder`?"), "{outcome}");
+}
+
+#[test]
+fn every_operation_of_both_drafts_does_what_it_says() {
+    let mut server = Server::configured(&granted(GRANT), CONFIG);
+    let steps = json!([
+        {"get": "a"}, {"exists": "a"}, {"set": ["a", "1"]}, {"exists": "a"}, {"get": "a"},
+        {"set-many": [["b", "2"], ["c", "3"]]}, {"get-many": ["c", "no", "a"]}, {"list": null},
+        {"delete": "a"}, {"delete": "a"}, {"delete-many": ["b", "no"]}, {"list": null},
+        {"increment": ["n", 3]}, {"increment": ["n", 4]}, {"increment2": ["n", -10]}, {"increment": ["n", 1]},
+        {"increment2": ["n", -9_223_372_036_854_775_807_i64]}, {"get": "n"}, {"increment": ["c", 1]},
+        {"set": ["c", "x"]}, {"increment": ["c", 1]},
+        {"append": ["log", "ab", 3]}, {"get": "log"}, {"clash": "log"}, {"get": "log"},
+    ]);
+    let expected = [
+        "none",
+        "false",
+        "fine",
+        "true",
+        "some 1",
+        "fine",
+        "c=3 none a=1",
+        "a b c None",
+        "fine",
+        "fine",
+        "fine",
+        "c None",
+        "3",
+        "7",
+        "-3",
+        "the number would be out of range",
+        "the number would be out of range",
+        "some -3",
+        "4",
+        "fine",
+        "the value is not a whole number in decimal digits",
+        "fine",
+        "some ababab",
+        "some theirs",
+        "some ours",
+    ];
+    assert_eq!(keep(&mut server, steps), expected);
+    let pages = json!([{"fill-many": ["k", 1000]}, {"fill-many": ["l", 1000]}, {"fill-many": ["m", 500]},
+        {"count": null}, {"count2": null}, {"list": 2_503}]);
+    // With `c`, `log` and `n`. The last page begins after as many keys as its cursor says.
+    assert_eq!(keep(&mut server, without_nulls(pages)), ["fine", "fine", "fine", "2503", "2503", " None"]);
+    let names = |name: &str| json!({"bucket": name, "steps": [{"get": "c"}]});
+    assert_eq!(said(&server.call("keep", names("default"))), ["some x"], "the default bucket has a name");
+    assert_eq!(said(&server.call("keep", names("other"))), ["none"]);
+    let (_, words) = server.failure("keep", names(&"x".repeat(65)));
+    assert_eq!(words, "no such store");
+    let too_large = json!([{"fill": ["k", 1_048_577]}, {"get": "x".repeat(2_000)}, {"set": ["x".repeat(1_025), ""]},
+        {"fill-many": ["x", 1_001]}]);
+    let [value, absent, key, batch] = &keep(&mut server, too_large)[..] else { panic!() };
+    assert_eq!(value, "the value has 1,048,577 bytes; the largest has 1,048,576");
+    assert_eq!((absent.as_str(), key.as_str()), ("none", "the key has 1,025 bytes; the longest has 1,024"));
+    assert_eq!(batch, "one operation has at most 1,000 keys, and 4.0 MiB of keys and values");
+}
+
+/// Steps without a value are words, and not objects.
+fn without_nulls(steps: Value) -> Value {
+    let steps = steps.as_array().unwrap().iter().map(|step| {
+        let (name, value) = step.as_object().unwrap().iter().next().unwrap();
+        if value.is_null() { json!(name) } else { step.clone() }
+    });
+    steps.collect()
+}
+
+#[test]
+fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
+    let folder = granted(GRANT);
+    folder.put("other.wasm", keeper());
+    folder.put("other.toml", format!("prefix = \"other\"\n{GRANT}"));
+    {
+        let mut server = Server::start(&folder);
+        assert_eq!(keep(&mut server, json!([{"set": ["mine", "1"]}])), ["fine"]);
+        let others = server.call("other.keep", json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}));
+        assert_eq!(said(&others), ["none", "fine", "1"]);
+        assert_eq!(server.end().1, Some(0));
+    }
+    let mut updated = keeper();
+    // A custom section named `x`: another file, the same plugin.
+    updated.extend([0, 2, 1, b'x']);
+    folder.put("keeper.wasm", updated);
+    let mut server = Server::start(&folder);
+    assert_eq!(keep(&mut server, json!([{"get": "mine"}, "count"])), ["some 1", "1"]);
+}
+
+#[test]
+fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
+    let folder = granted("[permissions.state]\nsize = \"1KiB\"\nkeys = 3");
+    let mut server = Server::start(&folder);
+    let steps = json!([{"fill": ["a", 1_000]}, {"fill": ["b", 100]}, {"fill": ["a", 10]}, {"fill-many": ["x", 3]},
+        {"fill-many": ["x", 2]}, {"set": ["z", ""]}, "count"]);
+    let [first, size, smaller, batch, two, keys, count] = &keep(&mut server, steps)[..] else { panic!() };
+    assert_eq!([first, smaller, two, count], ["fine", "fine", "fine", "3"]);
+    assert_eq!(size, "the quota of 1.0 KiB is used up (permissions.state.size)");
+    assert_eq!([batch, keys], ["the quota of 3 keys is used up (permissions.state.keys)"; 2]);
+    let strictly = |step: Value| json!({"strict": true, "steps": [step]});
+    let (kind, words) = server.failure("keep", strictly(json!({"fill": ["a", 5_000]})));
+    assert_eq!(kind, "limit");
+    assert_eq!(
+        words,
+        "The tool tried to keep more than 1.0 KiB of state (to allow more, raise permissions.state.size)."
+    );
+    let (kind, words) = server.failure("keep", strictly(json!({"set": ["y", ""]})));
+    assert_eq!(kind, "limit");
+    assert_eq!(
+        words,
+        "The tool tried to keep more than 3 keys of state (to allow more, raise permissions.state.keys)."
+    );
+    let mut server = Server::configured(&granted(GRANT), &format!("{CONFIG}\nsize = \"10KiB\""));
+    let (kind, words) = server.failure("keep", strictly(json!({"fill": ["a", 10_000]})));
+    assert_eq!(kind, "limit");
+    assert!(words.contains("(to allow more, raise state.size, which applies to all plugins)"), "{words}");
+}
+
+#[test]
+fn a_quota_holds_under_eight_parallel_calls() {
+    let folder = granted("[permissions.state]\nsize = \"64KiB\"\nkeys = 100");
+    let mut server = Server::start(&folder);
+    let calls: Vec<u64> = (0..8)
+        .map(|writer| {
+            let steps: Vec<Value> =
+                (0..40).map(|n| json!({"fill": [format!("{writer}-{n}"), 211 * (n % 9)]})).collect();
+            server.begin("keep", json!({"steps": steps}))
+        })
+        .collect();
+    let mut accepted = 0;
+    for call in calls {
+        for word in said(&server.finish(call)) {
+            assert!(word == "fine" || word.starts_with("the quota of "), "{word}");
+            accepted += usize::from(word == "fine");
+        }
+    }
+    assert_eq!(keep(&mut server, json!(["count"])), [accepted.to_string()]);
+    let kept = &listed(&folder)["state"][0];
+    assert_eq!(kept["keys"], accepted);
+    assert!(accepted <= 100 && kept["bytes"].as_u64().unwrap() <= 64 << 10, "{kept}");
+    assert!(accepted == 100 || kept["bytes"].as_u64().unwrap() > 60 << 10, "the quota can be used: {kept}");
+}
+
+#[test]
+fn parallel_increments_and_swaps_lose_nothing() {
+    let mut server = Server::start(&granted(GRANT));
+    let steps: Vec<Value> =
+        (0..50).map(|_| json!({"increment": ["n", 1]})).chain([json!({"append": ["s", "x", 10]})]).collect();
+    let calls: Vec<u64> = (0..8).map(|_| server.begin("keep", json!({"strict": true, "steps": steps}))).collect();
+    for call in calls {
+        said(&server.finish(call));
+    }
+    let expected = ["some 400".to_owned(), format!("some {}", "x".repeat(80))];
+    assert_eq!(keep(&mut server, json!([{"get": "n"}, {"get": "s"}])), expected);
+}
+
+#[test]
+fn callers_have_states_of_their_own_if_the_grant_says_so() {
+    let folder = granted("[permissions.state]\nby = \"caller\"\nkeys = 1");
+    let (ada, first) = token("ada", "");
+    let (bob, second) = token("bob", "");
+    let server = HttpServer::configured(&folder, &format!("{CONFIG}\n{first}{second}")).ready();
+    let call = |token: &str, steps: Value| {
+        let params = json!({"name": "keep", "arguments": {"steps": steps}});
+        let answer = server.modern("tools/call", params, &[("Authorization", &format!("Bearer {token}"))]).answer();
+        said(&answer["result"])
+    };
+    assert_eq!(call(&ada, json!([{"set": ["a", "ada's"]}])), ["fine"]);
+    let full = "the quota of 1 keys is used up (permissions.state.keys)";
+    assert_eq!(call(&bob, json!([{"get": "a"}, {"set": ["b", "bob's"]}, {"set": ["c", ""]}])), ["none", "fine", full]);
+    assert_eq!(call(&ada, json!([{"get": "a"}, "count"])), ["some ada's", "1"]);
+    let get =
+        |caller: &str, key: &str| Toolbay::new(&folder).args(["state", "get", "keeper", key, "--caller", caller]).run();
+    assert_eq!(get("token:bob", "b").raw, "bob's");
+    assert_eq!(get("token:bob", "a").code, 1);
+    let outcome = Toolbay::new(&folder).args(["state", "clear", "keeper", "--caller", "token:ada"]).run();
+    assert_eq!(outcome.stdout, "deleted 1 key, 6 B\n");
+    assert_eq!(call(&ada, json!([{"get": "a"}])), ["none"]);
+    assert_eq!(call(&bob, json!([{"get": "b"}])), ["some bob's"]);
+}
+
+#[test]
+fn a_caller_who_is_not_authenticated_has_no_state() {
+    let folder = granted("[permissions.state]\nby = \"caller\"");
+    let server = HttpServer::configured(&folder, CONFIG).ready();
+    let answer = server.modern("tools/call", json!({"name": "keep", "arguments": {"steps": []}}), &[]).answer();
+    let (kind, words) = failure(&answer["result"]);
+    assert_eq!(kind, "denied");
+    assert!(
+        words.starts_with("This tool keeps state for each caller, and this caller is not authenticated."),
+        "{words}"
+    );
+    assert_eq!(listed(&folder)["state"], json!([]));
+    // The one caller over standard input and output is known.
+    let mut server = Server::configured(&folder, CONFIG);
+    assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
+    assert_eq!(listed(&folder)["state"][0]["caller"], "stdio");
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_the_server_was_killed() {
+    const PARALLEL: usize = 4;
+    let folder = granted("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
+    let (mut acknowledged, mut kept) = (vec![0_u64; PARALLEL], 0);
+    for round in 0..5 {
+        let mut server = Server::start(&folder);
+        for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
+            let n = format!("n{writer}");
+            let found = keep(&mut server, json!([{"increment": [n, 0]}]))[0].parse::<u64>().unwrap();
+            // One more may have been on disk without an answer.
+            assert!((*acknowledged..=*acknowledged + 1).contains(&found), "round {round}: {acknowledged} {found}");
+            *acknowledged = found;
+        }
+        // Each says a line after each change, and never ends before it is killed.
+        let steps = |writer: usize| -> Vec<Value> {
+            let change =
+                |n: u64| [json!({"increment": [format!("n{writer}"), 1]}), json!({"say": format!("w{writer}={n}.")})];
+            (acknowledged[writer] + 1..acknowledged[writer] + 2_000).flat_map(change).collect()
+        };
+        for writer in 0..PARALLEL {
+            server.begin("keep", json!({"strict": true, "steps": steps(writer)}));
+        }
+        let last =
+            acknowledged.iter().enumerate().map(|(writer, before)| format!("w{writer}={}.", before + 20 + round));
+        for line in last.collect::<Vec<_>>() {
+            server.log.wait_for(&line);
+        }
+        let log = server.log.clone();
+        server.kill();
+        for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
+            let mark = format!("w{writer}=");
+            let text = log.text();
+            let told =
+                text.match_indices(&mark).filter_map(|(at, _)| text[at + mark.len()..].split('.').next()?.parse().ok());
+            *acknowledged = told.max().unwrap_or(*acknowledged);
+            kept += 1;
+        }
+    }
+    assert_eq!(kept, 5 * PARALLEL);
+    let total = &listed(&folder)["state"][0];
+    assert_eq!(total["keys"], PARALLEL);
+}
+
+#[test]
+fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
+    let folder = granted("[permissions.state]\n[limits]\ntimeout = \"500ms\"");
+    let mut server = Server::start(&folder);
+    for n in 0..5 {
+        let call = server.begin("keep", json!({"steps": [{"say": format!("began {n}")}, {"forever": "a"}]}));
+        server.log.wait_for(&format!("began {n}"));
+        server.notify("notifications/cancelled", json!({"requestId": call}));
+    }
+    let (kind, _) = server.failure("keep", json!({"steps": [{"forever": "a"}]}));
+    assert_eq!(kind, "deadline");
+    assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["b", "1"]}, "count"])), ["some again", "fine", "2"]);
+    assert_eq!(listed(&folder)["state"][0]["bytes"], "a".len() + "again".len() + "b".len() + 1);
+}
+
+#[test]
+fn what_is_read_and_held_is_drawn_from_the_call() {
+    let folder = granted(GRANT);
+    let mut server = Server::start(&folder);
+    assert_eq!(keep(&mut server, json!([{"fill": ["large", 1_000_000]}, {"get": "large"}])), ["fine", "1000000 bytes"]);
+    let (kind, _) = server.failure("keep", json!({"steps": [{"hoard": 5_000}]}));
+    assert_eq!(kind, "limit");
+    folder.put("keeper.toml", format!("{GRANT}\n[limits]\nmemory = \"2MiB\""));
+    server.until("the grant is loaded", |server| {
+        let result = server.call("keep", json!({"steps": [{"get": "large"}]}));
+        result["isError"] == true && failure(&result).0 == "memory"
+    });
+    assert_eq!(keep(&mut server, json!([{"exists": "large"}])), ["true"]);
+}
+
+#[test]
+fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
+    let folder = granted(GRANT);
+    let toolbay = |args: &[&str]| Toolbay::new(&folder).args(["state"]).args(args).run();
+    assert!(toolbay(&["list"]).stdout.starts_with("no plugin keeps anything in "));
+    assert!(!folder.beside("kept").exists(), "to look creates nothing");
+    let mut server = Server::start(&folder);
+    keep(&mut server, json!([{"set": ["a", "12345"]}, {"set": ["b", "1"]}]));
+    server.call("keep", json!({"bucket": "other", "steps": [{"set": ["c", "\u{1b}[1mx"]}]}));
+    insta::assert_snapshot!(toolbay(&["list"]).stdout, @r"
+    keeper  3 keys, 14 B, of at most 10,000 keys and 10.0 MiB
+        default  2 keys, 8 B
+        other  1 key, 6 B
+    ");
+    insta::assert_snapshot!(listed(&folder)["state"].to_string(), @r#"[{"buckets":{"default":{"bytes":8,"keys":2},"other":{"bytes":6,"keys":1}},"bytes":14,"caller":null,"keys":3,"plugin":"keeper","quota":{"by":"plugin","keys":10000,"size":10485760}}]"#);
+    assert_eq!(toolbay(&["get", "keeper", "a"]).raw, "12345");
+    assert_eq!(toolbay(&["get", "keeper", "c", "--bucket", "other"]).raw, "\u{1b}[1mx");
+    let missing = toolbay(&["get", "keeper", "c"]);
+    assert_eq!((missing.code, missing.stderr.as_str()), (1, "toolbay: keeper has no key \"c\" in bucket default\n"));
+    assert_eq!(toolbay(&["get", "nobody", "c"]).code, 1);
+    assert_eq!(toolbay(&["clear", "keeper", "--bucket", "other"]).stdout, "deleted 1 key, 6 B\n");
+    assert_eq!(keep(&mut server, json!(["count"])), ["2"], "the server goes on");
+    assert_eq!(toolbay(&["clear", "nobody"]).stdout, "deleted 0 keys, 0 B\n");
+    folder.remove("keeper.toml");
+    assert!(toolbay(&["list"]).stdout.contains("which its grant does not let it use"));
+    assert_eq!(toolbay(&["clear", "keeper"]).stdout, "deleted 2 keys, 8 B\n");
+    assert_eq!(listed(&folder)["state"], json!([]));
+    let listed = Toolbay::new(&granted(GRANT)).args(["list"]).run();
+    assert!(listed.stdout.contains("    + state: 10.0 MiB and 10,000 keys\n"), "{listed}");
+}
+
+#[test]
+fn two_servers_can_use_one_state_in_turns() {
+    let folder = granted(GRANT);
+    let (mut first, mut second) = (Server::start(&folder), Server::start(&folder));
+    for n in 1..=2 {
+        assert_eq!(keep(&mut first, json!([{"increment": ["n", 1]}])), [(2 * n - 1).to_string()]);
+        assert_eq!(keep(&mut second, json!([{"increment": ["n", 1]}])), [(2 * n).to_string()]);
+    }
+}
+
+#[test]
+fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
+    let folder = granted(GRANT);
+    let mut server = Server::configured(&folder, "[state]\nfolder = \"\"");
+    let (kind, words) = server.failure("keep", json!({"steps": []}));
+    assert_eq!(kind, "denied");
+    assert!(words.starts_with("The server keeps no state"), "{words}");
+    assert_eq!(Toolbay::new(&folder).args(["state", "list"]).run().code, 1);
+    folder.configure(CONFIG);
+    fs::create_dir_all(folder.beside("kept/toolbay-state")).unwrap();
+    fs::write(folder.beside("kept/toolbay-state/state.redb"), "no database").unwrap();
+    let mut server = Server::start(&folder);
+    // Said when the grant is loaded, before any call.
+    server.log.wait_for("state.redb");
+    let unavailable = "the state is not available at the moment; the server's log says why";
+    assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])), [unavailable; 2]);
+    assert_eq!(fs::read_to_string(folder.beside("kept/toolbay-state/state.redb")).unwrap(), "no database");
+}
+
+#[test]
+fn a_variable_sets_the_folder() {
+    let folder = Folder::with("keeper.wasm", keeper());
+    folder.put("keeper.toml", GRANT);
+    let kept = folder.beside("by-variable");
+    let command = Toolbay::new(&folder).args(["serve"]).env("TOOLBAY_STATE_FOLDER", kept.to_str().unwrap());
+    let mut server = Server::run(command).initialized("2025-11-25");
+    assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
+    assert!(kept.join("toolbay-state/state.redb").exists());
+}
+
+#[test]
+fn no_mount_contains_the_state() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.configure(CONFIG);
+    fs::create_dir_all(folder.beside("kept/toolbay-state")).unwrap();
+    for host in ["../kept", "../kept/toolbay-state"] {
+        for access in ["read", "read-write"] {
+            let mount = format!("[[permissions.mounts]]\nhost = \"{host}\"\nguest = \"/data\"\naccess = \"{access}\"");
+            folder.put("hostile.toml", mount);
+            let outcome = Toolbay::new(&folder).args(["list"]).run();
+            assert!(outcome.stdout.contains("contains the state of plugins, so the plugin could"), "{outcome}");
+        }
+    }
+}
