@@ -161,6 +161,8 @@ mod error;
 mod export;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "keyvalue")]
+pub mod keyvalue;
 mod icon;
 mod level;
 pub mod log;

@@ -3,20 +3,23 @@
     languages.py SERVER PLUGINS LANGUAGE...
 
 SERVER is the binary; PLUGINS a folder with `sample-LANGUAGE` and
-`LANGUAGE-acceptance`, with `plain-LANGUAGE` where the language has that form, and
-with grants that give `config.units`.
+`LANGUAGE-acceptance`, with `plain-LANGUAGE` where the language has that form, with
+the examples in the language, and with grants that give `config.units`.
 """
 
 import base64
 import statistics
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import anyio
 from mcp import Client, StdioServerParameters
 
+import examples
 from client import PATIENCE, Checks, names
+from site_for_plugins import Site
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -39,6 +42,9 @@ COUNTS = {
     ACTING: (7, 1, 1),
 }
 
+SENDING = {"rust", "javascript", "python", "go"}
+"""Languages whose SDK sends requests and keeps state."""
+
 TIMED = 15
 """Calls whose median is the time of one."""
 
@@ -46,8 +52,9 @@ TIMED = 15
 class Plugins:
     """The tools of the plugins of one language, called with the answers expected."""
 
-    def __init__(self, client: Client, language: str, logged: list[str], checks: Checks) -> None:
+    def __init__(self, client: Client, language: str, site: Site, logged: list[str], checks: Checks) -> None:
         self.client = client
+        self.site = site
         self.language = language
         self.logged = logged
         self.checks = checks
@@ -124,6 +131,30 @@ class Plugins:
         await self.fails("refused arguments say why", tool("refuse"), {}, "not today")
         await self.image(tool("image"))
         await self.report(tool("report"))
+        if self.language in SENDING:
+            await self.sends(tool("send"))
+            await self.keeps(tool("keep"))
+
+    async def sends(self, tool: str) -> None:
+        body = "0123456789 äöü 👋\n" * 1_000
+        request = {"url": f"{self.site.origin}/echo?a=b", "method": "POST", "body": body}
+        answered = {"status": 200, "header": "value", "text": f"POST /echo?a=b {body}"}
+        await self.succeeds("a request is sent and answered", tool, request, None, answered)
+        request = {"url": f"{self.site.origin}/missing"}
+        missing = {"status": 404, "header": "", "text": "missing"}
+        await self.succeeds("a response with an error is a response", tool, request, None, missing)
+        denied = {"url": "https://example.com/"}
+        await self.fails("a request that the grant does not allow is denied", tool, denied, "The request is denied.")
+        cut = {"url": f"{self.site.origin}/cut"}
+        await self.fails("a response that is cut off fails", tool, cut, "The ")
+
+    async def keeps(self, tool: str) -> None:
+        kept = {"before": "", "count": 2, "keys": ["count", "é"]}
+        await self.succeeds("state is kept", tool, {"key": "é", "value": "one 👋"}, None, kept)
+        kept = {"before": "one 👋", "count": 4, "keys": ["count", "é"]}
+        await self.succeeds("state outlives the call", tool, {"key": "é", "value": "two"}, None, kept)
+        large = {"key": "large", "value": "x" * 20_000}
+        await self.fails("state has a quota", tool, large, "The state cannot be used: ")
 
     async def boom(self, tool: str) -> None:
         result = await self.client.call_tool(tool, {})
@@ -155,7 +186,31 @@ class Plugins:
         self.check("it logs", any("working" in line for line in self.logged), self.logged)
 
 
+def grant(plugins: Path, language: str, site: Site) -> None:
+    """Adds what the acceptance plugin may do to its grant."""
+    file = plugins / f"{language}-acceptance.toml"
+    permissions = f"""
+[permissions]
+http = ["{site.origin}"]
+network_private = ["127.0.0.1"]
+
+[permissions.state]
+size = "10KiB"
+"""
+    file.write_text(file.read_text() + permissions)
+
+
 async def run(server: str, plugins: Path, languages: list[str], checks: Checks) -> None:
+    with Site() as site, tempfile.TemporaryDirectory() as state:
+        for language in languages:
+            grant(plugins, language, site)
+        examples.prepare(plugins, site)
+        await converse(server, plugins, languages, Path(state), site, checks)
+
+
+async def converse(
+    server: str, plugins: Path, languages: list[str], state: Path, site: Site, checks: Checks
+) -> None:
     logged: list[str] = []
 
     async def on_log(params) -> None:
@@ -163,7 +218,7 @@ async def run(server: str, plugins: Path, languages: list[str], checks: Checks) 
 
     parameters = StdioServerParameters(
         command=server, args=["serve", "--plugins", str(plugins), "--log", "warn"], cwd=plugins,
-        env={"XDG_CACHE_HOME": str(plugins.parent / "cache")},
+        env={"XDG_CACHE_HOME": str(plugins.parent / "cache"), "XDG_STATE_HOME": str(state)},
     )
     client = Client(parameters, read_timeout_seconds=PATIENCE, logging_callback=on_log, log_level="info")
     async with client:
@@ -171,11 +226,12 @@ async def run(server: str, plugins: Path, languages: list[str], checks: Checks) 
         found = await names(client)
         checks.check("every plugin is served", found >= expected, expected - found)
         for language in languages:
-            each = Plugins(client, language, logged, checks)
+            each = Plugins(client, language, site, logged, checks)
             await each.sample()
             await each.acceptance()
             if (plugins / f"plain-{language}.wasm").exists():
                 await each.plain()
+        await examples.check(client, plugins, site, checks)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 //! What the test kit assumes about the server.
 
-use toolbay_testkit::guests::{guest, sample};
+use toolbay_testkit::guests::{example, guest, sample};
 use toolbay_testkit::workspace::Workspace;
 use toolbay_testkit::{Client, revision, workspace};
 
@@ -24,9 +24,10 @@ fn plugins_name_no_folder_of_the_machine_that_built_them() {
     let folders = [workspace::root().to_owned(), cargo].map(|folder| folder.to_str().unwrap().to_owned());
     let all = Workspace::load().unwrap();
     let samples = all.plugins().map(|plugin| (plugin.id(), sample(&plugin.id()).unwrap()));
+    let examples = all.examples().map(|plugin| (plugin.id(), example(&plugin.id()).unwrap()));
     let guests = all.guests().map(|plugin| (plugin.id(), guest(&plugin.id()).unwrap()));
     let mut mapped = 0;
-    for (id, bytes) in samples.chain(guests) {
+    for (id, bytes) in samples.chain(examples).chain(guests) {
         let text = String::from_utf8_lossy(&bytes);
         for folder in &folders {
             assert!(!text.contains(folder), "{id} names {folder}");

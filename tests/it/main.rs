@@ -20,6 +20,7 @@ mod compile;
 mod contract;
 mod determinism;
 mod files;
+mod examples;
 mod flood;
 mod functions;
 mod handshake;

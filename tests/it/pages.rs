@@ -28,6 +28,7 @@ const TOML: [(&str, Toml); 8] = [
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
+    ("docs/src/recipes.md", Toml::Grant),
     ("plugin-sdk/README.md", Toml::Foreign),
 ];
 

@@ -69,6 +69,11 @@ pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())
 }
 
+/// A plugin of `examples/`.
+pub(crate) fn example(name: &str) -> Vec<u8> {
+    ready(name, kit::guests::example(name).unwrap())
+}
+
 /// A build of the hostile guest that differs only in the result of its tool `version`.
 pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
     const MARKER: &[u8] = b"build-marker-0001";

@@ -178,7 +178,7 @@ impl<'a> Shop<'a> {
         Ok(Self { workspace, server, folders, machine })
     }
 
-    /// Builds a language's template, its form without an SDK, and the acceptance plugin.
+    /// Builds a language's template, its form without an SDK, the acceptance plugin, and the examples.
     fn make(&self, language: Language) -> Result<Made> {
         let name = language.name();
         let sample = self.new_project(language, &format!("sample-{name}"), false)?;
@@ -197,6 +197,17 @@ impl<'a> Shop<'a> {
             acceptance.manifest.setup.clear();
         }
         self.build(&acceptance, "[config]\nunits = \"metric\"\n")?;
+        drop(lent);
+        for mut example in examples(&self.workspace.root)? {
+            if example.manifest.language != name {
+                continue;
+            }
+            let lent = Lent::from(&sample.folder, &example.folder)?;
+            if !lent.0.is_empty() {
+                example.manifest.setup.clear();
+            }
+            self.build(&example, "")?;
+        }
         Ok(Made::Plugins(rows))
     }
 
@@ -271,6 +282,16 @@ impl<'a> Shop<'a> {
             count
         })
     }
+}
+
+/// The projects in `examples`: those that are no crates of the workspace.
+fn examples(root: &Path) -> Result<Vec<Project>> {
+    let folder = root.join("examples");
+    let entries = fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.join(toolbay_settings::project::FILE).is_file());
+    folders.sort();
+    folders.iter().map(|folder| Project::read(folder)).collect()
 }
 
 /// Links to what is installed for one project in the folder of another, which needs the same.
@@ -364,6 +385,18 @@ mod tests {
             for (name, value) in dependencies(&manifest(&format!("plugin-sdk/rust/{project}/Cargo.toml"))) {
                 assert_eq!(value, workspace["dependencies"][&name], "{project}: {name}");
             }
+        }
+    }
+
+    #[test]
+    fn every_example_is_built_and_has_a_grant() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let examples = examples(root).unwrap();
+        assert!(examples.len() >= 3);
+        for Project { folder, manifest } in examples {
+            assert!(Language::from_str(&manifest.language, false).is_ok(), "{}", manifest.language);
+            assert_eq!(folder.file_name().unwrap().to_str(), Some(manifest.name.as_str()));
+            assert!(folder.join(&manifest.name).with_extension("toml").is_file(), "{}", manifest.name);
         }
     }
 

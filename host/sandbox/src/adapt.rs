@@ -13,6 +13,24 @@ use wit_parser::Resolve;
 
 use crate::versions::SERVED;
 
+/// Interfaces of WASI that a core module can import beside the contract: the beginning of their names, what a world says
+/// to import them, and the packages that they are in.
+const WASI: [(&str, &str, &[(&str, &str)]); 2] = [
+    (
+        "wasi:http/",
+        "import wasi:http/types@0.2.0; import wasi:http/outgoing-handler@0.2.0;",
+        &[
+            ("io.wit", include_str!("../../../wit/wasi/io.wit")),
+            ("http.wit", include_str!("../../../wit/wasi/http.wit")),
+        ],
+    ),
+    (
+        "wasi:keyvalue/",
+        "import wasi:keyvalue/store@0.2.0-draft; import wasi:keyvalue/atomics@0.2.0-draft;",
+        &[("keyvalue.wit", include_str!("../../../wit/wasi/keyvalue.wit"))],
+    ),
+];
+
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -41,8 +59,8 @@ impl fmt::Display for Kind {
 #[derive(Default)]
 struct Look {
     has_type: bool,
-    /// The WIT of the version of the contract whose functions it exports.
-    contract: Option<&'static str>,
+    /// The version of the contract whose functions it exports, and its WIT.
+    contract: Option<(&'static str, &'static str)>,
     has_start: bool,
     /// The modules that it imports from, each with the name of the first import.
     imports: Vec<(String, String)>,
@@ -61,7 +79,7 @@ pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
     let (module, adapter, kind) = if look.has_type {
         (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::Module)
     } else if let Some(contract) = look.contract {
-        let module = with_contract(bytes, contract).map_err(|error| format!("{error:#}"))?;
+        let module = with_contract(bytes, contract, &look).map_err(|error| format!("{error:#}"))?;
         (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::ContractModule)
     } else if let Some(why) = foreign(&look) {
         return Err(why);
@@ -112,17 +130,31 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
     Ok(look)
 }
 
-/// The WIT of the version of the contract to which an export named like this `call-tool` belongs.
-fn contract(name: &str) -> Option<&'static str> {
+/// The version of the contract to which an export named like this `call-tool` belongs, and its WIT.
+fn contract(name: &str) -> Option<(&'static str, &'static str)> {
     let version = name.strip_prefix("toolbay:plugin/tools@")?.strip_suffix("#call-tool")?;
-    SERVED.iter().find(|(served, _)| *served == version).map(|(_, wit)| *wit)
+    SERVED.into_iter().find(|(served, _)| *served == version)
 }
 
-/// The module with the contract's types embedded.
-fn with_contract(mut module: Vec<u8>, contract: &str) -> anyhow::Result<Vec<u8>> {
+/// The module with the types embedded of the contract, and of what it imports of WASI.
+fn with_contract(
+    mut module: Vec<u8>,
+    (version, contract): (&str, &str),
+    look: &Look,
+) -> anyhow::Result<Vec<u8>> {
     let mut resolve = Resolve::default();
-    let package = resolve.push_str("plugin.wit", contract)?;
-    let world = resolve.select_world(&[package], Some("plugin"))?;
+    resolve.push_str("plugin.wit", contract)?;
+    let mut world = format!("package toolbay:module; world module {{ include toolbay:plugin/plugin@{version};");
+    for (name, imports, packages) in WASI {
+        if look.imports.iter().any(|(module, _)| module.starts_with(name)) {
+            world += imports;
+            for (file, wit) in packages {
+                resolve.push_str(file, wit)?;
+            }
+        }
+    }
+    let package = resolve.push_str("module.wit", &(world + "}"))?;
+    let world = resolve.select_world(&[package], Some("module"))?;
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
     Ok(module)
 }
@@ -171,6 +203,29 @@ mod tests {
         let command = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
             (memory (export "memory") 1) (func (export "_start") (call 0 (i32.const 0))))"#;
         assert_eq!(adapted(command), Ok(Kind::CommandModule));
+    }
+
+    #[test]
+    fn a_module_of_the_contract_can_import_http_and_stores() {
+        let module = |imports: &str| {
+            format!(
+                r#"(module {imports} (memory (export "memory") 1)
+                (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 0)
+                (func (export "toolbay:plugin/tools@0.2.0#list-tools") (result i32) i32.const 0)
+                (func (export "toolbay:plugin/tools@0.2.0#call-tool") (param i32 i32 i32 i32) (result i32) i32.const 0))"#
+            )
+        };
+        let block = r#"(import "wasi:io/poll@0.2.0" "[method]pollable.block" (func (param i32)))"#;
+        let subscribe = r#"(import "wasi:http/types@0.2.0" "[method]future-incoming-response.subscribe"
+            (func (param i32) (result i32)))"#;
+        let delete = r#"(import "wasi:keyvalue/store@0.2.0-draft" "[method]bucket.delete"
+            (func (param i32 i32 i32 i32)))"#;
+        for imports in ["", subscribe, delete, &format!("{subscribe} {block}"), &format!("{subscribe} {delete}")] {
+            assert_eq!(adapted(&module(imports)), Ok(Kind::ContractModule), "{imports}");
+        }
+        // Not in the part of WASI that a module without types can import.
+        let server = r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
+        assert!(adapted(&module(server)).unwrap_err().contains("cannot be converted"));
     }
 
     #[test]

@@ -121,6 +121,12 @@ impl<'a> Builder<'a> {
         self.plugins(&workspace.plugins().collect::<Vec<_>>(), "plugins")
     }
 
+    /// Builds the examples in Rust into `examples` in the target folder.
+    pub fn examples(&mut self) -> Result<PathBuf> {
+        let workspace = self.workspace;
+        self.plugins(&workspace.examples().collect::<Vec<_>>(), "examples")
+    }
+
     /// Builds the guests into `guests` in the target folder.
     pub fn guests(&mut self) -> Result<PathBuf> {
         let workspace = self.workspace;

@@ -29,6 +29,7 @@ struct Shelf {
 
 static GUESTS: Shelf = Shelf { name: "guests", build: |builder| builder.guests(), built: OnceLock::new() };
 static SAMPLES: Shelf = Shelf { name: "plugins", build: |builder| builder.samples(), built: OnceLock::new() };
+static EXAMPLES: Shelf = Shelf { name: "examples", build: |builder| builder.examples(), built: OnceLock::new() };
 
 /// A plugin of `tests/guests`, by the name of its folder.
 pub fn guest(id: &str) -> Result<Vec<u8>> {
@@ -38,6 +39,11 @@ pub fn guest(id: &str) -> Result<Vec<u8>> {
 /// A plugin of `plugins`, by the name of its folder.
 pub fn sample(id: &str) -> Result<Vec<u8>> {
     SAMPLES.read(id)
+}
+
+/// A plugin of `examples`, by the name of its folder.
+pub fn example(id: &str) -> Result<Vec<u8>> {
+    EXAMPLES.read(id)
 }
 
 impl Shelf {

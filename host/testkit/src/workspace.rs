@@ -58,6 +58,11 @@ impl Workspace {
         self.directly_in("plugins")
     }
 
+    /// The plugins that show what grants are for.
+    pub fn examples(&self) -> impl Iterator<Item = &Package> {
+        self.directly_in("examples")
+    }
+
     /// The plugins that tests use. They are compiled only to WebAssembly.
     pub fn guests(&self) -> impl Iterator<Item = &Package> {
         self.directly_in("tests/guests")

@@ -4,19 +4,26 @@
 // component of the bundle.
 
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { builtinModules, createRequire, SourceMap } from 'node:module';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const [main, wasm, ...rest] = process.argv.slice(2);
 if (wasm === undefined || rest.length > 0) fail('usage: node toolbay/build.js MAIN.js PLUGIN.wasm');
 if (!existsSync(main)) fail(`there is no file ${main}`);
 
+// componentize-qjs runs the plugin once while it builds, and gives it streams of
+// WASI, but no HTTP. It cannot stand in for HTTP, whose streams would then be
+// others. So what HTTP consists of has another name until that is over, which
+// componentize-qjs stands in for as a whole. The names are of the same length.
+const NAMES = /\bwasi(?=:(?:io|http)[/@])/g;
+const OTHERS = /w4si(?=:(?:io|http)\/)/g;
+
 const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
 const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
-await bundled();
+const needed = await bundled();
 const component = await componentized();
 await writeFile(wasm, component);
 console.log(`${wasm}: ${Math.round(component.length / 1024)} KiB`);
@@ -37,21 +44,25 @@ async function bundled() {
     export const tools = serve(main);
   `;
   try {
-    await esbuild.build({
+    const { metafile } = await esbuild.build({
       stdin: { contents: entry, resolveDir: process.cwd(), sourcefile: 'entry.js' },
       outfile: bundle,
       bundle: true,
       charset: 'utf8',
-      external: ['toolbay:plugin/*', 'wasi:random/*'],
+      external: ['toolbay:plugin/*', 'wasi:*'],
       format: 'esm',
+      // Only in a plugin that names `fetch`.
+      inject: [fileURLToPath(new URL('fetch.js', import.meta.url))],
       logLevel: 'silent',
       mainFields: ['module', 'main'],
+      metafile: true,
       platform: 'neutral',
       sourcemap: 'external',
       // What the engine knows, but for asynchronous functions: see promise.js.
       target: 'es2024',
       supported: { 'async-await': false, 'async-generator': false, 'for-await': false },
     });
+    return Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
   } catch (error) {
     const problems = (error.errors ?? [{ text: error.message }]).map(explained);
     const told = await esbuild.formatMessages(problems, { kind: 'error' });
@@ -77,22 +88,52 @@ function advice(problem) {
   return `A package is added by: npm install --save-dev ${missing}`;
 }
 
+/** The world with what the bundle imports, and nothing else. */
+function world() {
+  const parts = ['http', 'keyvalue'].filter((part) => needed.some((path) => path.startsWith(`wasi:${part}/`)));
+  return ['javascript', ...parts].join('-');
+}
+
 async function componentized() {
   try {
     const { component } = await componentize({
-      witPath: fileURLToPath(new URL('wit', import.meta.url)),
-      world: 'javascript',
-      jsSource: await readFile(bundle, 'utf8'),
+      witPath: await disguisedWit(),
+      world: world(),
+      jsSource: disguised(await readFile(bundle, 'utf8')),
       jsPath: bundle,
       // Toolbay's engine has no asynchronous calls between components.
       sync: true,
     });
-    return component;
+    return undisguised(component);
   } catch (error) {
     const map = new SourceMap(JSON.parse(await readFile(`${bundle}.map`, 'utf8')));
     const told = error.message.replace(/^.*module evaluation: /, '');
     return fail(`${main} failed as it was loaded\n${traced(told, map)}`);
   }
+}
+
+/** `text` with these names, where the plugin sends requests. */
+function disguised(text) {
+  return world().includes('http') ? text.replaceAll(NAMES, 'w4si') : text;
+}
+
+/** The folder with the WIT under these names. */
+async function disguisedWit() {
+  const [from, to] = [fileURLToPath(new URL('wit', import.meta.url)), join('build', 'wit')];
+  await rm(to, { recursive: true, force: true });
+  for (const file of await readdir(from, { recursive: true })) {
+    if (!file.endsWith('.wit')) continue;
+    const text = disguised(await readFile(join(from, file), 'utf8'));
+    await mkdir(dirname(join(to, file)), { recursive: true });
+    await writeFile(join(to, file), text);
+  }
+  return to;
+}
+
+/** The component with the names of WASI. */
+function undisguised(component) {
+  for (const { index } of component.toString('latin1').matchAll(OTHERS)) component.write('wasi', index, 'latin1');
+  return component;
 }
 
 /** Maps a stack trace of the bundle to the author's files. */

@@ -5,6 +5,16 @@ export class InvalidArguments extends Error {
   name = 'InvalidArguments';
 }
 
+/** What the host refuses or cannot do. `fetch` rejects with it, and the standard has a `TypeError` there. */
+export class RequestError extends TypeError {
+  name = 'RequestError';
+}
+
+/** The case of a WIT variant that the host threw: the engine wraps it in an error. */
+export function thrownCase(thrown) {
+  return thrown?.payload ?? thrown;
+}
+
 /** The contract's `failure` for whatever a handler threw. */
 export function failure(thrown) {
   const tag = thrown instanceof InvalidArguments ? 'invalid-arguments' : 'failed';
@@ -26,7 +36,8 @@ export function message(thrown) {
 function sentence(error) {
   if (!(error instanceof Error)) return inspect(error);
   const own = error.message || 'the tool failed without saying why';
-  return error.name === 'Error' || error instanceof InvalidArguments ? own : `${error.name}: ${own}`;
+  const isPlain = error.name === 'Error' || error instanceof InvalidArguments || error instanceof RequestError;
+  return isPlain ? own : `${error.name}: ${own}`;
 }
 
 /** Any value as one line for people. */

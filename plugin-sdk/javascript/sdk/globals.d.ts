@@ -13,3 +13,50 @@ declare const performance: { now(): number };
 declare function queueMicrotask(job: () => void): void;
 declare function atob(base64: string): string;
 declare function btoa(bytes: string): string;
+
+/** Headers of a request or a response: names in any case. */
+declare class Headers {
+  constructor(given?: Iterable<readonly [string, string]> | Record<string, string>);
+  append(name: string, value: string): void;
+  delete(name: string): void;
+  entries(): IterableIterator<[string, string]>;
+  forEach(act: (value: string, name: string, headers: Headers) => void): void;
+  get(name: string): string | null;
+  has(name: string): boolean;
+  set(name: string, value: string): void;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+}
+
+/** A response. Its body can be read once. */
+declare class Response {
+  private constructor();
+  readonly status: number;
+  /** Whether the status is from 200 to 299. */
+  readonly ok: boolean;
+  readonly headers: Headers;
+  /** Where the response is from, after redirects. */
+  readonly url: string;
+  readonly redirected: boolean;
+  readonly bodyUsed: boolean;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  bytes(): Promise<Uint8Array>;
+  json(): Promise<any>;
+  text(): Promise<string>;
+}
+
+interface RequestOptions {
+  /** `GET`, if left out. */
+  method?: string;
+  headers?: Headers | Iterable<readonly [string, string]> | Record<string, string>;
+  body?: string | ArrayBuffer | ArrayBufferView | null;
+  /** `follow`, if left out. The host checks the request to each target. */
+  redirect?: 'follow' | 'manual' | 'error';
+  /**
+   * How many milliseconds connecting, the beginning of the response, and each
+   * further piece of it may take; as long as the call, if left out.
+   */
+  timeout?: number;
+}
+
+/** Sends an HTTP request that the operator's grant allows. */
+declare function fetch(url: string, options?: RequestOptions): Promise<Response>;

@@ -17,7 +17,7 @@ that have `@tool` above them. Each stays the function that you wrote: a test
 just calls it.
 """
 
-from . import log
+from . import keyvalue, log
 from .constraints import Length, Pattern, Range
 from .content import Audio, Content, Image, Output, Resource, ResourceLink, Text
 from .definition import Icon
@@ -43,6 +43,7 @@ __all__ = [
     "cancelled",
     "config",
     "config_all",
+    "keyvalue",
     "log",
     "progress",
     "tool",

@@ -8,14 +8,16 @@ component: the tools are known by then, and every module is loaded.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
 import traceback
 
 from componentize_py_types import Err
 from wit_world import exports
-from wit_world.imports import types
 
-from . import host, preload, registry, wire
+from . import host, keyvalue, preload, registry, wire
+from .contract import types
 from .errors import DefinitionError, Failed, InvalidArguments, describe
 
 host.use(wire.Building())
@@ -26,10 +28,19 @@ logging.basicConfig(handlers=[wire.LogHandler()], level=logging.INFO, format="%(
 import app  # noqa: E402, F401  The plugin.
 
 preload.preload()
+if "urllib.request" in sys.modules:
+    from . import web
+
+    web.install()
 _DEFINITIONS = [wire.definition(tool) for tool in registry.tools()]
 if not _DEFINITIONS:
     raise DefinitionError("app.py has no tool: put `@tool` above a function")
 host.use(wire.WitHost())
+with contextlib.suppress(ImportError):
+    # Not in the world `plugin`, which an older project builds for.
+    from . import kept
+
+    keyvalue.use(kept.open_bucket)
 
 
 class Tools(exports.Tools):  # type: ignore[misc]

@@ -8,10 +8,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, overload
 
-from wit_world.imports import host, types
+from wit_world.imports import host
 
 from .block import Block, fields
 from .content import audience_of
+from .contract import types
 from .definition import Icon, Tool
 from .encode import encode
 from .host import Level, Nothing, current

@@ -5,7 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"toolbay"
@@ -98,7 +100,75 @@ func broken(ctx *toolbay.Context, _ none) (string, error) {
 	return "", errors.New("a\xffb")
 }
 
+type request struct {
+	URL    string `json:"url" description:"Where to."`
+	Method string `json:"method" default:"GET"`
+	Body   string `json:"body,omitempty"`
+}
+
+type response struct {
+	Status int    `json:"status"`
+	Header string `json:"header"`
+	Text   string `json:"text"`
+}
+
+// send sends a request.
+func send(_ *toolbay.Context, args request) (response, error) {
+	asked := toolbay.HTTPRequest{Method: args.Method, URL: args.URL, Header: []toolbay.HTTPField{{Name: "X-Own", Value: "value"}}}
+	if args.Body != "" {
+		asked.Body = []byte(args.Body)
+	}
+	answer, err := asked.Send()
+	if err != nil {
+		return response{}, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return response{answer.Status, answer.Get("X-Got"), string(text)}, err
+}
+
+type kept struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+type state struct {
+	Before string   `json:"before"`
+	Count  uint64   `json:"count"`
+	Keys   []string `json:"keys"`
+}
+
+// keep does all that can be done with a bucket.
+func keep(_ *toolbay.Context, args kept) (result state, err error) {
+	bucket, err := toolbay.OpenBucket("default")
+	if err != nil {
+		return state{}, err
+	}
+	defer bucket.Close()
+	before, _, err := bucket.Get(args.Key)
+	if err == nil {
+		err = bucket.Set(args.Key, []byte(args.Value))
+	}
+	if err == nil {
+		result.Count, err = bucket.Increment("count", 2)
+	}
+	if err == nil {
+		err = errors.Join(bucket.Set("gone", nil), bucket.Delete("gone"))
+	}
+	if has, failed := bucket.Has("gone"); has || failed != nil {
+		err = errors.Join(err, failed, errors.New("a deleted key is there"))
+	}
+	result.Before = string(before)
+	if err == nil {
+		result.Keys, err = bucket.Keys()
+	}
+	slices.Sort(result.Keys)
+	return result, err
+}
+
 func init() {
+	toolbay.Tool("go_send", "Sends an HTTP request.", send)
+	toolbay.Tool("go_keep", "Keeps a value, and returns what was there before.", keep)
 	toolbay.Tool("go_echo", "Says the text back.", echo, toolbay.ReadOnly(true))
 	toolbay.Tool("go_boom", "Panics.", boom)
 	toolbay.Tool("go_refuse", "Refuses its arguments.", refuse)

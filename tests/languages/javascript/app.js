@@ -1,6 +1,7 @@
 // The tools that every language's acceptance plugin has.
 
 import { image, InvalidArguments, t, tool } from 'toolbay';
+import { open } from 'toolbay/keyvalue';
 
 export const echo = tool({
   name: 'javascript_echo',
@@ -46,5 +47,32 @@ export const report = tool({
     host.progress(1, 2);
     host.progress(2, 2);
     return { units: host.config('units') ?? null, cancelled: host.cancelled() };
+  },
+});
+
+export const send = tool({
+  name: 'javascript_send',
+  description: 'Sends an HTTP request.',
+  input: { url: t.string(), method: t.string().default('GET'), body: t.string().optional() },
+  output: { status: t.integer(), header: t.string(), text: t.string() },
+  async handler({ url, method, body }) {
+    const response = await fetch(url, { method, body, headers: { 'x-own': 'value' } });
+    return { status: response.status, header: response.headers.get('x-got') ?? '', text: await response.text() };
+  },
+});
+
+export const keep = tool({
+  name: 'javascript_keep',
+  description: 'Keeps a value, and returns what was there before.',
+  input: { key: t.string(), value: t.string() },
+  output: { before: t.string(), count: t.integer(), keys: t.list(t.string()) },
+  handler({ key, value }) {
+    const bucket = open();
+    const before = bucket.get(key) ?? '';
+    bucket.set(key, value);
+    bucket.set('gone', '');
+    bucket.delete('gone');
+    if (bucket.has('gone')) throw new Error('a deleted key is there');
+    return { before, count: bucket.increment('count', 2), keys: [...bucket.keys()].sort() };
   },
 });

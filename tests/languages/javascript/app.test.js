@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { call } from 'toolbay/testing';
-import { boom, echo, picture, refuse, report } from './app.js';
+import { boom, echo, keep, picture, refuse, report, send } from './app.js';
 
 test('echoes', async () => {
   const text = '\u0001 "quoted" \\ é 👋\u{10ffff}\n'.repeat(5000);
@@ -32,4 +32,16 @@ test('reports', async () => {
   assert.deepEqual(told.log, [{ level: 'info', message: 'working' }]);
   assert.deepEqual(told.progress.map(({ done, total }) => [done, total]), [[1, 2], [2, 2]]);
   assert.deepEqual((await call(report)).structured, { units: null, cancelled: false });
+});
+
+test('sends a request with the `fetch` of Node', async () => {
+  globalThis.fetch = async (url, { method }) => new Response(`${method} ${url}`, { status: 201, headers: { 'x-got': 'a' } });
+  const { structured } = await call(send, { url: 'http://example.com/' });
+  assert.deepEqual(structured, { status: 201, header: 'a', text: 'GET http://example.com/' });
+});
+
+test('keeps state in memory', async () => {
+  await call(keep, { key: 'a', value: 'one' });
+  const { structured } = await call(keep, { key: 'a', value: 'two' });
+  assert.deepEqual(structured, { before: 'one', count: 4, keys: ['a', 'count'] });
 });

@@ -1,8 +1,10 @@
 """An acceptance plugin: every way in which a tool can answer."""
 
+import urllib.error
+import urllib.request
 from typing import TypedDict
 
-from toolbay import Image, InvalidArguments, Text, cancelled, config, log, progress, tool
+from toolbay import Image, InvalidArguments, Text, cancelled, config, keyvalue, log, progress, tool
 
 
 @tool(read_only=True)
@@ -41,3 +43,41 @@ def python_report() -> Report:
     progress(1, 2)
     progress(2, 2)
     return {"units": config("units"), "cancelled": cancelled()}
+
+
+class Response(TypedDict):
+    status: int
+    header: str
+    text: str
+
+
+@tool
+def python_send(url: str, method: str = "GET", body: str = "") -> Response:
+    """Sends an HTTP request."""
+    request = urllib.request.Request(url, body.encode() or None, {"X-Own": "value"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return {
+                "status": response.status,
+                "header": response.headers.get("X-Got", ""),
+                "text": response.read().decode(),
+            }
+    except urllib.error.HTTPError as error:
+        return {"status": error.code, "header": "", "text": error.read().decode()}
+
+
+class State(TypedDict):
+    before: str
+    count: int
+    keys: list[str]
+
+
+@tool
+def python_keep(key: str, value: str) -> State:
+    """Keeps a value, and returns what was there before."""
+    bucket = keyvalue.open()
+    before = bucket.text(key, "")
+    bucket[key] = value
+    bucket["gone"] = b""
+    del bucket["gone"]
+    return {"before": before, "count": bucket.increment("count", 2), "keys": sorted(bucket)}

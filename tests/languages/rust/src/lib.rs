@@ -1,6 +1,8 @@
 //! The tools that every language's acceptance plugin has.
 
 use serde::{Deserialize, Serialize};
+use toolbay_plugin::http::Request;
+use toolbay_plugin::keyvalue;
 use toolbay_plugin::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
@@ -51,4 +53,60 @@ fn rust_report(ctx: &Context) -> Json<Report> {
     Json(Report { units: ctx.config("units"), cancelled: ctx.cancelled() })
 }
 
-export!(rust_echo, rust_boom, rust_refuse, rust_image, rust_report);
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    url: String,
+    method: Option<String>,
+    body: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Answered {
+    status: u16,
+    header: String,
+    text: String,
+}
+
+/// Sends an HTTP request.
+#[tool]
+fn rust_send(args: Asked) -> Result<Json<Answered>> {
+    let request = Request::new(args.method.as_deref().unwrap_or("GET"), &args.url).header("x-own", "value");
+    let response = match args.body {
+        Some(body) => request.send_bytes(body.as_bytes()),
+        None => request.send(),
+    }?;
+    let header = response.header("x-got").unwrap_or_default().to_owned();
+    Ok(Json(Answered { status: response.status(), header, text: response.text()? }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    key: String,
+    value: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct State {
+    before: String,
+    count: u64,
+    keys: Vec<String>,
+}
+
+/// Keeps a value, and returns what was there before.
+#[tool]
+fn rust_keep(args: Kept) -> Result<Json<State>> {
+    let bucket = keyvalue::open("default")?;
+    let before = bucket.get_text(&args.key)?.unwrap_or_default();
+    bucket.set(&args.key, args.value)?;
+    bucket.set("gone", "")?;
+    bucket.delete("gone")?;
+    ensure!(!bucket.exists("gone")?, "a deleted key is there");
+    let count = bucket.increment("count", 2)?;
+    let mut keys = bucket.keys()?;
+    keys.sort();
+    Ok(Json(State { before, count, keys }))
+}
+
+export!(rust_echo, rust_boom, rust_refuse, rust_image, rust_report, rust_send, rust_keep);

@@ -1,0 +1,444 @@
+package toolbay
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// wasi:http in the canonical ABI.
+
+//go:wasmimport wasi:http/types@0.2.0 [static]fields.from-list
+func fieldsFromList(entries unsafe.Pointer, count uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [method]fields.entries
+func fieldsEntries(fields uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [resource-drop]fields
+func dropFields(fields uint32)
+
+//go:wasmimport wasi:http/types@0.2.0 [constructor]outgoing-request
+func newOutgoingRequest(headers uint32) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]outgoing-request.set-method
+func setMethod(request, method uint32, other string) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]outgoing-request.set-scheme
+func setScheme(request, some, scheme uint32, other string) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]outgoing-request.set-authority
+func setAuthority(request, some uint32, authority string) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]outgoing-request.set-path-with-query
+func setPath(request, some uint32, path string) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]outgoing-request.body
+func requestBody(request uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [resource-drop]outgoing-request
+func dropOutgoingRequest(request uint32)
+
+//go:wasmimport wasi:http/types@0.2.0 [constructor]request-options
+func newRequestOptions() uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]request-options.set-connect-timeout
+func setConnectTimeout(options, some uint32, timeout int64) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]request-options.set-first-byte-timeout
+func setFirstByteTimeout(options, some uint32, timeout int64) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]request-options.set-between-bytes-timeout
+func setBetweenBytesTimeout(options, some uint32, timeout int64) uint32
+
+//go:wasmimport wasi:http/outgoing-handler@0.2.0 handle
+func handle(request, some, options uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [method]outgoing-body.write
+func bodyWrite(body uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [static]outgoing-body.finish
+func bodyFinish(body, some, trailers uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [resource-drop]outgoing-body
+func dropOutgoingBody(body uint32)
+
+//go:wasmimport wasi:io/streams@0.2.0 [method]output-stream.blocking-write-and-flush
+func streamWrite(stream uint32, piece unsafe.Pointer, size uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:io/streams@0.2.0 [resource-drop]output-stream
+func dropOutputStream(stream uint32)
+
+//go:wasmimport wasi:http/types@0.2.0 [method]future-incoming-response.subscribe
+func futureSubscribe(future uint32) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]future-incoming-response.get
+func futureGet(future uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [resource-drop]future-incoming-response
+func dropFuture(future uint32)
+
+//go:wasmimport wasi:io/poll@0.2.0 [method]pollable.block
+func pollableBlock(pollable uint32)
+
+//go:wasmimport wasi:io/poll@0.2.0 [resource-drop]pollable
+func dropPollable(pollable uint32)
+
+//go:wasmimport wasi:http/types@0.2.0 [method]incoming-response.status
+func responseStatus(response uint32) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]incoming-response.headers
+func responseHeaders(response uint32) uint32
+
+//go:wasmimport wasi:http/types@0.2.0 [method]incoming-response.consume
+func responseConsume(response uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [resource-drop]incoming-response
+func dropIncomingResponse(response uint32)
+
+//go:wasmimport wasi:http/types@0.2.0 [method]incoming-body.stream
+func bodyStream(body uint32, result unsafe.Pointer)
+
+//go:wasmimport wasi:http/types@0.2.0 [resource-drop]incoming-body
+func dropIncomingBody(body uint32)
+
+//go:wasmimport wasi:io/streams@0.2.0 [method]input-stream.blocking-read
+func streamRead(stream uint32, size uint64, result unsafe.Pointer)
+
+//go:wasmimport wasi:io/streams@0.2.0 [resource-drop]input-stream
+func dropInputStream(stream uint32)
+
+//go:wasmimport wasi:io/error@0.2.0 [resource-drop]error
+func dropError(err uint32)
+
+//go:wasmimport wasi:http/types@0.2.0 http-error-code
+func httpErrorCode(err uint32, result unsafe.Pointer)
+
+// result is where the host writes what a function returns, while it allocates:
+// it may not be on a stack. One call at a time has it.
+var (
+	result    [8]uint64
+	resultsTo sync.Mutex
+)
+
+// ask calls a function of the host that writes to result, and lets use read it.
+// No garbage is collected meanwhile, because the host may allocate.
+func ask(call func(result unsafe.Pointer), use func()) {
+	resultsTo.Lock()
+	defer resultsTo.Unlock()
+	clear(result[:])
+	forbidCollection()
+	call(unsafe.Pointer(&result))
+	allowCollection()
+	use()
+	received = nil
+}
+
+func resultByte(at uintptr) uint8 {
+	return *(*uint8)(unsafe.Add(unsafe.Pointer(&result), at))
+}
+
+func resultWord(at uintptr) uint32 {
+	return *(*uint32)(unsafe.Add(unsafe.Pointer(&result), at))
+}
+
+func resultBytes(at uintptr) []byte {
+	size := resultWord(at + 4)
+	return []byte(textAt(unsafe.Add(unsafe.Pointer(nil), resultWord(at)), size))
+}
+
+// own is a handle out of a result without a reason: `result<own<t>>`.
+func own(call func(result unsafe.Pointer)) (handle uint32, ok bool) {
+	ask(call, func() { ok, handle = resultByte(0) == 0, resultWord(4) })
+	return handle, ok
+}
+
+// The cases of the variant error-code.
+const (
+	dnsTimeout             = 0
+	dnsError               = 1
+	destinationUnroutable  = 5
+	connectionRefused      = 6
+	connectionTerminated   = 7
+	connectionTimeout      = 8
+	connectionWriteTimeout = 10
+	connectionLimitReached = 11
+	tlsProtocolError       = 12
+	tlsAlertReceived       = 14
+	requestDenied          = 15
+	responseIncomplete     = 25
+	responseTimeout        = 33
+	internalError          = 38
+)
+
+// errorCode reads an error-code of a result.
+func errorCode(at uintptr) *HTTPError {
+	switch code := resultByte(at); {
+	case code == requestDenied:
+		return &HTTPError{message: "The request is denied.", denied: true}
+	case code == dnsTimeout, code >= connectionTimeout && code <= connectionWriteTimeout, code == responseTimeout:
+		return &HTTPError{message: "The server did not answer in time.", timeout: true}
+	case code >= dnsError && code <= destinationUnroutable:
+		return &HTTPError{message: "The server cannot be found."}
+	case code == connectionRefused, code == connectionTerminated, code == responseIncomplete:
+		return &HTTPError{message: "The connection to the server failed."}
+	case code >= tlsProtocolError && code <= tlsAlertReceived:
+		return &HTTPError{message: "The connection to the server is not secure."}
+	case code == connectionLimitReached:
+		return &HTTPError{message: "The request failed: connection limit reached."}
+	case code == internalError && resultByte(at+8) == 1:
+		return &HTTPError{message: "The request failed: " + string(resultBytes(at+12)) + "."}
+	default:
+		return &HTTPError{message: "The request failed: HTTP protocol error."}
+	}
+}
+
+func invalidRequest(what string) *HTTPError {
+	return &HTTPError{message: "The request cannot be sent: " + what + "."}
+}
+
+var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
+
+// Send sends the request and waits for the response. A response with any status
+// is no error; the error is always an *HTTPError.
+func (r HTTPRequest) Send() (*HTTPResponse, error) {
+	future, body, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	r.write(body)
+	ready := futureSubscribe(future)
+	pollableBlock(ready)
+	dropPollable(ready)
+	var response uint32
+	var failed *HTTPError
+	ask(func(result unsafe.Pointer) { futureGet(future, result) }, func() {
+		// option<result<result<own<incoming-response>, error-code>>>
+		switch {
+		case resultByte(0) == 0 || resultByte(8) == 1:
+			failed = &HTTPError{message: "The request failed: the host has no response."}
+		case resultByte(16) == 1:
+			failed = errorCode(24)
+		default:
+			response = resultWord(24)
+		}
+	})
+	dropFuture(future)
+	if failed != nil {
+		return nil, failed
+	}
+	return receive(response)
+}
+
+// begin hands the request to the host. What is left to do is to write its body.
+func (r HTTPRequest) begin() (future, body uint32, failed error) {
+	scheme, rest, has := strings.Cut(r.URL, "://")
+	scheme = strings.ToLower(scheme)
+	if !has || (scheme != "https" && scheme != "http") {
+		return 0, 0, invalidRequest("its URL must begin with https:// or http://")
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	authority, path := rest, "/"
+	if at := strings.IndexAny(rest, "/?"); at >= 0 {
+		authority, path = rest[:at], rest[at:]
+		if path[0] == '?' {
+			path = "/" + path
+		}
+	}
+	headers, ok := r.fields()
+	if !ok {
+		return 0, 0, invalidRequest("the host refuses one of its headers")
+	}
+	request := newOutgoingRequest(headers)
+	if what := r.fill(request, scheme, authority, path); what != "" {
+		dropOutgoingRequest(request)
+		return 0, 0, invalidRequest(what)
+	}
+	body, ok = own(func(result unsafe.Pointer) { requestBody(request, result) })
+	if !ok {
+		dropOutgoingRequest(request)
+		return 0, 0, invalidRequest("it has no body")
+	}
+	some, options := r.options()
+	var why *HTTPError
+	ask(func(result unsafe.Pointer) { handle(request, some, options, result) }, func() {
+		if resultByte(0) == 1 {
+			why = errorCode(8)
+		} else {
+			future = resultWord(8)
+		}
+	})
+	if why != nil {
+		dropOutgoingBody(body)
+		return 0, 0, why
+	}
+	return future, body, nil
+}
+
+// fields makes the headers.
+func (r HTTPRequest) fields() (headers uint32, ok bool) {
+	l := &loan{}
+	wired := make([]wireSetting, 0, len(r.Header)+1)
+	for _, field := range r.Header {
+		wired = append(wired, wireSetting{key: l.text(field.Name), value: listOf(l, []byte(field.Value))})
+	}
+	if r.Body != nil {
+		wired = append(wired, wireSetting{key: l.text("content-length"), value: l.text(decimal(len(r.Body)))})
+	}
+	list := listOf(l, wired)
+	headers, ok = own(func(result unsafe.Pointer) { fieldsFromList(list.at(), list.size, result) })
+	// The host has read them only now.
+	l.pieces = nil
+	return headers, ok
+}
+
+func decimal(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return decimal(n/10) + string(rune('0'+n%10))
+}
+
+// fill says what of the request is invalid, if something is.
+func (r HTTPRequest) fill(request uint32, scheme, authority, path string) string {
+	name, method := strings.ToUpper(r.Method), uint32(len(methods))
+	for number, known := range methods {
+		if name == known || (name == "" && known == "GET") {
+			method = uint32(number)
+		}
+	}
+	secure := uint32(0)
+	if scheme == "https" {
+		secure = 1
+	}
+	switch {
+	case setMethod(request, method, valid(r.Method)) != 0:
+		return "its method is no HTTP method"
+	case setScheme(request, 1, secure, "") != 0:
+		return "its scheme is unknown"
+	case setAuthority(request, 1, valid(authority)) != 0:
+		return "the host in its URL is invalid"
+	case setPath(request, 1, valid(path)) != 0:
+		return "the path in its URL is invalid"
+	default:
+		return ""
+	}
+}
+
+func (r HTTPRequest) options() (some, options uint32) {
+	if r.Timeout <= 0 {
+		return 0, 0
+	}
+	options, timeout := newRequestOptions(), int64(r.Timeout/time.Nanosecond)
+	setConnectTimeout(options, 1, timeout)
+	setFirstByteTimeout(options, 1, timeout)
+	setBetweenBytesTimeout(options, 1, timeout)
+	return 1, options
+}
+
+// write sends the body. A server that does not want all of it has answered
+// before its end.
+func (r HTTPRequest) write(body uint32) {
+	stream, ok := own(func(result unsafe.Pointer) { bodyWrite(body, result) })
+	if !ok {
+		dropOutgoingBody(body)
+		return
+	}
+	// The most that the host takes at once.
+	const most = 4096
+	for rest := r.Body; len(rest) > 0 && ok; {
+		piece := rest[:min(len(rest), most)]
+		rest = rest[len(piece):]
+		ask(func(result unsafe.Pointer) {
+			streamWrite(stream, unsafe.Pointer(unsafe.SliceData(piece)), uint32(len(piece)), result)
+		}, func() {
+			ok = resultByte(0) == 0
+			if !ok && resultByte(4) == 0 {
+				dropError(resultWord(8))
+			}
+		})
+	}
+	dropOutputStream(stream)
+	if !ok {
+		dropOutgoingBody(body)
+		return
+	}
+	ask(func(result unsafe.Pointer) { bodyFinish(body, 0, 0, result) }, func() {})
+}
+
+func receive(response uint32) (*HTTPResponse, error) {
+	status, headers := int(responseStatus(response)), responseHeaders(response)
+	fields := []HTTPField{}
+	ask(func(result unsafe.Pointer) { fieldsEntries(headers, result) }, func() {
+		list := wireList{address: resultWord(0), size: resultWord(4)}
+		for _, entry := range unsafe.Slice((*wireSetting)(list.at()), list.size) {
+			fields = append(fields, HTTPField{strings.Clone(entry.key.text()), strings.Clone(entry.value.text())})
+		}
+	})
+	dropFields(headers)
+	body, ok := own(func(result unsafe.Pointer) { responseConsume(response, result) })
+	dropIncomingResponse(response)
+	stream := uint32(0)
+	if ok {
+		stream, ok = own(func(result unsafe.Pointer) { bodyStream(body, result) })
+	}
+	if !ok {
+		return nil, &HTTPError{message: "The request failed: the host has no body."}
+	}
+	return &HTTPResponse{Status: status, Header: fields, Body: &incoming{body: body, stream: stream}}, nil
+}
+
+// incoming is the body of a response.
+type incoming struct {
+	body, stream uint32
+	piece        []byte
+	end          error
+}
+
+func (i *incoming) Read(buffer []byte) (int, error) {
+	for len(i.piece) == 0 && i.end == nil {
+		i.more()
+	}
+	if len(i.piece) == 0 {
+		return 0, i.end
+	}
+	count := copy(buffer, i.piece)
+	i.piece = i.piece[count:]
+	return count, nil
+}
+
+// more reads the next piece, or the end.
+func (i *incoming) more() {
+	const most = 64 << 10
+	failed := uint32(0)
+	ask(func(result unsafe.Pointer) { streamRead(i.stream, most, result) }, func() {
+		switch {
+		case resultByte(0) == 0:
+			i.piece = resultBytes(4)
+		case resultByte(4) == 1:
+			i.end = io.EOF
+		default:
+			failed = resultWord(8)
+			i.end = &HTTPError{message: "The connection to the server failed."}
+		}
+	})
+	if failed == 0 {
+		return
+	}
+	ask(func(result unsafe.Pointer) { httpErrorCode(failed, result) }, func() {
+		if resultByte(0) == 1 {
+			i.end = errorCode(8)
+		}
+	})
+	dropError(failed)
+}
+
+func (i *incoming) Close() error {
+	if i.stream != 0 {
+		dropInputStream(i.stream)
+		dropIncomingBody(i.body)
+		*i = incoming{end: io.ErrClosedPipe}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+"""The plugins of `examples/` in other languages than Rust, with the grants that are beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp import Client
+
+from client import Checks
+from site_for_plugins import Site
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+TABLE = "region,amount\nnorth,0.1\nsouth,3\nnorth,0.2\n"
+
+
+def prepare(plugins: Path, site: Site) -> None:
+    """Puts the grants beside the examples that are there: those that authors copy, for servers of this machine."""
+    for name in ("weather", "csv", "notes"):
+        if not (plugins / f"{name}.wasm").exists():
+            continue
+        grant = (EXAMPLES / name / f"{name}.toml").read_text()
+        grant = grant.replace("https://api.open-meteo.com", site.origin)
+        grant = grant.replace("[permissions]\n", '[permissions]\nnetwork_private = ["127.0.0.1"]\n')
+        (plugins / f"{name}.toml").write_text(grant)
+    tables = plugins.parent / "tables"
+    tables.mkdir(exist_ok=True)
+    (tables / "sales.csv").write_text(TABLE)
+
+
+async def check(client: Client, plugins: Path, site: Site, checks: Checks) -> None:
+    """Calls those that are there."""
+    for name, calls in (("weather", weather), ("csv", csv), ("notes", notes)):
+        if (plugins / f"{name}.wasm").exists():
+            await calls(Example(client, name, checks))
+
+
+class Example:
+    """One example, called with the answers expected."""
+
+    def __init__(self, client: Client, name: str, checks: Checks) -> None:
+        self.client = client
+        self.name = name
+        self.checks = checks
+
+    async def answers(self, what: str, tool: str, arguments: dict, expected: object) -> None:
+        result = await self.client.call_tool(tool, arguments)
+        text = "".join(block.text for block in result.content if block.type == "text")
+        found = text if isinstance(expected, str) else result.structured_content
+        self.checks.check(f"{self.name}: {what}", not result.is_error and found == expected, str(result)[:1_000])
+
+    async def fails(self, what: str, tool: str, arguments: dict, words: str) -> None:
+        result = await self.client.call_tool(tool, arguments)
+        text = "".join(block.text for block in result.content if block.type == "text")
+        self.checks.check(f"{self.name}: {what}", bool(result.is_error) and words in text, str(result)[:1_000])
+
+
+async def weather(example: Example) -> None:
+    expected = {
+        "temperature": 12.5,
+        "wind": 9,
+        "days": [{"date": "2026-04-01", "low": 4, "high": 14, "rain": 0.3}],
+    }
+    await example.answers("tells the weather", "get_weather", {"latitude": 52.52, "longitude": 13.41}, expected)
+    await example.fails("refuses no place", "get_weather", {"latitude": 91, "longitude": 0}, "latitude")
+
+
+async def csv(example: Example) -> None:
+    north = {"group": "north", "count": 2, "sum": 0.3, "average": 0.15, "minimum": 0.1, "maximum": 0.2}
+    south = {"group": "south", "count": 1, "sum": 3.0, "average": 3.0, "minimum": 3.0, "maximum": 3.0}
+    grouped = {"column": "amount", "group_by": "region"}
+    for given in ({"file": "sales.csv"}, {"text": TABLE}):
+        expected = {"rows": 3, "groups": [north, south]}
+        await example.answers(f"sums up a {next(iter(given))}", "analyze_csv", {**grouped, **given}, expected)
+    outside = {"column": "amount", "file": "../notes.toml"}
+    await example.fails("reads no other folder", "analyze_csv", outside, "cannot be read")
+    await example.fails("says which files there are", "analyze_csv", {"column": "a", "file": "x.csv"}, "only sales.csv")
+
+
+async def notes(example: Example) -> None:
+    await example.answers("writes", "notes_write", {"title": "milk", "text": "buy some"}, "Noted.")
+    await example.answers("reads what another call wrote", "notes_read", {"title": "milk"}, "buy some")
+    await example.answers("lists", "notes_list", {}, {"titles": ["milk"]})
+    await example.answers("deletes", "notes_delete", {"title": "milk"}, "There is no such note now.")
+    await example.fails("misses what was deleted", "notes_read", {"title": "milk"}, "there is no note")

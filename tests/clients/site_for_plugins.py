@@ -1,0 +1,65 @@
+"""A web server of this machine, for plugins to send requests to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+FORECAST = {
+    "current": {"temperature_2m": 12.5, "wind_speed_10m": 9.0},
+    "daily": {
+        "time": ["2026-04-01"],
+        "temperature_2m_min": [4.0],
+        "temperature_2m_max": [14.0],
+        "precipitation_sum": [0.3],
+    },
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers by the path."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = self.path.partition("?")[0]
+        if path == "/echo":
+            self.answer(200, f"{self.command} {self.path} ".encode() + body)
+        elif path == "/v1/forecast":
+            self.answer(200, json.dumps(FORECAST).encode())
+        elif path == "/cut":
+            self.answer(200, b"short", length=100)
+            self.close_connection = True
+        else:
+            self.answer(404, b"missing", header="")
+
+    do_POST = do_GET
+
+    def answer(self, status: int, body: bytes, length: int | None = None, header: str | None = None) -> None:
+        self.send_response(status)
+        got = self.headers.get("X-Own", "") if header is None else header
+        if got:
+            self.send_header("X-Got", got)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads a log."""
+
+
+class Site:
+    """Serves from a thread of its own."""
+
+    def __init__(self) -> None:
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self) -> Site:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
