@@ -299,7 +299,8 @@ fn arguments_in_full_have_no_secrets() {
     server.end();
     let calls = events(&folder, "call");
     assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
-    assert!(calls[1]["arguments"].as_str().unwrap().ends_with("x[secret:token]"), "{}", calls[1]);
+    // What may be the beginning of a secret is gone with the rest.
+    assert!(calls[1]["arguments"].as_str().unwrap().ends_with("xx") && calls[1]["arguments_cut"] == true);
     for file in files(&folder) {
         assert!(!fs::read_to_string(file).unwrap().contains("hunter2"));
     }

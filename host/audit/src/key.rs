@@ -62,7 +62,7 @@ impl Key {
         read.map_err(|error| AuditError::file("read", &path, &error))?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
         let key = pair.map(Self).map_err(|_| AuditError(format!("{} is not a key of an audit log", path.display())))?;
-        key.publish(folder).map_err(|error| AuditError::file("write", &folder.path().join(PUBLIC), &error))?;
+        key.show(folder).map_err(|error| AuditError::file("write", &folder.path().join(PUBLIC), &error))?;
         Ok(key)
     }
 
@@ -77,7 +77,7 @@ impl Key {
     }
 
     /// Writes the public key beside the secret one.
-    fn publish(&self, folder: &Folder) -> io::Result<()> {
+    fn show(&self, folder: &Folder) -> io::Result<()> {
         let mut file = folder.create(PUBLIC, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
         file.write_all(format!("{}\n", self.public()).as_bytes())
     }
