@@ -53,7 +53,8 @@ impl Task {
             Change::Set(entries) => self.kept.extend(entries),
             Change::Delete(keys) => keys.iter().for_each(|key| drop(self.kept.remove(key))),
             Change::Increment { key, .. } => {
-                let before = self.kept.get(&key).and_then(|value| std::str::from_utf8(value).ok()?.parse::<i128>().ok());
+                let before =
+                    self.kept.get(&key).and_then(|value| std::str::from_utf8(value).ok()?.parse::<i128>().ok());
                 self.kept.insert(key, (before.unwrap_or(0) + 1).to_string().into_bytes());
             }
             Change::Swap { key, value, .. } => drop(self.kept.insert(key, value)),

@@ -27,7 +27,11 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
             if kept != *task.kept() {
                 task.advance();
                 unsaid += 1;
-                ensure!(kept == *task.kept(), "task {index} keeps something else than it did in {} operations", task.done());
+                ensure!(
+                    kept == *task.kept(),
+                    "task {index} keeps something else than it did in {} operations",
+                    task.done()
+                );
             }
         }
         for holding in database.holdings().await.map_err(told)? {
@@ -37,7 +41,10 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
             if holding.plugin == "shared" {
                 let fits = counted.keys <= SHARED.keys && counted.bytes <= SHARED.size.as_u64();
                 ensure!(fits, "what the tasks share exceeds its quota: {counted:?}");
-            } else if !tasks.iter().any(|task| task.bucket().is_ok_and(|bucket| *bucket.owner().plugin == *holding.plugin)) {
+            } else if !tasks
+                .iter()
+                .any(|task| task.bucket().is_ok_and(|bucket| *bucket.owner().plugin == *holding.plugin))
+            {
                 bail!("{} keeps something", holding.plugin);
             }
         }
