@@ -41,6 +41,7 @@ impl StateGrant {
 }
 
 /// A size in bytes, for programs.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
 fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(size.as_u64())
 }

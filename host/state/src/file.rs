@@ -83,9 +83,9 @@ fn check(database: &redb::Database) -> Result<u64, redb::Error> {
         (form.unwrap_or(THIS_FORM), form.is_none())
     };
     if is_new {
-        transaction.commit()?
+        transaction.commit()?;
     } else {
-        transaction.abort()?
+        transaction.abort()?;
     }
     Ok(form)
 }

@@ -191,13 +191,12 @@ impl Account<'_> {
         if entries.is_empty() {
             return Ok(());
         }
-        let number = match self.number {
-            Some(number) => number,
-            None => {
-                let next = tables.numbers.get(NEXT)?.map_or(0, |next| next.value());
-                tables.numbers.insert(NEXT, next + 1)?;
-                next
-            }
+        let number = if let Some(number) = self.number {
+            number
+        } else {
+            let next = tables.numbers.get(NEXT)?.map_or(0, |next| next.value());
+            tables.numbers.insert(NEXT, next + 1)?;
+            next
         };
         for (key, value) in entries {
             tables.entries.insert((number, self.job.bucket.name(), key), value)?;

@@ -23,7 +23,7 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
     runtime.block_on(async {
         let mut unsaid = 0;
         for (index, task) in tasks.iter_mut().enumerate() {
-            let kept = all(&database, &task.bucket()?).await.map_err(told)?;
+            let kept = all(&database, &task.bucket()?).await.map_err(|error| told(&error))?;
             if kept != *task.kept() {
                 task.advance();
                 unsaid += 1;
@@ -34,7 +34,7 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
                 );
             }
         }
-        for holding in database.holdings().await.map_err(told)? {
+        for holding in database.holdings().await.map_err(|error| told(&error))? {
             let sum = |of: fn(&Used) -> u64| holding.buckets.values().map(of).sum::<u64>();
             let counted = Used { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) };
             ensure!(counted == holding.used, "{} is said to keep {:?}", holding.plugin, holding);
@@ -67,6 +67,6 @@ async fn all(database: &Database, bucket: &Bucket) -> Result<BTreeMap<String, Ve
     }
 }
 
-fn told(error: Error) -> anyhow::Error {
+fn told(error: &Error) -> anyhow::Error {
     anyhow::anyhow!("{}", error.details())
 }
