@@ -211,7 +211,9 @@ impl Left {
 fn sweep(root: &Path) -> Result<(), String> {
     let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
     let private = Private::open(root, CONTENT)?;
-    for entry in Dir::read_from(&private.handle).map_err(cannot)? {
+    // The handle itself is not one to read from.
+    let list = openat(&private.handle, ".", READ, Mode::empty()).map_err(cannot)?;
+    for entry in Dir::read_from(list).map_err(cannot)? {
         let entry = entry.map_err(cannot)?;
         let name = entry.file_name();
         if !name.to_bytes().starts_with(PREFIX.as_bytes()) {
