@@ -293,8 +293,10 @@ fn move_up(folder: &OwnedFd, name: &std::ffi::CStr, top: &File, moved: &mut u64)
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::ledger::{Holds, count};
 
     fn names(folder: &Path) -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -360,6 +362,22 @@ mod tests {
         assert!(dir.path().join("precious/file").exists());
         drop(running);
         assert_eq!(names(&root).len(), 2, "the link, and what is not a server's");
+    }
+
+    #[test]
+    fn a_folder_that_is_deeper_than_there_are_descriptors_and_longer_than_a_path_is_counted_and_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let top = File::open(root.path()).unwrap();
+        let mut here = openat(&top, ".", READ, Mode::empty()).unwrap();
+        let (name, depth) = ("n".repeat(200), 3000);
+        for _ in 0..depth {
+            mkdirat(&here, &name, Mode::RWXU).unwrap();
+            here = openat(&here, &name, READ, Mode::empty()).unwrap();
+        }
+        let counted = || count(&top, &AtomicBool::new(false)).unwrap();
+        assert_eq!(counted(), Holds { bytes: 0, entries: depth });
+        remove(&top).unwrap();
+        assert_eq!(counted(), Holds::default());
     }
 
     #[test]
