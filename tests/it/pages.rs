@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 8] = [
+const TOML: [(&str, Toml); 9] = [
     ("README.md", Toml::Foreign),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),

@@ -425,6 +425,19 @@ mod tests {
         a.toml:4:7: rate_limit.per: expected a duration above 0, such as "30s", not "soon"
         a.toml:3:9: rate_limit.calls: expected an integer of at least 1, not 0
         a.toml:2:1: permissions.mounts[0]: the key `access` is missing
+        a.toml:5:1: unknown key `qouta`; did you mean `quota`?
+        a.toml:5:9: permissions.mounts[0].quota: expected a size above 0, such as "64MiB", not "much"
+        a.toml:5:9: permissions.mounts[0].quota: expected a size above 0, such as "64MiB", not 0
+        a.toml:1:1: permissions.mounts: mounts[0] has quota, which needs access = "read-write"; remove quota
+        a.toml:5:1: unknown key `entires`; did you mean `entries`?
+        a.toml:5:11: permissions.mounts[0].entries: expected at most 1000000, not 1000001
+        a.toml:5:6: permissions.mounts[0].by: expected "caller", not "user"
+        a.toml:1:14: unknown key `scrtach`; did you mean `scratch`?
+        a.toml:2:1: unknown key `sise`; did you mean `size`?
+        a.toml:2:8: permissions.scratch.size: expected a size above 0, such as "64MiB", not 0
+        a.toml:2:9: permissions.scratch.guest: "tmp" must be an absolute path without `..`, such as "/data"
+        a.toml:2:1: unknown key `entry`; did you mean `entries`?
+        a.toml:2:11: permissions.scratch.entries: expected an integer of at least 1, not 0
         a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
         a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
         a.toml:2:1: unknown key `memory`; valid keys are fuel, timeout, output

@@ -17,6 +17,7 @@ mod authority;
 mod choice;
 mod connection;
 mod denied;
+mod folder;
 mod host;
 mod host_pattern;
 mod http_rule;

@@ -1,21 +1,19 @@
 //! What a plugin can reach outside its memory.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use toolbay_model::is_name;
-use toolbay_model::setting::{count, positive};
+use toolbay_model::setting::positive;
 
+use crate::folder::{entries, guest_path, optional_bytes};
 use crate::http_rule::HttpRule;
 use crate::network::Network;
 use crate::scratch::Scratch;
 use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
-
-/// Most entries that a quota can allow: so many are counted in seconds.
-pub(crate) const MOST_ENTRIES: usize = 1_000_000;
 
 /// Entries of a mount with a `quota` that does not say how many: an empty file takes space as well.
 const ENTRIES: usize = 10_000;
@@ -81,11 +79,16 @@ pub struct Mount {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
     /// Bytes that all files in the folder may have together, by their lengths. `None`: without a bound.
-    #[serde(default, deserialize_with = "positive", serialize_with = "bytes", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "positive",
+        serialize_with = "optional_bytes",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub quota: Option<ByteSize>,
     /// Files, folders and links that may be in the folder, at all depths, 1 to 1,000,000. `None`: 10,000 with a
     /// [`Mount::quota`], and without a bound otherwise.
-    #[serde(default, deserialize_with = "entries", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
     /// Whether the folder may contain what decides about the server or about plugins (`unsafe`). Default: false.
     #[serde(rename = "unsafe", default, skip_serializing_if = "is_false")]
@@ -124,12 +127,6 @@ pub enum Access {
     Read,
     /// List, read, create, change and delete.
     ReadWrite,
-}
-
-/// Programs read sizes as numbers of bytes.
-#[expect(clippy::ref_option, reason = "the signature that serde wants")]
-fn bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
-    size.map(|size| size.as_u64()).serialize(serializer)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
@@ -174,17 +171,6 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Mount>, D::E
     Ok(mounts)
 }
 
-fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    count(deserializer, 1, MOST_ENTRIES).map(Some)
-}
-
-/// Parses an absolute path without `..`.
-pub(crate) fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let guest = String::deserialize(deserializer)?;
-    let path = Path::new(&guest);
-    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    if path.is_absolute() && plain && !guest.contains('\0') {
-        return Ok(guest);
-    }
-    Err(D::Error::custom(format_args!("{guest:?} must be an absolute path without `..`, such as \"/data\"")))
+fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    entries(deserializer).map(Some)
 }

@@ -1,10 +1,10 @@
 //! The temporary folder of a call.
 
 use bytesize::ByteSize;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use toolbay_model::setting::{count, positive};
+use serde::{Deserialize, Serialize};
+use toolbay_model::setting::positive;
 
-use crate::permissions::{MOST_ENTRIES, guest_path};
+use crate::folder::{bytes, entries, guest_path};
 
 /// A temporary folder of each call (`[permissions.scratch]`): empty when the call begins, and gone when it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,14 +25,4 @@ impl Default for Scratch {
     fn default() -> Self {
         Self { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 }
     }
-}
-
-/// Programs read sizes as numbers of bytes.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
-fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
-    size.as_u64().serialize(serializer)
-}
-
-fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    count(deserializer, 1, MOST_ENTRIES)
 }

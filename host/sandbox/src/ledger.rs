@@ -21,6 +21,8 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use toolbay_model::Limit;
 
 use self::books::Books;
+#[cfg(test)]
+pub(crate) use self::walk::count;
 pub(crate) use self::walk::{Holds, Identity, identity, length};
 
 /// Ledgers that are kept although no call uses them, and no plugin holds them: those of callers' folders. Each has a

@@ -211,7 +211,9 @@ impl Left {
 fn sweep(root: &Path) -> Result<(), String> {
     let cannot = |error: Errno| format!("{}: {}", root.display(), io::Error::from(error));
     let private = Private::open(root, CONTENT)?;
-    for entry in Dir::read_from(&private.handle).map_err(cannot)? {
+    // The handle itself is not one to read from.
+    let list = openat(&private.handle, ".", READ, Mode::empty()).map_err(cannot)?;
+    for entry in Dir::read_from(list).map_err(cannot)? {
         let entry = entry.map_err(cannot)?;
         let name = entry.file_name();
         if !name.to_bytes().starts_with(PREFIX.as_bytes()) {
@@ -291,8 +293,10 @@ fn move_up(folder: &OwnedFd, name: &std::ffi::CStr, top: &File, moved: &mut u64)
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::ledger::{Holds, count};
 
     fn names(folder: &Path) -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -358,6 +362,22 @@ mod tests {
         assert!(dir.path().join("precious/file").exists());
         drop(running);
         assert_eq!(names(&root).len(), 2, "the link, and what is not a server's");
+    }
+
+    #[test]
+    fn a_folder_that_is_deeper_than_there_are_descriptors_and_longer_than_a_path_is_counted_and_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let top = File::open(root.path()).unwrap();
+        let mut here = openat(&top, ".", READ, Mode::empty()).unwrap();
+        let (name, depth) = ("n".repeat(200), 3000);
+        for _ in 0..depth {
+            mkdirat(&here, &name, Mode::RWXU).unwrap();
+            here = openat(&here, &name, READ, Mode::empty()).unwrap();
+        }
+        let counted = || count(&top, &AtomicBool::new(false)).unwrap();
+        assert_eq!(counted(), Holds { bytes: 0, entries: depth });
+        remove(&top).unwrap();
+        assert_eq!(counted(), Holds::default());
     }
 
     #[test]
