@@ -161,7 +161,7 @@ fn a_new_value_of_a_file_is_used_by_the_next_call() {
     let folder = folder(&site, &secret(&site, "token", "file = \"secrets/api\""));
     put_secret(&folder, "secrets/api", "s3cret-value-one");
     let mut server = serve(toolbay(&folder));
-    let mut sent = |server: &mut Server| {
+    let sent = |server: &mut Server| {
         server.call("send", json!({"url": site.url("/echo")}));
         let seen = site.requests.recv().unwrap();
         seen.lines().find_map(|line| line.strip_prefix("x-token: ")).unwrap().to_owned()
@@ -267,10 +267,10 @@ fn counting() -> (SocketAddr, Arc<Mutex<Seen>>) {
                             break;
                         }
                         if let Some(rest) = line.strip_prefix("GET ") {
-                            path = rest.split(' ').next().unwrap().to_owned();
+                            rest.split(' ').next().unwrap().clone_into(&mut path);
                         }
                         if let Some(value) = line.strip_prefix("authorization: ") {
-                            credential = value.to_owned();
+                            value.clone_into(&mut credential);
                         }
                     }
                     here.insert(credential.clone());

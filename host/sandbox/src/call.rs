@@ -56,7 +56,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, &Arc::default(), None) {
+        match self.enter(&entry, &Arc::default(), None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -87,7 +87,7 @@ impl Sandbox {
                 return Finished::without_entering(CallError::limit(Limit::Deadline(timeout)));
             }
         };
-        match self.enter(entry, &opened, stdin) {
+        match self.enter(&entry, &opened, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
@@ -102,12 +102,12 @@ impl Sandbox {
     /// output.
     fn enter<'a>(
         &self,
-        entry: Entry<'a>,
+        entry: &Entry<'a>,
         opened: &Arc<Opened>,
         stdin: Option<String>,
     ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, opened, self.files(), stdin).map_err(CallError::Failed)?;
+        let state = State::new(entry, opened, self.files(), stdin).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
