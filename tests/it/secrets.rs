@@ -80,7 +80,8 @@ fn a_secret_that_cannot_be_redacted_is_reported_to_the_operator() {
     );
     let short = folder("[secrets.pin]\nenvironment = \"PIN\"");
     let listed = toolbay(&short).env("PIN", "1234").args(["list"]).run();
-    let why = "hostile.toml: secrets.pin has fewer than 8 bytes, too few to redact reliably";
+    let why =
+        "hostile.toml: secrets.pin: the environment variable PIN has fewer than 8 bytes, too few to redact reliably";
     assert!(listed.stdout.contains(why), "{listed}");
     let both = folder(GRANT);
     let listed = toolbay(&both).args(["list"]).run();

@@ -146,9 +146,6 @@ impl Overlaps {
     }
 }
 
-/// A mount and the id of its plugin.
-type Mounted<'a> = (&'a str, &'a Mount);
-
 /// Things by where they are: by path, and by identity where they exist.
 struct Index<'a, T> {
     by_path: HashMap<&'a Path, Vec<T>>,
@@ -180,19 +177,25 @@ impl<'a, T: Copy> Index<'a, T> {
 
 /// Finds the plugins that could write to what other mounts or plugin files depend on, by id. `plugins` are their ids and
 /// places.
-pub(crate) fn overlaps<'a>(
-    plugins: impl Iterator<Item = (&'a str, &'a Places)> + Clone,
-) -> BTreeMap<&'a str, Overlaps> {
-    let all =
-        || plugins.clone().flat_map(|(id, places)| places.mounts.iter().map(move |(mount, place)| (id, mount, place)));
+pub(crate) fn overlaps<'a>(plugins: impl Iterator<Item = (&'a str, &'a Places)>) -> BTreeMap<&'a str, Overlaps> {
+    let plugins: Vec<_> = plugins.collect();
+    let mounted = |(id, places): &(&'a str, &'a Places)| {
+        let id = *id;
+        places.mounts.iter().map(move |(mount, place)| (id, mount, place))
+    };
+    let all = || plugins.iter().flat_map(mounted);
     let mounts = Index::of(all().map(|(id, mount, place)| (place, (id, mount))));
     let mut found: BTreeMap<&str, Overlaps> = BTreeMap::new();
     if mounts.is_empty() {
         return found;
     }
-    let secrets = || plugins.clone().flat_map(|(id, places)| places.secrets.iter().map(move |kept| (id, kept)));
+    let kept_by = |(id, places): &(&'a str, &'a Places)| {
+        let id = *id;
+        places.secrets.iter().map(move |kept| (id, kept))
+    };
+    let secrets = || plugins.iter().flat_map(kept_by);
     let folders = Index::of(secrets().filter(|(_, kept)| kept.is_folder).map(|(id, kept)| (&kept.place, (id, kept))));
-    for (plugin, places) in plugins.clone() {
+    for (plugin, places) in &plugins {
         let held = places.mounts.iter().map(|(mount, place)| {
             let written = mount.written.display();
             match mount.by {
@@ -211,9 +214,9 @@ pub(crate) fn overlaps<'a>(
                 let is_same = |mount: &Mount| mount.by.is_some() && callers == Some((path, identity));
                 let writers =
                     mounts.at(path, identity).filter(|(_, mount)| mount.access == Access::ReadWrite && !is_same(mount));
-                writers.for_each(|(id, mount): Mounted<'_>| {
-                    found.entry(id).or_default().note(mount, &format!("contains {what}"), "change")
-                });
+                for (id, mount) in writers {
+                    found.entry(id).or_default().note(mount, &format!("contains {what}"), "change");
+                }
             }
         }
     }

@@ -60,7 +60,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, self.files(), Given::default()) {
+        match self.enter(&entry, self.files(), Given::default()) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -103,7 +103,7 @@ impl Sandbox {
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
-        let finished = match self.enter(entry, files, Given { secrets, folders, stdin, seed }) {
+        let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, seed }) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
@@ -120,10 +120,10 @@ impl Sandbox {
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: Entry<'a>, files: Files, given: Given) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(&self, entry: &Entry<'a>, files: Files, given: Given) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
         let (meter, fuel) = (Meter::default(), limits.fuel);
-        let state = State::new(&entry, given, files, meter.clone());
+        let state = State::new(entry, given, files, meter.clone());
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

@@ -275,8 +275,8 @@ fn forms(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
         let plain =
             [text, json, &hexadecimal, &upper, &form].into_iter().chain(percent.iter().map(|text| text.as_str()));
         forms.extend(plain.map(|text| Zeroizing::new(text.as_bytes().to_vec())));
-        for before in 0..3 {
-            let padded = Zeroizing::new([&[0; 2][..before], bytes].concat());
+        for pad in [&[][..], &[0], &[0, 0]] {
+            let (before, padded) = (pad.len(), Zeroizing::new([pad, bytes].concat()));
             for base64 in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
                 let whole = Zeroizing::new(base64.encode(&*padded));
                 forms.push(Zeroizing::new(inner(&whole, before, &padded)));

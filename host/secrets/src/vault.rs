@@ -168,8 +168,8 @@ impl Inner {
     /// Notes which secrets have a value.
     fn name(&self, state: &State) {
         let has = |value: &Option<Result<&Value, &str>>| value.is_none_or(|value| value.is_ok());
-        let named = self.secrets.iter().zip(self.values(state)).filter(|(_, value)| has(value));
-        let names = named.map(|(secret, _)| secret.name.clone()).collect();
+        let known = self.secrets.iter().zip(self.values(state)).filter(|(_, value)| has(value));
+        let names = known.map(|(secret, _)| secret.name.clone()).collect();
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 

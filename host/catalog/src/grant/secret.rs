@@ -1,6 +1,6 @@
 //! `[secrets.NAME]` of a grant.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -140,23 +140,20 @@ fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
 }
 
 fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
-    let path = PathBuf::deserialize(deserializer)?;
-    if path.file_name().is_none() || has_zero(&path) {
-        return Err(D::Error::custom(format_args!("{path:?} is not the path of a file, such as \"secrets/github\"")));
+    let text = String::deserialize(deserializer)?;
+    let path = PathBuf::from(&text);
+    if path.file_name().is_none() || text.contains('\0') {
+        return Err(D::Error::custom(format_args!("{text:?} is not the path of a file, such as \"secrets/github\"")));
     }
     Ok(Some(path))
 }
 
 fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-    let path = PathBuf::deserialize(deserializer)?;
-    if path.as_os_str().is_empty() || has_zero(&path) {
-        return Err(D::Error::custom(format_args!("{path:?} is not the path of a folder, such as \"secrets/github\"")));
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(D::Error::custom(format_args!("{text:?} is not the path of a folder, such as \"secrets/github\"")));
     }
-    Ok(path)
-}
-
-fn has_zero(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().contains(&0)
+    Ok(text.into())
 }
 
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
@@ -178,6 +175,8 @@ fn attribute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::grant::Grant;
 
