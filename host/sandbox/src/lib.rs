@@ -34,6 +34,7 @@ mod functions;
 mod hindrance;
 mod http;
 mod imports;
+mod kept;
 mod keyvalue;
 mod limiter;
 mod linker;

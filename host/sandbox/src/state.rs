@@ -15,7 +15,7 @@ use crate::descriptors::{Files, Opened};
 use crate::environment::{Entry, Environment};
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
-use crate::keyvalue::Kept;
+use crate::kept::Kept;
 use crate::limiter::Limiter;
 use crate::secret::Secrets;
 use crate::stdio::Stdio;
