@@ -36,6 +36,7 @@ mod functions;
 mod hindrance;
 mod http;
 mod imports;
+mod kept;
 mod keyvalue;
 mod ledger;
 mod limiter;

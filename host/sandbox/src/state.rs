@@ -18,7 +18,7 @@ use crate::environment::{Entry, Environment};
 use crate::folders::Folders;
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
-use crate::keyvalue::Kept;
+use crate::kept::Kept;
 use crate::ledger::Quota;
 use crate::limiter::Limiter;
 use crate::roots::Mounted;

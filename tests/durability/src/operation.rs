@@ -51,7 +51,7 @@ impl Task {
     pub(crate) fn advance(&mut self) {
         match change(self.done) {
             Change::Set(entries) => self.kept.extend(entries),
-            Change::Delete(keys) => keys.iter().for_each(|key| drop(self.kept.remove(key))),
+            Change::Delete(keys) => self.kept.retain(|key, _| !keys.contains(key)),
             Change::Increment { key, .. } => {
                 let before =
                     self.kept.get(&key).and_then(|value| std::str::from_utf8(value).ok()?.parse::<i128>().ok());

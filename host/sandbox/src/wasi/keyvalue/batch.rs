@@ -4,7 +4,7 @@ use toolbay_state::Change;
 use wasmtime::component::Linker;
 
 use super::answer::Fallible;
-use super::{Handle, KEY_HELD, bucket, change, values};
+use super::operation::{Handle, KEY_HELD, bucket, change, values};
 use crate::state::State;
 
 pub(super) fn add(linker: &mut Linker<State>, name: &str) -> wasmtime::Result<()> {

@@ -4,7 +4,8 @@ use toolbay_state::Start;
 use wasmtime::component::{ComponentType, Linker, Lower};
 
 use super::answer::Fallible;
-use super::{Handle, add_store, batch, increment, keys};
+use super::batch;
+use super::operation::{Handle, add_store, increment, keys};
 use crate::state::State;
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft";

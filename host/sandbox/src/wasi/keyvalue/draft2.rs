@@ -4,7 +4,8 @@ use toolbay_state::{Change, Changed, KEY, Start, Version};
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 
 use super::answer::{Error, Fallible};
-use super::{Comparison, Handle, add_store, batch, bucket, change_in, increment, keys, value};
+use super::batch;
+use super::operation::{Comparison, Handle, add_store, bucket, change_in, increment, keys, value};
 use crate::state::State;
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
