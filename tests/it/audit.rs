@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -415,7 +416,6 @@ fn a_log_belongs_to_one_server_and_to_its_user() {
     assert_eq!(called.code, 0, "{called}");
     server.end();
     assert_eq!(events(&folder, "call").len(), 0);
-    use std::os::unix::fs::PermissionsExt as _;
     let mode = |name: &str| fs::metadata(folder.beside("log").join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(""), mode("key"), mode("head")), (0o700, 0o600, 0o600));
     fs::remove_file(folder.beside("log/key")).unwrap();

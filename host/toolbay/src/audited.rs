@@ -261,8 +261,8 @@ mod tests {
         }
     }
 
-    fn said(before: Option<PluginReport>, now: &PluginReport) -> &'static str {
-        match change("p", before.as_ref(), now) {
+    fn said(before: Option<&PluginReport>, now: &PluginReport) -> &'static str {
+        match change("p", before, now) {
             None => "nothing",
             Some(Event::Load { .. }) => "load",
             Some(Event::Grant { .. }) => "grant",
@@ -279,7 +279,7 @@ mod tests {
             let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
             PluginReport { tools, ..report }
         };
-        for (before, now, expected) in [
+        for (before, now, expected) in vec![
             (None, report(Loading, None, ""), "nothing"),
             (Some(report(Loading, None, "")), ready(1, None), "load"),
             (None, ready(1, None), "load"),
@@ -300,7 +300,7 @@ mod tests {
             (Some(report(Refused, None, "bad")), ready(1, None), "load"),
             (Some(ready(1, None)), report(Refused, None, "overlap"), "refused"),
         ] {
-            assert_eq!(said(before.clone(), &now), expected, "{before:?} {now:?}");
+            assert_eq!(said(before.as_ref(), &now), expected, "{before:?} {now:?}");
         }
     }
 }

@@ -135,9 +135,9 @@ fn each_finding_names_the_line() {
     let cut = said(&|log| drop(log.files[0].1.drain(4..7)));
     assert_eq!(cut, format!("{file}:5: lines {} to {} are missing before this line", seq(5), seq(7)));
     let swapped = said(&|log| log.files[0].1.swap(4, 5));
-    let (five, six) = (seq(5), seq(6));
+    let (fifth, sixth) = (seq(5), seq(6));
     let expected = format!(
-        "{file}:5: line {five} is missing before this line; {file}:6: line {five} follows line {six}: it was inserted, \
+        "{file}:5: line {fifth} is missing before this line; {file}:6: line {fifth} follows line {sixth}: it was inserted, \
          repeated or moved"
     );
     assert_eq!(swapped, expected);
@@ -145,15 +145,16 @@ fn each_finding_names_the_line() {
         let line = log.line((0, 4)).clone();
         log.files[0].1.insert(7, line);
     });
-    assert_eq!(repeated, format!("{file}:8: line {five} follows line {}: it was inserted, repeated or moved", seq(7)));
+    assert_eq!(repeated, format!("{file}:8: line {fifth} follows line {}: it was inserted, repeated or moved", seq(7)));
     let foreign = said(&|log| log.files[0].1.insert(7, b"hello\n".to_vec()));
     assert_eq!(foreign, format!("{file}:8: is not a line of an audit log"));
     let replaced = said(&|log| {
         let last = chain::read(log.line((0, 3)).trim_ascii_end()).unwrap();
-        *log.line((0, 4)) = chain::write(five, SystemTime::now(), &record("forged").1, last.hash).0;
+        *log.line((0, 4)) = chain::write(fifth, SystemTime::now(), &record("forged").1, last.hash).0;
     });
-    let expected =
-        format!("{file}:6: line {six} does not follow the line {five} that is before it: one of the two was replaced");
+    let expected = format!(
+        "{file}:6: line {sixth} does not follow the line {fifth} that is before it: one of the two was replaced"
+    );
     assert_eq!(replaced, expected);
     let (files, last) = { (Log::new().files.len(), Log::new().files.last().unwrap().1.len()) };
     let newest = Log::new().verify().newest.unwrap().0;
