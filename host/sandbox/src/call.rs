@@ -56,7 +56,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, None, None) {
+        match self.enter(&entry, None, None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -80,7 +80,7 @@ impl Sandbox {
         let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
         let seed = entry.environment.permissions.deterministic.then(|| Seed::new(tool, arguments));
-        match self.enter(entry, stdin, seed) {
+        match self.enter(&entry, stdin, seed) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
@@ -92,9 +92,14 @@ impl Sandbox {
 
     /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: Entry<'a>, stdin: Option<String>, seed: Option<Seed>) -> Result<Entered<'a>, CallError> {
+    fn enter<'a>(
+        &self,
+        entry: &Entry<'a>,
+        stdin: Option<String>,
+        seed: Option<Seed>,
+    ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, self.files(), stdin, seed).map_err(CallError::Failed)?;
+        let state = State::new(entry, self.files(), stdin, seed).map_err(CallError::Failed)?;
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
