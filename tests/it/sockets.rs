@@ -30,7 +30,7 @@ impl Echo {
         let (address, (sender, came)) = (listener.local_addr().unwrap(), channel());
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let _ = sender.send(());
+                let _heard = sender.send(());
                 thread::spawn(move || drop(answer(stream.unwrap())));
             }
         });

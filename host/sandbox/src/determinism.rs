@@ -10,8 +10,8 @@ use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
-/// When each call begins, on the wall clock: 2020-01-01T00:00:00Z, in seconds since 1970.
-const BEGINNING: Duration = Duration::from_secs(1_577_836_800);
+/// When each call begins, on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
+const BEGINNING: Duration = Duration::from_hours(438_288);
 
 /// What each look at a clock takes, in nanoseconds: a guest that waits for a time in a loop reaches it.
 const TICK: u64 = 1_000_000;

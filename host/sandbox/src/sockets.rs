@@ -219,10 +219,7 @@ impl Gate {
     /// Whether a rule allows a connection to an address, for a name that was resolved to it or for itself.
     fn check(&self, ip: IpAddr, port: u16) -> Result<(), Denied> {
         let rules = self.rules();
-        let literal = TcpRequest { host: &ip.to_string(), port }.check(rules);
-        if literal.is_ok() {
-            return Ok(());
-        }
+        let Err(denied) = (TcpRequest { host: &ip.to_string(), port }).check(rules) else { return Ok(()) };
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut of_name = None;
         for name in known.get(&ip).into_iter().flatten() {
@@ -232,10 +229,7 @@ impl Gate {
             }
         }
         // The guest asked for a name: the denial is about that, not about the address.
-        Err(of_name.unwrap_or_else(|| match literal {
-            Err(denied) => denied,
-            Ok(_) => Denied::ConnectionIpLiteral(ip, port),
-        }))
+        Err(of_name.unwrap_or(denied))
     }
 }
 

@@ -39,7 +39,7 @@ fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> Sockets {
     let observer: Arc<dyn Observer> = Arc::new(Quiet);
     let denials = Arc::new(Denials::new(observer, Arc::new(Secrets::default())));
     let account = Account::new(ByteSize::b(memory));
-    Sockets::new(&connections, denials, account, Instant::now() + Duration::from_secs(600))
+    Sockets::new(&connections, denials, account, Instant::now() + Duration::from_mins(10))
 }
 
 async fn resolved(sockets: &mut Sockets, name: &str) -> Resolved {

@@ -76,7 +76,7 @@ pub(super) fn proposal(name: &str, current: &str, lines: &Lines) -> Result<Optio
     let rest: Vec<&str> = rest.lines().filter(is_own).collect();
     let mut out = format!("{first}\n{second}{}.\n", line(name, LONGEST));
     for hint in hints {
-        out.push_str(&format!("# Under [permissions], complete and add: {hint}\n"));
+        out.extend(["# Under [permissions], complete and add: ", hint, "\n"]);
     }
     if lines.more {
         out.push_str("# The plugin was denied more than is listed here.\n");
@@ -101,7 +101,7 @@ fn permission(text: &str) -> Option<(String, Value)> {
     if entries.next().is_some() {
         return None;
     }
-    Some((key.to_string(), item.into_value().ok()?))
+    Some((key, item.into_value().ok()?))
 }
 
 /// Adds a permission, or the entries of its list that are missing. Returns whether anything was missing.

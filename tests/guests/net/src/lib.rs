@@ -106,8 +106,9 @@ fn come_and_go(many: Many) -> Result<String> {
 #[tool]
 fn flood(place: Place) -> Result<String> {
     let mut stream = TcpStream::connect((place.host.as_str(), place.port))?;
+    let piece = vec![b'x'; 64 << 10];
     loop {
-        stream.write_all(&[b'x'; 64 << 10])?;
+        stream.write_all(&piece)?;
     }
 }
 
@@ -122,7 +123,7 @@ fn listen() -> String {
 
 /// Returns random numbers, and the times that clocks show before and after it waits.
 #[tool]
-fn look(_label: Label) -> String {
+fn look(asked: Label) -> String {
     let mut random = [0; 16];
     let random = getrandom::fill(&mut random).map_or_else(|error| error.to_string(), |()| format!("{random:?}"));
     let hash = RandomState::new().hash_one("a");
@@ -130,7 +131,9 @@ fn look(_label: Label) -> String {
     std::thread::sleep(Duration::from_millis(20));
     let waited = began.elapsed();
     let enough = waited >= Duration::from_millis(20);
-    format!("{random} {hash} {} {} {enough} {:?}", date.as_secs(), waited.as_nanos(), std::env::var("TRACEPARENT").ok())
+    let (date, waited, trace) = (date.as_secs(), waited.as_nanos(), std::env::var("TRACEPARENT").ok());
+    // The label comes last: tests compare what stands before it.
+    format!("{random} {hash} {date} {waited} {enough} {trace:?} {}", asked.label)
 }
 
 /// Looks at the clock until half a second has passed.

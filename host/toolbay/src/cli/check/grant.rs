@@ -57,7 +57,7 @@ mod tests {
         # access = "read"
         "#);
         // As it is printed, it is indented.
-        let printed: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        let printed: String = text.lines().flat_map(|line| ["    ", line, "\n"]).collect();
         assert_eq!(parse(&printed), Grant::default(), "nothing is allowed yet");
         let open = parse(&text.replace(ADVICE, "").replace("# ", "")).permissions;
         assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
