@@ -60,7 +60,7 @@ impl Sandbox {
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-        match self.enter(entry, self.files(), Folders::default(), None) {
+        match self.enter(&entry, self.files(), Folders::default(), None) {
             Ok(mut entered) => {
                 let call = compiled.prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
@@ -93,7 +93,7 @@ impl Sandbox {
             }
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
-        let finished = match self.enter(entry, files, folders, stdin) {
+        let finished = match self.enter(&entry, files, folders, stdin) {
             Ok(mut entered) => {
                 let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
                 let answer = timeout_at(deadline, call).await;
@@ -112,13 +112,13 @@ impl Sandbox {
     /// output.
     fn enter<'a>(
         &self,
-        entry: Entry<'a>,
+        entry: &Entry<'a>,
         files: Files,
         folders: Folders,
         stdin: Option<String>,
     ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let state = State::new(&entry, files, folders.mounted, folders.full, stdin);
+        let state = State::new(entry, files, folders.mounted, folders.full, stdin);
         let mut store = Store::new(self.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));

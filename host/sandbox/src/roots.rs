@@ -168,7 +168,7 @@ impl Root {
 
 impl fmt::Debug for Root {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Root").field("mount", &self.mount).field("held", &self.identity()).finish()
+        f.debug_struct("Root").field("mount", &self.mount).field("held", &self.identity()).finish_non_exhaustive()
     }
 }
 
