@@ -7,6 +7,7 @@
 //! has of its own in a mounted folder is found from the handle in the same way, for each call, and made if there is
 //! none.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -167,7 +168,7 @@ impl Root {
 
 impl fmt::Debug for Root {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Root").field("mount", &self.mount).field("held", &self.identity()).finish()
+        f.debug_struct("Root").field("mount", &self.mount).field("held", &self.identity()).finish_non_exhaustive()
     }
 }
 
@@ -202,7 +203,7 @@ fn of_caller(folder: &File, caller: Option<&Identity>) -> Result<OwnedFd, String
 }
 
 /// Opens a folder in a folder, if it is not a link.
-fn step(folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<OwnedFd, Errno> {
+fn step(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(folder, name, STEP | OFlags::NOFOLLOW, Mode::empty())
 }
 
@@ -231,7 +232,7 @@ fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
     Ok(folder)
 }
 
-fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
+fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
 }

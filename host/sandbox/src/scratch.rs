@@ -3,9 +3,10 @@
 //! A server has a folder of its own for them, which it locks. The lock ends with the process, however it ends: so a
 //! later server finds out what was left behind, and removes it.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -245,7 +246,7 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
                 continue;
             }
             empty = false;
-            if unlinked(top, name) {
+            if unlinked(top.as_fd(), name) {
                 progress = true;
                 continue;
             }
@@ -253,7 +254,7 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
             for inner in Dir::read_from(&folder)? {
                 let inner = inner?;
                 let name = inner.file_name();
-                if matches!(name.to_bytes(), b"." | b"..") || unlinked(&folder, name) {
+                if matches!(name.to_bytes(), b"." | b"..") || unlinked(folder.as_fd(), name) {
                     continue;
                 }
                 progress |= move_up(&folder, name, top, &mut moved)?;
@@ -271,13 +272,13 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
 }
 
 /// Whether a file, a link or an empty folder is gone.
-fn unlinked(folder: impl std::os::fd::AsFd, name: &std::ffi::CStr) -> bool {
+fn unlinked(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     let gone = |removed: Result<(), Errno>| matches!(removed, Ok(()) | Err(Errno::NOENT));
-    gone(unlinkat(&folder, name, AtFlags::empty())) || gone(unlinkat(&folder, name, AtFlags::REMOVEDIR))
+    gone(unlinkat(folder, name, AtFlags::empty())) || gone(unlinkat(folder, name, AtFlags::REMOVEDIR))
 }
 
 /// Moves a folder to `top` under a name that nothing has there.
-fn move_up(folder: &OwnedFd, name: &std::ffi::CStr, top: &File, moved: &mut u64) -> Result<bool, Errno> {
+fn move_up(folder: &OwnedFd, name: &CStr, top: &File, moved: &mut u64) -> Result<bool, Errno> {
     loop {
         *moved += 1;
         match renameat_with(folder, name, top, format!(".{moved}"), RenameFlags::NOREPLACE) {

@@ -4,10 +4,8 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{go, holds, steps};
+use super::{FULL, go, holds, is_full, steps};
 use crate::support::{Folder, Server, hostile};
-
-const FULL: &str = "StorageFull";
 
 /// A folder with the plugin, and `data` mounted for writing with more keys.
 fn with_data(more: &str) -> Folder {
@@ -183,7 +181,7 @@ fn calls_at_once_share_a_quota() {
     let (bytes, entries) = holds(&folder.beside("data"));
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     assert_eq!(entries, 40);
-    assert!(said.iter().any(|said| said.contains(FULL)), "{said:?}");
+    assert!(said.iter().any(|said| said.lines().any(is_full)), "{said:?}");
     // What was noted is what there is: exactly the rest still fits.
     let rest = (1 << 20) - bytes;
     let (fits, over) = (format!("extend /data/shared {rest}"), "append /data/shared x");
@@ -203,7 +201,7 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     let said =
         server.text("other.file_steps", steps(&["fill /again/b 20000", "remove /again/b", "fill /data/b 62400"]));
     let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].starts_with(FULL) && lines[1..] == ["ok", "ok"], "{said}");
+    assert!(is_full(lines[0]) && lines[1..] == ["ok", "ok"], "{said}");
     go(&mut server, &[("append /data/a x", FULL), ("remove /data/b", "ok"), ("append /data/a x", "ok")]);
 }
 

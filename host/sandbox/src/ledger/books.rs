@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::walk::{Holds, Identity};
 
 /// How long a count is trusted. Programs other than this server can change the folder as well.
-const TRUSTED: Duration = Duration::from_secs(60);
+const TRUSTED: Duration = Duration::from_mins(1);
 
 /// How many times longer than counting took the last count is trusted at least: so counting takes at most a hundredth
 /// of the time.

@@ -113,15 +113,14 @@ fn output(state: &mut State, file: File, offset: Option<u64>) -> FsResult<Resour
     let opened = state.open_files.get(&file.rep()).cloned();
     let quota = state.quotas.get(&file.rep()).cloned();
     let mut files = state.filesystem();
-    let stream: DynOutputStream = match (quota, files.table.get(&file)?) {
-        (Some(quota), Descriptor::File(file)) => Box::new(Writer::new(quota, file, offset)?),
-        _ => {
-            let stream = match offset {
-                Some(offset) => files.write_via_stream(file, offset)?,
-                None => files.append_via_stream(file)?,
-            };
-            files.table.delete(stream)?
-        }
+    let stream: DynOutputStream = if let (Some(quota), Descriptor::File(file)) = (quota, files.table.get(&file)?) {
+        Box::new(Writer::new(quota, file, offset)?)
+    } else {
+        let stream = match offset {
+            Some(offset) => files.write_via_stream(file, offset)?,
+            None => files.append_via_stream(file)?,
+        };
+        files.table.delete(stream)?
     };
     let buffer = state.account.hold(BUFFER)?;
     let table = state.filesystem().table;

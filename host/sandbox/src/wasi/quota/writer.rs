@@ -26,7 +26,7 @@ pub(super) enum At {
 
 /// How a change of a file's length went.
 enum Attempt<F, T> {
-    Made(T),
+    Done(T),
     /// There seems to be no room, but the folder was not counted for a while.
     Full(Change, F),
 }
@@ -48,11 +48,11 @@ pub(super) async fn resize<T: Send + 'static>(
         tokio::task::spawn_blocking(move || attempt(change, &quota, &file, to, make, last))
     };
     match attempt(change, quota.clone(), Arc::clone(&file), make, false).await.map_err(io::Error::other)?? {
-        Attempt::Made(made) => Ok(made),
+        Attempt::Done(value) => Ok(value),
         Attempt::Full(change, make) => {
             let change = change.count_again().await?;
             match attempt(change, quota, file, make, true).await.map_err(io::Error::other)?? {
-                Attempt::Made(made) => Ok(made),
+                Attempt::Done(value) => Ok(value),
                 Attempt::Full(..) => Err(io::ErrorKind::StorageFull.into()),
             }
         }
@@ -73,10 +73,10 @@ fn attempt<T, F: FnOnce(&File) -> io::Result<T>>(
         return Ok(Attempt::Full(change, make));
     }
     change.take_room(quota, more)?;
-    let made = make(file);
+    let result = make(file);
     let after = fstat(file)?;
     change.length(identity(&after), before, length(&after));
-    made.map(Attempt::Made)
+    result.map(Attempt::Done)
 }
 
 /// Writes all of the bytes, or nothing if there is no room for them. Returns how many there were.
