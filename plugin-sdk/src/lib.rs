@@ -161,9 +161,9 @@ mod error;
 mod export;
 #[cfg(feature = "http")]
 pub mod http;
+mod icon;
 #[cfg(feature = "keyvalue")]
 pub mod keyvalue;
-mod icon;
 mod level;
 pub mod log;
 mod media;

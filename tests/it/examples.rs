@@ -172,7 +172,9 @@ fn fetch_turns_a_page_into_markdown() {
     let long = text(&fetched("/long"));
     assert!(long.ends_with("0123456789\n\n[2077152 more characters: call again with start = 20000]"), "{}", long.len());
     let last = json!({"url": format!("{}/long", site.origin()), "start": 2_097_150});
-    assert!(text(&server.call("fetch", last)).ends_with("/long\n\n01\n\n[the page is longer than what is read of one]"));
+    assert!(
+        text(&server.call("fetch", last)).ends_with("/long\n\n01\n\n[the page is longer than what is read of one]")
+    );
 }
 
 #[test]
@@ -211,7 +213,8 @@ fn fetch_survives_pages_that_attack_it() {
 #[test]
 fn the_book_has_the_grant_of_every_example() {
     let page = fs::read_to_string(workspace::root().join("docs/src/recipes.md")).unwrap();
-    let shown: Vec<String> = blocks(&page).into_iter().filter(|block| block.language() == "toml").map(|b| b.text).collect();
+    let shown: Vec<String> =
+        blocks(&page).into_iter().filter(|block| block.language() == "toml").map(|b| b.text).collect();
     let mut examples = 0;
     for entry in fs::read_dir(workspace::root().join("examples")).unwrap() {
         let folder = entry.unwrap().path();

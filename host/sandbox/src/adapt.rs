@@ -137,11 +137,7 @@ fn contract(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The module with the types embedded of the contract, and of what it imports of WASI.
-fn with_contract(
-    mut module: Vec<u8>,
-    (version, contract): (&str, &str),
-    look: &Look,
-) -> anyhow::Result<Vec<u8>> {
+fn with_contract(mut module: Vec<u8>, (version, contract): (&str, &str), look: &Look) -> anyhow::Result<Vec<u8>> {
     let mut resolve = Resolve::default();
     resolve.push_str("plugin.wit", contract)?;
     let mut world = format!("package toolbay:module; world module {{ include toolbay:plugin/plugin@{version};");
@@ -224,7 +220,8 @@ mod tests {
             assert_eq!(adapted(&module(imports)), Ok(Kind::ContractModule), "{imports}");
         }
         // Not in the part of WASI that a module without types can import.
-        let server = r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
+        let server =
+            r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
         assert!(adapted(&module(server)).unwrap_err().contains("cannot be converted"));
     }
 
