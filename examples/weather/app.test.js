@@ -36,5 +36,5 @@ test('says what is wrong', async () => {
   assert.deepEqual((await call(weather, HERE, CONFIG)).failure, wrong);
   answering(503, {});
   assert.equal((await call(weather, HERE, CONFIG)).failure.message, 'the service answered with status 503');
-  assert.match((await call(weather, HERE)).failure.message, /the operator must set base_url/);
+  assert.match((await call(weather, HERE)).failure.message, /the operator must set config.base_url/);
 });

@@ -154,7 +154,7 @@ class Plugins:
         kept = {"before": "one 👋", "count": 4, "keys": ["count", "é"]}
         await self.succeeds("state outlives the call", tool, {"key": "é", "value": "two"}, None, kept)
         large = {"key": "large", "value": "x" * 20_000}
-        await self.fails("state has a quota", tool, large, "The state cannot be used: ")
+        await self.fails("state has a quota", tool, large, "more than 10.0 KiB of state")
 
     async def boom(self, tool: str) -> None:
         result = await self.client.call_tool(tool, {})

@@ -36,14 +36,15 @@ def analyze_csv(
     text: Annotated[str | None, "The table itself, instead of a file."] = None,
     group_by: Annotated[str | None, "A column by whose values to group; without it, there is one group."] = None,
 ) -> Analysis:
-    """Counts, sums and averages the numbers in a column of a table in CSV, whose first line has the names of the columns."""
+    """Counts, sums and averages the numbers in a column of a table in CSV. Its first line names the columns."""
     if (file is None) == (text is None):
         raise InvalidArguments("give either `file` or `text`")
     with io.StringIO(text) if file is None else opened(file) as table:
         reader = csv.DictReader(table)
+        names = reader.fieldnames or []
         for name in filter(None, [column, group_by]):
-            if name not in (reader.fieldnames or []):
-                raise InvalidArguments(f"there is no column {name}, only {', '.join(reader.fieldnames or ['an empty table'])}")
+            if name not in names:
+                raise InvalidArguments(f"there is no column {name}, only {', '.join(names) or 'an empty table'}")
         groups: dict[str | None, list[Decimal]] = defaultdict(list)
         for row in reader:
             if (value := row[column]) not in (None, ""):

@@ -16,11 +16,11 @@ export const weather = tool({
   output: {
     temperature: t.number('Now, in °C.'),
     wind: t.number('Now, in km/h.'),
-    days: t.list(t.object({ date: t.string(), low: t.number('In °C.'), high: t.number('In °C.'), rain: t.number('In mm.') })),
+    days: t.list(t.object({ date: t.string(), low: t.number('°C'), high: t.number('°C'), rain: t.number('mm') })),
   },
   async handler({ latitude, longitude, days }, host) {
     const base = host.config('base_url');
-    if (base === undefined) throw new Error('the operator must set base_url under [config] in the grant of this plugin');
+    if (base === undefined) throw new Error('the operator must set config.base_url in the grant of this plugin');
     const asked = {
       latitude,
       longitude,
@@ -30,7 +30,9 @@ export const weather = tool({
     };
     const query = Object.entries(asked).map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
     const response = await fetch(`${base}/v1/forecast?${query.join('&')}`, { timeout: 5_000 });
-    if (response.status === 400) throw new InvalidArguments(`the service refuses this: ${(await response.json()).reason}`);
+    if (response.status === 400) {
+      throw new InvalidArguments(`the service refuses this: ${(await response.json()).reason}`);
+    }
     if (!response.ok) throw new Error(`the service answered with status ${response.status}`);
     const { current, daily } = await response.json();
     return {

@@ -13,8 +13,8 @@ use wit_parser::Resolve;
 
 use crate::versions::SERVED;
 
-/// Interfaces of WASI that a core module can import beside the contract: the beginning of their names, what a world says
-/// to import them, and the packages that they are in.
+/// What a core module can import of WASI beside the contract: the beginning of the names, what a world says to import
+/// it, and the packages that it is in.
 const WASI: [(&str, &str, &[(&str, &str)]); 2] = [
     (
         "wasi:http/",

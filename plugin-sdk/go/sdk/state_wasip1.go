@@ -33,7 +33,9 @@ type kept uint32
 
 func openBucket(name string) (bucket, error) {
 	handle := kept(0)
-	err := stateOf(4, func(result unsafe.Pointer) { storeOpen(valid(name), result) }, func() { handle = kept(resultWord(4)) })
+	err := stateOf(4, func(result unsafe.Pointer) { storeOpen(valid(name), result) }, func() {
+		handle = kept(resultWord(4))
+	})
 	return handle, err
 }
 

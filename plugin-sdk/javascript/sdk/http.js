@@ -142,7 +142,8 @@ function asked(resource, { method = 'GET', headers, body, timeout }) {
     bytes = encode(body);
     if (!given.has('content-type')) given.set('content-type', 'text/plain;charset=UTF-8');
   } else if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) {
-    bytes = body instanceof ArrayBuffer ? new Uint8Array(body) : new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+    const { buffer = body, byteOffset = 0, byteLength } = body;
+    bytes = new Uint8Array(buffer, byteOffset, byteLength);
   } else if (body !== undefined && body !== null) {
     throw new TypeError('the body of a request is a string, a typed array or an ArrayBuffer');
   }
@@ -288,7 +289,9 @@ function reason(types, why) {
 /** The error for what the host threw. */
 function failed(thrown) {
   const why = thrownCase(thrown);
-  if (why?.tag === 'forbidden') return new RequestError('The request cannot be sent: one of its headers is not allowed.');
+  if (why?.tag === 'forbidden') {
+    return new RequestError('The request cannot be sent: one of its headers is not allowed.');
+  }
   if (typeof why?.tag !== 'string' || why.tag === 'invalid-syntax') {
     return new RequestError('The request cannot be sent: its URL, its method or a header is invalid.');
   }

@@ -2,6 +2,7 @@
 // error that does not come is an error.
 
 import { audio, image, InvalidArguments, reply, resource, resourceLink, t, text, tool } from 'toolbay';
+import { open } from 'toolbay/keyvalue';
 import type { Content, Given, Infer } from 'toolbay';
 import { call } from 'toolbay/testing';
 
@@ -105,9 +106,36 @@ await call(all, { at: null, sizes: {}, raw: { a: 1 } });
 (await call(any)).structured.anything;
 
 console.log(crypto.randomUUID(), performance.now(), new Set([1]).union(new Set([2])));
-// @ts-expect-error: a plugin has no network of its own
-fetch('https://example.com/');
-// @ts-expect-error: nor timers
+// @ts-expect-error: a plugin has no timers
 setTimeout(() => {}, 1);
 // @ts-expect-error: nor pages
 document;
+
+export const requested = tool({
+  name: 'typescript_requested',
+  input: { url: t.string() },
+  output: { status: t.integer(), text: t.string() },
+  async handler({ url }) {
+    const response: Response = await fetch(url, { method: 'POST', body: 'x', headers: { a: 'b' }, timeout: 5 });
+    const bytes: Uint8Array = await (await fetch(url)).bytes();
+    for (const [name, value] of response.headers) console.log(name, value, bytes.length);
+    // @ts-expect-error
+    await fetch(url, { methd: 'POST' });
+    // @ts-expect-error
+    await fetch(url, { redirect: 'never' });
+    return { status: response.status, text: await response.text() };
+  },
+});
+
+export const keptState = tool({
+  name: 'typescript_kept',
+  output: { keys: t.list(t.string()) },
+  handler() {
+    const bucket = open('notes');
+    const before: string | undefined = bucket.get('a');
+    bucket.set('a', before === undefined ? 'x' : Uint8Array.of(bucket.increment('n')));
+    // @ts-expect-error
+    bucket.set('a', 5);
+    return { keys: [...bucket.keys()] };
+  },
+});
