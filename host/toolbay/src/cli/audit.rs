@@ -87,7 +87,9 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
             Ok(if report.is_intact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Audit::Show { log, filter, json } => {
-            show::run(&log.folder()?, &filter, json)?;
+            let folder = log.folder()?;
+            is_folder(&folder)?;
+            show::run(&folder, &filter, json)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -10,8 +10,10 @@ use toolbay_model::ErrorKind;
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
-use super::SHOWN;
 use crate::cli::output::{complain, print};
+
+/// Longest part of a line that is printed, in bytes.
+const SHOWN: usize = 2_000;
 
 /// Lines that are printed at once.
 const AT_ONCE: usize = 500;
@@ -53,7 +55,6 @@ impl Filter {
 }
 
 pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
-    super::is_folder(folder)?;
     let (mut out, mut waiting, mut strange) = (String::new(), 0, 0_u64);
     if !json {
         out.push_str(&row(["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned), "DETAILS"));
