@@ -13,9 +13,12 @@ use wit_parser::Resolve;
 
 use crate::versions::SERVED;
 
+/// A WIT file: its name and its text.
+type Page = (&'static str, &'static str);
+
 /// What a core module can import of WASI beside the contract: the beginning of the names, what a world says to import
 /// it, and the packages that it is in.
-const WASI: [(&str, &str, &[(&str, &str)]); 2] = [
+const WASI: [(&str, &str, &[Page]); 2] = [
     (
         "wasi:http/",
         "import wasi:http/types@0.2.0; import wasi:http/outgoing-handler@0.2.0;",

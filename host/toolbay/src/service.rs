@@ -185,13 +185,13 @@ impl Service {
             None => None,
         };
         let checked = work.check_arguments(&offer, Value::Object(call.arguments), recorder).await;
-        let Ok(Checked { text: arguments, violations, record: recorded }) = checked else {
+        let Ok(Checked { text: arguments, violations, record: of_arguments }) = checked else {
             let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
             tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
             return failed(Failure::Call(error));
         };
-        if let (Some(line), Some(recorded)) = (&mut line, recorded) {
-            line.arguments(recorded);
+        if let (Some(line), Some(of_arguments)) = (&mut line, of_arguments) {
+            line.arguments(of_arguments);
         }
         // Only their text is left.
         call.held.shrink_to(arguments.len());

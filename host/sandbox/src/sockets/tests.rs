@@ -7,7 +7,7 @@ use toolbay_model::{Observer, Quiet};
 use toolbay_outgoing::{Lookups, Resolve};
 
 use super::*;
-use crate::secret::Secrets;
+use toolbay_secrets::Secrets;
 
 /// Names with the addresses that they have; all others have none.
 struct Names(Vec<(&'static str, Vec<IpAddr>)>);
