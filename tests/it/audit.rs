@@ -186,6 +186,7 @@ fn what_is_denied_has_a_line() {
     assert_eq!((&denied[0]["call"], &denied[0]["tool"]), (&json!(1), &json!("try_to_send")));
     let what = "https://api.example.com is not among the origins that this tool may send requests to.";
     assert_eq!(denied[0]["what"], what);
+    assert_eq!(denied[0]["remedy"], "http = [\"https://api.example.com\"]");
     let outcomes: Vec<_> = events(&folder, "call").iter().map(|call| call["outcome"].clone()).collect();
     assert_eq!(outcomes, ["ok", "denied"]);
     intact(&folder);

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn line(what: &str) -> (Vec<u8>, Digest) {
-        let event = Event::Denied { subject: crate::event::Subject::default(), what: what.to_owned() };
+        let event = Event::Denied { subject: crate::event::Subject::default(), what: what.to_owned(), remedy: None };
         let (mut line, own) = write(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
         assert_eq!(line.pop(), Some(b'\n'));
         (line, own)

@@ -69,6 +69,9 @@ pub enum Event {
         subject: Subject,
         /// What was denied, as a sentence.
         what: String,
+        /// The lines of `[permissions]` that would allow it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remedy: Option<String>,
     },
     /// A call reached a limit, or was rejected because of one.
     Limit {
@@ -184,7 +187,9 @@ impl Event {
             Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
             Self::Refused { plugin, why } => plugin.plugin.len() + why.len(),
             Self::Call(call) => subject(&call.subject) + call.arguments.text.as_ref().map_or(0, String::len),
-            Self::Denied { subject: of, what } => subject(of) + what.len(),
+            Self::Denied { subject: of, what, remedy } => {
+                subject(of) + what.len() + remedy.as_ref().map_or(0, String::len)
+            }
             Self::Limit { subject: of, .. } => subject(of),
             Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
         };
@@ -195,7 +200,10 @@ impl Event {
     pub(crate) fn bounded(self) -> Self {
         match self {
             Self::Refused { plugin, why } => Self::Refused { plugin, why: words(&why) },
-            Self::Denied { subject, what } => Self::Denied { subject, what: words(&what) },
+            Self::Denied { subject, what, remedy } => {
+                let remedy = remedy.map(|remedy| words(&remedy));
+                Self::Denied { subject, what: words(&what), remedy }
+            }
             other => other,
         }
     }

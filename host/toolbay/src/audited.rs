@@ -169,10 +169,12 @@ pub(crate) struct Denials {
 }
 
 impl Denials {
-    /// Records a denial; `what` is a sentence. Does not wait.
-    pub(crate) fn note(&self, what: &str) {
+    /// Records a denial; `what` is a sentence, and `remedy` the lines of `[permissions]` that would allow it. Does not
+    /// wait.
+    pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
         if self.count.fetch_add(1, Ordering::Relaxed) < DENIALS {
-            self.audit.note(Event::Denied { subject: self.subject.clone(), what: what.to_owned() });
+            let remedy = remedy.map(str::to_owned);
+            self.audit.note(Event::Denied { subject: self.subject.clone(), what: what.to_owned(), remedy });
         }
     }
 }

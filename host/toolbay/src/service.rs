@@ -476,7 +476,7 @@ impl Observer for Logged {
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
         if let Some(denials) = &self.denials {
-            denials.note(what);
+            denials.note(what, lines);
         }
         self.inner.denied(what, lines);
     }

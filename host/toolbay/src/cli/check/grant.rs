@@ -1,9 +1,10 @@
 //! A grant to begin with, for what a plugin imports.
 
 /// What allows an interface to be used, by the prefix of its name. Values are examples.
-const PERMISSIONS: [(&str, &[&str]); 4] = [
+const PERMISSIONS: [(&str, &[&str]); 5] = [
     ("wasi:http/", &["http = [\"https://api.example.com\"]"]),
     ("wasi:sockets/", &["tcp = [\"db.example.com:5432\"]"]),
+    ("wasi:keyvalue/", &["state = { size = \"10MiB\", keys = 10_000 }"]),
     ("wasi:cli/environment", &["environment = [\"LANG\"]"]),
     // A table of its own, so it comes last.
     ("wasi:filesystem/", &["[[permissions.mounts]]", "host = \"data\"", "guest = \"/data\"", "access = \"read\""]),
@@ -50,6 +51,7 @@ mod tests {
         # Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.
         # http = ["https://api.example.com"]
         # tcp = ["db.example.com:5432"]
+        # state = { size = "10MiB", keys = 10_000 }
         # environment = ["LANG"]
         # [[permissions.mounts]]
         # host = "data"
@@ -61,6 +63,7 @@ mod tests {
         assert_eq!(parse(&printed), Grant::default(), "nothing is allowed yet");
         let open = parse(&text.replace(ADVICE, "").replace("# ", "")).permissions;
         assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
+        assert!(open.state.is_some());
     }
 
     #[test]
