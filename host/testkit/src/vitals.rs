@@ -33,6 +33,12 @@ pub fn forget_peak(pid: u32) -> Result<()> {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").context("failed to forget the peak of memory")
 }
 
+/// The processor time of all processes that this one started and waited for, and of theirs. An error if there is no
+/// `/proc`.
+pub fn cpu_of_children() -> Result<Duration> {
+    system::cpu_of_children()
+}
+
 /// The average number of runnable threads in the last minute. An error if there is no `/proc`.
 pub fn load_average() -> Result<f64> {
     system::load_average()
@@ -66,6 +72,12 @@ mod system {
         read().with_context(|| format!("failed to read what process {pid} holds"))
     }
 
+    pub(super) fn cpu_of_children() -> Result<Duration> {
+        let stat = Process::myself().and_then(|process| process.stat()).context("failed to read /proc/self/stat")?;
+        let ticks_of_children = u64::try_from(stat.cutime + stat.cstime).unwrap_or_default();
+        Ok(ticks(ticks_of_children))
+    }
+
     pub(super) fn load_average() -> Result<f64> {
         let load = procfs::LoadAverage::current().context("failed to read the load average")?;
         // In Linux's notation, with two decimal digits.
@@ -87,6 +99,10 @@ mod system {
         bail!("what a process holds is read from /proc, which Linux has")
     }
 
+    pub(super) fn cpu_of_children() -> Result<std::time::Duration> {
+        bail!("the processor time of children is read from /proc, which Linux has")
+    }
+
     pub(super) fn load_average() -> Result<f64> {
         bail!("the load average is read from /proc, which Linux has")
     }
@@ -104,6 +120,7 @@ mod tests {
         forget_peak(std::process::id()).unwrap();
         assert!(vitals.threads > 0 && vitals.descriptors > 2);
         assert!(load_average().unwrap() >= 0.0);
+        assert!(cpu_of_children().is_ok());
         assert!(super::vitals(u32::MAX).is_err());
     }
 }

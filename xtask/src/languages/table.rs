@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use nix::sys::resource::{UsageWho, getrusage};
-use toolbay_testkit::build;
+use toolbay_testkit::{build, vitals};
 
 /// How long something took.
 #[derive(Clone, Copy)]
@@ -18,9 +17,9 @@ pub(super) struct Took {
 impl Took {
     /// Measures what other programs do.
     pub(super) fn of(work: impl FnOnce() -> Result<()>) -> Result<Self> {
-        let (began, before) = (Instant::now(), cpu_of_children());
+        let (began, before) = (Instant::now(), vitals::cpu_of_children().ok());
         work()?;
-        let cpu = cpu_of_children().zip(before).map(|(now, before)| now.saturating_sub(before));
+        let cpu = vitals::cpu_of_children().ok().zip(before).map(|(now, before)| now.saturating_sub(before));
         Ok(Self { wall: began.elapsed(), cpu })
     }
 
@@ -29,15 +28,6 @@ impl Took {
         let cpu = self.cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{:.1}", cpu.as_secs_f64()));
         format!("{:>5.1} | {cpu:>5}", self.wall.as_secs_f64())
     }
-}
-
-/// The processor time of all processes that this one started and that have ended, and of theirs.
-fn cpu_of_children() -> Option<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
-    [usage.user_time(), usage.system_time()].into_iter().try_fold(Duration::ZERO, |all, time| {
-        let (seconds, micros) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_usec()).ok()?);
-        Some(all + Duration::from_secs(seconds) + Duration::from_micros(micros))
-    })
 }
 
 /// A plugin's numbers.
