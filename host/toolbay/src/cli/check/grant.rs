@@ -60,7 +60,8 @@ mod tests {
         "#);
         // As it is printed, it is indented.
         let printed: String = text.lines().flat_map(|line| ["    ", line, "\n"]).collect();
-        assert_eq!(parse(&printed), Grant::default(), "nothing is allowed yet");
+        let closed = Grant { digest: None, ..parse(&printed) };
+        assert_eq!(closed, Grant::default(), "nothing is allowed yet");
         let open = parse(&text.replace(ADVICE, "").replace("# ", "")).permissions;
         assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
         assert!(open.state.is_some());
