@@ -16,6 +16,7 @@ use crate::determinism::Seed;
 use crate::engine::Ticking;
 use crate::environment::{Entry, Environment};
 use crate::error::{Evidence, classify};
+use crate::folders::Folders;
 use crate::hindrance::Hindrance;
 use crate::listed::Listed;
 use crate::output::Unchecked;
@@ -93,7 +94,8 @@ impl Sandbox {
             }
         };
         let files = self.files();
-        let mut folders = match timeout_at(deadline, self.folders(&entry, &files)).await {
+        let opening = Folders::open(&entry, &files, self.ledgers(), self.scratches());
+        let mut folders = match timeout_at(deadline, opening).await {
             Ok(Ok(folders)) => folders,
             Ok(Err(why)) => return Finished::without_entering(CallError::Failed(why)),
             Err(_elapsed) => {

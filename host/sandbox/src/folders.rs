@@ -6,10 +6,9 @@ use toolbay_model::Limit;
 
 use crate::descriptors::{Files, Opened};
 use crate::environment::Entry;
-use crate::ledger::Quota;
+use crate::ledger::{Ledgers, Quota};
 use crate::roots::Mounted;
-use crate::sandbox::Sandbox;
-use crate::scratch::CallFolder;
+use crate::scratch::{CallFolder, Scratches};
 
 /// The folders of one call.
 #[derive(Default)]
@@ -24,13 +23,18 @@ pub(crate) struct Folders {
     pub(crate) opened: Vec<Opened>,
 }
 
-impl Sandbox {
+impl Folders {
     /// Opens the folders of a call, and makes the temporary one.
     ///
     /// # Errors
     ///
     /// One of them cannot be used; the text addresses the operator.
-    pub(crate) async fn folders(&self, entry: &Entry<'_>, files: &Files) -> Result<Folders, String> {
+    pub(crate) async fn open(
+        entry: &Entry<'_>,
+        files: &Files,
+        ledgers: &Arc<Ledgers>,
+        scratches: &Arc<Scratches>,
+    ) -> Result<Self, String> {
         let permissions = &entry.environment.permissions;
         let own = permissions.mounts.iter().filter(|mount| mount.by.is_some()).count();
         let opened: Option<Vec<Opened>> =
@@ -38,14 +42,14 @@ impl Sandbox {
         let opened =
             opened.ok_or("the server has no descriptor left for the folders of this call (raise `ulimit -n`)")?;
         let full = Arc::default();
-        let mut mounted = entry.environment.roots.folders(entry.caller, self.ledgers(), &full).await?;
+        let mut mounted = entry.environment.roots.folders(entry.caller, ledgers, &full).await?;
         let Some(grant) = &permissions.scratch else {
-            return Ok(Folders { mounted, full, scratch: None, opened });
+            return Ok(Self { mounted, full, scratch: None, opened });
         };
-        let scratch = self.scratches().begin().await?;
+        let scratch = scratches.begin().await?;
         let (ledger, bounds) = (Arc::clone(&scratch.ledger), CallFolder::bounds(grant));
         let quota = Some(Quota { ledger, bounds, reached: Arc::clone(&full) });
         mounted.push(Mounted { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota });
-        Ok(Folders { mounted, full, scratch: Some(scratch), opened })
+        Ok(Self { mounted, full, scratch: Some(scratch), opened })
     }
 }

@@ -10,8 +10,8 @@ use toolbay_model::Identity;
 use toolbay_policy::{Origin, OriginPattern};
 use zeroize::Zeroizing;
 
-use crate::opened::Withheld;
 use crate::value::Value;
+use crate::withheld::Withheld;
 
 /// The characters that a query parameter can have as they are (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -19,6 +19,7 @@
 mod callers;
 mod credential;
 mod file;
+mod fixed;
 mod opened;
 mod program;
 mod secret;
@@ -27,11 +28,14 @@ mod source;
 mod value;
 mod vault;
 mod watched;
+mod withheld;
 
 pub use self::credential::{Carried, Credential};
-pub use self::opened::{Opened, Withheld};
+pub use self::fixed::Fixed;
+pub use self::opened::Opened;
 pub use self::secret::Secret;
 pub use self::secrets::Secrets;
-pub use self::source::{Fixed, Source};
+pub use self::source::Source;
 pub use self::value::Value;
 pub use self::vault::Vault;
+pub use self::withheld::Withheld;

@@ -1,6 +1,5 @@
 //! The secrets of one call.
 
-use std::fmt;
 use std::sync::Arc;
 
 use http::Request;
@@ -9,6 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::credential::Credential;
 use crate::secrets::Secrets;
+use crate::withheld::Withheld;
 
 /// The secrets of one call: to redact, and to add to its requests. They stay the same until it ends.
 #[derive(Debug, Default)]
@@ -18,38 +18,6 @@ pub struct Opened {
     pub(crate) credentials: Vec<Credential>,
     /// Those that requests to these origins should carry, and that have no value.
     pub(crate) withheld: Vec<(Vec<OriginPattern>, Withheld)>,
-}
-
-/// Why a request cannot carry a secret, and is not sent. Each has the secret's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Withheld {
-    /// It has no value.
-    NoValue(String),
-    /// Each caller has its own, and this one is not authenticated.
-    NoCaller(String),
-    /// Each caller has its own, and this one has none.
-    NotForCaller(String),
-    /// The value cannot be in a header.
-    Unusable(String),
-    /// The request's URL has no room for it.
-    TooLong(String),
-}
-
-/// The end of a sentence about a request, without a path of the server.
-impl fmt::Display for Withheld {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoValue(name) => write!(f, "must carry the secret {name:?}, which has no value on this server"),
-            Self::NoCaller(name) => {
-                write!(f, "must carry the caller's own secret {name:?}, and the caller is not authenticated")
-            }
-            Self::NotForCaller(name) => {
-                write!(f, "must carry the caller's own secret {name:?}, and this caller has none on this server")
-            }
-            Self::Unusable(name) => write!(f, "must carry the secret {name:?}, whose value cannot be in a header"),
-            Self::TooLong(name) => write!(f, "must carry the secret {name:?}, for which its URL has no room"),
-        }
-    }
 }
 
 impl Opened {

@@ -9,12 +9,14 @@ use toolbay_model::Identity;
 
 use crate::callers::{Callers, Own};
 use crate::credential::Credential;
-use crate::opened::{Opened, Withheld};
+use crate::fixed::{Fixed, NoValue};
+use crate::opened::Opened;
 use crate::secret::Secret;
 use crate::secrets::{Finder, Secrets};
-use crate::source::{Fixed, NoValue, Source};
+use crate::source::Source;
 use crate::value::Value;
 use crate::watched::Watched;
+use crate::withheld::Withheld;
 
 /// Most bytes of a file with a secret.
 const FILE: usize = 64 << 10;
