@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn time_of_children_counts_when_they_have_ended() {
-        let before = cpu_of_children().unwrap();
+        let before = vitals::cpu_of_children().unwrap();
         let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
-        assert!(cpu_of_children().unwrap() > before);
+        assert!(vitals::cpu_of_children().unwrap() > before);
     }
 
     #[test]
