@@ -1,0 +1,103 @@
+//! The values of sources that are asked once, when a plugin is loaded.
+
+use std::path::Path;
+
+use tokio::task::JoinSet;
+use zeroize::Zeroizing;
+
+use crate::program::{self, Failure};
+use crate::secret::Secret;
+use crate::source::Source;
+use crate::value::Value;
+
+/// The program that reads the keyring of the desktop (Secret Service) for the server.
+const KEYRING: &str = "secret-tool";
+
+/// The values of the secrets whose sources are asked once, in the order of the secrets. `None` for all others.
+#[derive(Debug, Default)]
+pub struct Fixed(pub(crate) Vec<Option<Result<Value, NoValue>>>);
+
+/// Why a source has no value, as the end of a sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    /// It has none.
+    Absent(String),
+    /// It has one that cannot be a secret.
+    Wrong(String),
+}
+
+impl NoValue {
+    pub(crate) fn why(&self) -> &str {
+        let (Self::Absent(why) | Self::Wrong(why)) = self;
+        why
+    }
+}
+
+impl Fixed {
+    /// Reads the environment, and runs the programs, all at once, in the plugin folder `base`. `variable` reads an
+    /// environment variable. Dropping the future ends the programs. Must run on a runtime of tokio.
+    pub async fn fetch(secrets: &[Secret], base: &Path, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let mut running = JoinSet::new();
+        let mut values = Vec::with_capacity(secrets.len());
+        for (index, secret) in secrets.iter().enumerate() {
+            let words = match &secret.source {
+                Source::Environment(name) => {
+                    values.push(Some(of_variable(variable(name))));
+                    continue;
+                }
+                Source::Command(words) => words.clone(),
+                Source::Keyring { service, user } => {
+                    [KEYRING, "lookup", "service", service, "username", user].map(str::to_owned).into()
+                }
+                Source::File(_) | Source::CallerFolder(_) => {
+                    values.push(None);
+                    continue;
+                }
+            };
+            values.push(None);
+            let (base, source) = (base.to_owned(), secret.source.clone());
+            running.spawn(async move { (index, of_program(program::run(&words, &base).await, &source)) });
+        }
+        while let Some(Ok((index, value))) = running.join_next().await {
+            if let Some(place) = values.get_mut(index) {
+                *place = Some(value);
+            }
+        }
+        Self(values)
+    }
+
+    /// Whether taking these values needs programs, which may take seconds.
+    pub fn needs_programs(secrets: &[Secret]) -> bool {
+        secrets.iter().any(|secret| matches!(secret.source, Source::Keyring { .. } | Source::Command(_)))
+    }
+
+    /// For tests without a machine: each secret that is not in a file has the value that `value` returns for its name.
+    pub fn supposed(secrets: &[Secret], value: impl Fn(&str) -> Option<String>) -> Self {
+        let of = |secret: &Secret| secret.source.is_fixed().then(|| of_variable(value(&secret.name)));
+        Self(secrets.iter().map(of).collect())
+    }
+}
+
+/// The value of an environment variable, or why it has none as the end of a sentence about it.
+fn of_variable(value: Option<String>) -> Result<Value, NoValue> {
+    match value.map(Zeroizing::new) {
+        Some(value) if !value.trim().is_empty() => Value::parse(value.as_bytes()).map_err(NoValue::Wrong),
+        _ => Err(NoValue::Absent("is not set".to_owned())),
+    }
+}
+
+/// What a program returned.
+fn of_program(output: Result<Zeroizing<Vec<u8>>, Failure>, source: &Source) -> Result<Value, NoValue> {
+    let is_keyring = matches!(source, Source::Keyring { .. });
+    let absent = match output {
+        Ok(output) if is_keyring => return Value::parse(&output).map_err(NoValue::Wrong),
+        Ok(output) => {
+            return Value::parse(&output).map_err(|why| NoValue::Wrong(format!("wrote a value that {why}")));
+        }
+        Err(Failure::Missing) if is_keyring => format!("cannot be read: the program {KEYRING} was not found"),
+        Err(Failure::Status(1)) if is_keyring => "does not exist, or the keyring is locked".to_owned(),
+        Err(failure) if is_keyring => format!("cannot be read: {KEYRING} {failure}"),
+        Err(failure) => failure.to_string(),
+    };
+    Err(NoValue::Absent(absent))
+}
