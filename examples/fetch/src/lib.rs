@@ -70,4 +70,5 @@ fn follow(mut url: Url) -> Result<(Url, Response)> {
     bail!("the page redirects more than {REDIRECTS} times, at last to {url}");
 }
 
-export!(fetch);
+// The crate has the same name.
+export!(crate::fetch);
