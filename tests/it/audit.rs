@@ -364,7 +364,7 @@ fn a_changed_line_is_named() {
     fs::write(file, text.replacen("\"call\":2", "\"call\":9", 1)).unwrap();
     let at = 1 + text.lines().position(|line| line.contains("\"call\":2")).unwrap();
     let outcome = Toolbay::new(&folder).args(["audit", "verify", "--folder", "log"]).run();
-    let said = format!("! {name}:{at}: was changed: it does not have the hash that it says\nchanged: ");
+    let said = format!("! {name}:{at}: was changed: its contents do not match its recorded hash\nchanged: ");
     assert!(outcome.code == 1 && outcome.raw.starts_with(&said), "{outcome}");
     // The last lines are cut off.
     let kept: Vec<&str> = text.lines().take(4).collect();

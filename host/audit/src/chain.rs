@@ -132,7 +132,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Link, &'static str> {
     let (content, own) = split(line).ok_or(NO_LINE)?;
     let hash = hash(content);
     if hash != own {
-        return Err("was changed: it does not have the hash that it says");
+        return Err("was changed: its contents do not match its recorded hash");
     }
     let fields: Fields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| NO_LINE)?;
     let prev = from_hex(fields.prev.as_bytes()).ok_or(NO_LINE)?;

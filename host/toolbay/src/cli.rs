@@ -117,7 +117,8 @@ enum Command {
     },
     /// Show or delete what plugins keep from one call to the next
     ///
-    /// Works beside a server that is idle. One that uses its state without a pause is waited for for five seconds.
+    /// Also works while a server is running. If the server is using the state continuously, the command waits up to five
+    /// seconds, then fails.
     State {
         #[command(subcommand)]
         command: state::Command,

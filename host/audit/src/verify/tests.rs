@@ -129,7 +129,7 @@ fn each_finding_names_the_line() {
         let at = line.iter().position(|byte| *byte == b'p').unwrap();
         line[at] = b'q';
     });
-    assert_eq!(edited, format!("{file}:5: was changed: it does not have the hash that it says"));
+    assert_eq!(edited, format!("{file}:5: was changed: its contents do not match its recorded hash"));
     let cut = said(&|log| drop(log.files[0].1.remove(4)));
     assert_eq!(cut, format!("{file}:5: line {} is missing before this line", seq(5)));
     let cut = said(&|log| drop(log.files[0].1.drain(4..7)));

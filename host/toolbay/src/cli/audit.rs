@@ -21,14 +21,14 @@ const SHOWN: usize = 2_000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Audit {
-    /// Find every line that was changed, cut, swapped or inserted
+    /// Find every line that was changed, removed, reordered or inserted
     ///
-    /// The exit code is 1 if there is one. The end of the output names the newest line; note it elsewhere, and give it to
-    /// --expect later.
+    /// The exit code is 1 if there is one. The end of the output names the newest line: record it on another machine, and pass
+    /// it to --expect later.
     Verify {
         #[command(flatten)]
         log: Log,
-        /// The public key of the log, as the file `public-key` in its folder had it when you noted it [default: that file]
+        /// The log's public key, as you recorded it earlier from the file `public-key` [default: the key in that file]
         #[arg(long, value_name = "HEX", value_parser = key)]
         key: Option<PublicKey>,
         /// A line that must be there, as an earlier run printed it

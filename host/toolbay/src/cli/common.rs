@@ -44,8 +44,8 @@ pub(super) struct Listen {
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
-    /// Write what plugins are denied to PLUGIN.toml.proposed in the plugin folder, as grants to read and rename. Only
-    /// over standard input and output, or with --http on a loopback address
+    /// Write a proposed grant for whatever a plugin is denied to PLUGIN.toml.proposed in the plugin folder; review it, then
+    /// rename it to use it. Only over standard input and output, or with --http on a loopback address
     #[arg(long)]
     pub(super) learn: bool,
 }

@@ -51,18 +51,30 @@ pub(super) enum Command {
         /// The plugin's id: its file name without .wasm
         plugin: String,
         #[command(flatten)]
-        place: Place,
+        part: Part,
         #[command(flatten)]
         common: Common,
     },
 }
 
+/// What to delete.
 #[derive(Args, Debug)]
-pub(super) struct Place {
-    /// The bucket [default for get: default]
+pub(super) struct Part {
+    /// Delete only this bucket [default: all buckets]
     #[arg(long)]
     bucket: Option<String>,
-    /// The caller whose state it is, as `toolbay state list` shows it [default for get: the state that all callers share]
+    /// Delete only this caller's state, as `toolbay state list` shows it [default: all callers]
+    #[arg(long)]
+    caller: Option<String>,
+}
+
+/// Where a key is.
+#[derive(Args, Debug)]
+pub(super) struct Place {
+    /// The bucket [default: default]
+    #[arg(long)]
+    bucket: Option<String>,
+    /// The caller whose state it is, as `toolbay state list` shows it [default: the shared state]
     #[arg(long)]
     caller: Option<String>,
 }
@@ -71,7 +83,7 @@ pub(super) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::List { common, json } => list(&configured(&common)?, json),
         Command::Get { plugin, key, place, common } => get(&configured(&common)?, &plugin, key, &place),
-        Command::Clear { plugin, place, common } => clear(&configured(&common)?, &plugin, &place),
+        Command::Clear { plugin, part, common } => clear(&configured(&common)?, &plugin, &part),
     }
 }
 
@@ -117,10 +129,10 @@ fn get(config: &Config, plugin: &str, key: String, place: &Place) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn clear(config: &Config, plugin: &str, place: &Place) -> anyhow::Result<ExitCode> {
+fn clear(config: &Config, plugin: &str, part: &Part) -> anyhow::Result<ExitCode> {
     let database = database(config)?;
     let cleared = if database.is_there() {
-        let (caller, bucket) = (place.caller.as_deref(), place.bucket.as_deref());
+        let (caller, bucket) = (part.caller.as_deref(), part.bucket.as_deref());
         block_on(async { told(database.clear(plugin, caller, bucket).await) })?
     } else {
         Used::default()

@@ -30,7 +30,8 @@ pub(in crate::cli) struct Filter {
     /// Lines about this plugin and its calls
     #[arg(long, value_name = "ID")]
     plugin: Option<String>,
-    /// Lines since this time, such as 2026-05-01T08:00:00Z or 2026-05-01, or of this long, such as 2h
+    /// Lines since this time, such as 2026-05-01T08:00:00Z or 2026-05-01, or from the last period of this length, such as
+    /// 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<SystemTime>,
     /// Calls with this outcome: ok, or an error kind such as denied or fuel
