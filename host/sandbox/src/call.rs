@@ -85,23 +85,17 @@ impl Sandbox {
         let deadline = entry.deadline.into();
         let stdin = prepared.is_command().then(|| arguments.to_owned());
         let seed = entry.environment.permissions.deterministic.then(|| Seed::new(tool, arguments));
-        let secrets = match timeout_at(deadline, entry.environment.secrets.open(entry.caller)).await {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(why)) => return Finished::without_entering(CallError::Internal(why)),
-            Err(_elapsed) => {
-                let timeout = entry.environment.limits.timeout;
-                return Finished::without_entering(CallError::limit(Limit::Deadline(timeout)));
-            }
-        };
         let files = self.files();
-        let opening = Folders::open(&entry, &files, self.ledgers(), self.scratches());
-        let mut folders = match timeout_at(deadline, opening).await {
-            Ok(Ok(folders)) => folders,
-            Ok(Err(why)) => return Finished::without_entering(CallError::Failed(why)),
-            Err(_elapsed) => {
-                let limit = Limit::Deadline(entry.environment.limits.timeout);
-                return Finished::without_entering(CallError::limit(limit));
-            }
+        let opening = async {
+            let secrets = entry.environment.secrets.open(entry.caller).await.map_err(CallError::Internal)?;
+            let folders = Folders::open(&entry, &files, self.ledgers(), self.scratches()).await;
+            Ok((secrets, folders.map_err(CallError::Failed)?))
+        };
+        let opened = timeout_at(deadline, opening).await;
+        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(entry.environment.limits.timeout)));
+        let (secrets, mut folders) = match opened.unwrap_or_else(late) {
+            Ok(opened) => opened,
+            Err(error) => return Finished::without_entering(error),
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);

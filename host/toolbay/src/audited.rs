@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tokio::time::timeout_at;
 use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
 use toolbay_catalog::{Offer, Plugin, PluginReport, Snapshot, Status, Witness};
 use toolbay_model::{Answer, CallError, ErrorKind, Failure, Identity, Rejection, Trace};
@@ -60,16 +61,16 @@ impl Audited {
         CallLine { audited: self.clone(), record: CallRecord { subject, ..CallRecord::default() }, ended: false }
     }
 
-    /// Records the arguments of a call of `caller`, without the secrets of `vault`. Without the values of these, only a
-    /// digest is recorded.
-    pub(crate) async fn recorder(&self, vault: &Vault, caller: Option<&Identity>) -> Recorder {
-        Recorder {
-            redacted: if self.full {
-                vault.open(caller).await.ok().map(|opened| Arc::clone(&opened.secrets))
-            } else {
-                None
-            },
+    /// Records the arguments of a call of `caller`, without the secrets of `vault`. If their values are not known at
+    /// `deadline`, only a digest is recorded.
+    pub(crate) async fn recorder(&self, vault: &Vault, caller: Option<&Identity>, deadline: Instant) -> Recorder {
+        if !self.full {
+            return Recorder { redacted: None };
         }
+        // A secret can be in a file, and a file system can hang.
+        let opened = timeout_at(deadline.into(), vault.open(caller)).await;
+        let opened = opened.ok().and_then(Result::ok);
+        Recorder { redacted: opened.map(|opened| Arc::clone(&opened.secrets)) }
     }
 }
 

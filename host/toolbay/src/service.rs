@@ -181,7 +181,7 @@ impl Service {
         let deadline = Instant::now() + environment.limits.timeout;
         let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
         let recorder = match &line {
-            Some(line) => Some(line.audited().recorder(&environment.secrets, client.identity.as_ref()).await),
+            Some(line) => Some(line.audited().recorder(&environment.secrets, client.identity.as_ref(), deadline).await),
             None => None,
         };
         let checked = work.check_arguments(&offer, Value::Object(call.arguments), recorder).await;
