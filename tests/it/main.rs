@@ -18,6 +18,7 @@ mod checks;
 mod cli;
 mod compile;
 mod contract;
+mod denials;
 mod determinism;
 mod examples;
 mod files;

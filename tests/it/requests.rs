@@ -76,6 +76,11 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n")?;
                 stream.write_all(&vec![b'x'; 1 << 20])?;
             }
+            // The connection is not used again.
+            "/last" => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlast")?;
+                return Ok(());
+            }
             "/short" => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")?;
                 return Ok(());

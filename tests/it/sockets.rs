@@ -168,6 +168,39 @@ fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
 }
 
 #[test]
+fn connections_and_their_bytes_are_counted_and_have_limits() {
+    let echo = Echo::start();
+    let (address, port) = (echo.address.to_string(), echo.port());
+    let grant = |limits: &str| {
+        format!("[permissions]\ntcp = [\"{address}\"]\nnetwork_private = [\"127.0.0.1\"]\n[limits]\n{limits}")
+    };
+    let talk = |bytes: usize| json!({"host": "127.0.0.1", "port": port, "text": "x".repeat(bytes)});
+    let many = |count: u32| json!({"address": address, "count": count});
+    let mut server = server(&grant("tcp_connections = 3\ntcp_bytes = \"200KiB\""));
+    // Each byte is sent and received, and this is all that is allowed.
+    let result = server.call("talk", talk(100 << 10));
+    let usage = &result["_meta"]["dev.toolbay/usage"];
+    assert_eq!((&usage["tcp_connections"], &usage["tcp_bytes"]), (&json!(1), &json!(200 << 10)), "{usage}");
+    let too_many = "The tool sent and received more than 200.0 KiB over TCP (to allow more, raise limits.tcp_bytes).";
+    for bytes in [(100 << 10) + 1, 300 << 10] {
+        assert_eq!(server.failure("talk", talk(bytes)), ("limit".into(), too_many.into()), "{bytes}");
+    }
+    let result = server.call("come_and_go", many(3));
+    assert_eq!(result["_meta"]["dev.toolbay/usage"]["tcp_connections"], 3, "{result}");
+    let too_many = "The tool made more than 3 TCP connections (to allow more, raise limits.tcp_connections).";
+    for tool in ["come_and_go", "hoard"] {
+        assert_eq!(server.failure(tool, many(4)), ("limit".into(), too_many.into()), "{tool}");
+    }
+    // One that is denied is none.
+    let denied = json!({"host": "127.0.0.1", "port": 1});
+    let result = server.call("try_to_connect", denied);
+    assert_eq!(result["_meta"]["dev.toolbay/usage"].get("tcp_connections"), None, "{result}");
+    let mut server = self::server(&grant("tcp_connections = 0"));
+    let (kind, text) = server.failure("talk", talk(1));
+    assert_eq!((kind.as_str(), text.contains("more than 0 TCP connections")), ("limit", true), "{text}");
+}
+
+#[test]
 fn a_host_that_never_reads_or_answers_ends_with_the_call() {
     let silent = Echo::answering(|stream| {
         // It stays open, and nobody reads from it.

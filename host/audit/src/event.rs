@@ -201,7 +201,8 @@ impl Event {
         match self {
             Self::Refused { plugin, why } => Self::Refused { plugin, why: words(&why) },
             Self::Denied { subject, what, remedy } => {
-                let remedy = remedy.map(|remedy| words(&remedy));
+                let lines = |remedy: String| remedy.lines().map(words).collect::<Vec<_>>().join("\n");
+                let remedy = remedy.map(lines);
                 Self::Denied { subject, what: words(&what), remedy }
             }
             other => other,
@@ -226,13 +227,17 @@ fn usage<S: Serializer>(usage: &Option<Usage>, serializer: S) -> Result<S::Ok, S
         memory: u64,
         http_requests: u64,
         http_bytes: u64,
+        tcp_connections: u64,
+        tcp_bytes: u64,
     }
-    let used = usage.map(|Usage { fuel, wall, memory, http_requests, http_bytes }| Used {
+    let used = usage.map(|Usage { fuel, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes }| Used {
         wall_ms: (wall.as_secs_f64() * 10_000.0).round() / 10.0,
         fuel,
         memory,
         http_requests,
         http_bytes,
+        tcp_connections,
+        tcp_bytes,
     });
     used.serialize(serializer)
 }

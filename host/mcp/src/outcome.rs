@@ -108,13 +108,17 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
 fn usage(usage: Usage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
-    let Usage { fuel, memory, http_requests, http_bytes, .. } = usage;
-    if http_requests == 0 {
-        return json!({"fuel": fuel, "wall_ms": wall_ms, "memory": memory});
+    let mut used = json!({"fuel": usage.fuel, "wall_ms": wall_ms, "memory": usage.memory});
+    // Most calls use no network.
+    if usage.http_requests > 0 {
+        used["http_requests"] = usage.http_requests.into();
+        used["http_bytes"] = usage.http_bytes.into();
     }
-    json!({
-        "fuel": fuel, "wall_ms": wall_ms, "memory": memory, "http_requests": http_requests, "http_bytes": http_bytes
-    })
+    if usage.tcp_connections > 0 {
+        used["tcp_connections"] = usage.tcp_connections.into();
+        used["tcp_bytes"] = usage.tcp_bytes.into();
+    }
+    used
 }
 
 #[cfg(test)]

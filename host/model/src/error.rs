@@ -38,7 +38,7 @@ pub enum ErrorKind {
     /// The result, or what the guest wrote or passed to the host, is too large (`output`, `output_items`, `transfer`,
     /// `stdio`).
     Output,
-    /// Another limit was reached: handles, random data, tables, instances, memories, HTTP or state.
+    /// Another limit was reached: handles, random data, tables, instances, memories, HTTP, TCP, folders or state.
     Limit,
     /// The tool failed after the grant had denied it something.
     Denied,
@@ -216,6 +216,10 @@ pub enum Limit {
     HttpRequests(u64),
     /// [`Limits::http_bytes`](crate::Limits::http_bytes).
     HttpBytes(ByteSize),
+    /// [`Limits::tcp_connections`](crate::Limits::tcp_connections).
+    TcpConnections(u64),
+    /// [`Limits::tcp_bytes`](crate::Limits::tcp_bytes).
+    TcpBytes(ByteSize),
     /// Bytes that a plugin keeps: `permissions.state.size`.
     StateSize(ByteSize),
     /// Keys that a plugin keeps: `permissions.state.keys`.
@@ -251,6 +255,8 @@ impl Limit {
             | Self::Memories(_)
             | Self::HttpRequests(_)
             | Self::HttpBytes(_)
+            | Self::TcpConnections(_)
+            | Self::TcpBytes(_)
             | Self::StateSize(_)
             | Self::StateKeys(_)
             | Self::StateTotal(_)
@@ -280,6 +286,8 @@ impl Limit {
             Self::Memories(_) => "limits.memories",
             Self::HttpRequests(_) => "limits.http_requests",
             Self::HttpBytes(_) => "limits.http_bytes",
+            Self::TcpConnections(_) => "limits.tcp_connections",
+            Self::TcpBytes(_) => "limits.tcp_bytes",
             Self::StateSize(_) => "permissions.state.size",
             Self::StateKeys(_) => "permissions.state.keys",
             Self::StateTotal(_) => "state.size",
@@ -312,6 +320,8 @@ impl Limit {
             Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
             Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", thousands(n)),
             Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", bytes(size)),
+            Self::TcpConnections(n) => format!("{it} made more than {} TCP connections", thousands(n)),
+            Self::TcpBytes(size) => format!("{it} sent and received more than {} over TCP", bytes(size)),
             Self::StateSize(size) => format!("{it} tried to keep more than {} of state", bytes(size)),
             Self::StateKeys(n) => format!("{it} tried to keep more than {} keys of state", thousands(n)),
             Self::StateTotal(size) => {
@@ -395,6 +405,8 @@ mod tests {
             (Limit::Memories(8), "8", "limits.memories"),
             (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
             (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
+            (Limit::TcpConnections(1000), "1,000", "limits.tcp_connections"),
+            (Limit::TcpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.tcp_bytes"),
             (Limit::StateSize(ByteSize::mib(10)), "10.0 MiB", "permissions.state.size"),
             (Limit::StateKeys(10_000), "10,000", "permissions.state.keys"),
             (Limit::StateTotal(ByteSize::gib(1)), "1.0 GiB", "state.size"),

@@ -24,7 +24,8 @@ macro_rules! limits {
         }
 
         /// A parsed `[limits]` or `[ceilings]` table. `None` means that the key is not set. 0 is accepted only for
-        /// `random`, `stdio` and `log`.
+        /// `random`, `stdio`, `log`,
+        /// and what a call does over HTTP and TCP.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct LimitsPatch {
@@ -101,6 +102,10 @@ limits! {
     http_bytes: ByteSize, "crate::setting::any", ByteSize::mib(64), ByteSize::gib(1), ByteSize::tib(1);
     /// HTTP connections of the plugin that are open at once. Like `concurrency`, it belongs to the plugin.
     http_connections: usize, "crate::setting::positive", 16, 64, 1_000;
+    /// TCP connections that a call makes, one after the other or at once. 0 allows none.
+    tcp_connections: u64, "crate::setting::any", 100, 10_000, 1_000_000;
+    /// Bytes that a call sends and receives over TCP connections. 0 allows none.
+    tcp_bytes: ByteSize, "crate::setting::any", ByteSize::mib(64), ByteSize::gib(1), ByteSize::tib(1);
     /// Calls of the plugin that run at once. Unlike the other fields, it belongs to the plugin, not to a call.
     concurrency: usize, "crate::setting::positive", 16, 64, 10_000;
 }

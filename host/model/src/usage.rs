@@ -16,4 +16,8 @@ pub struct Usage {
     pub http_requests: u64,
     /// Bytes of HTTP requests and responses, heads included.
     pub http_bytes: u64,
+    /// TCP connections that were made or tried.
+    pub tcp_connections: u64,
+    /// Bytes that were sent and received over them.
+    pub tcp_bytes: u64,
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use crate::address::openings;
+use crate::authority;
 use crate::choice;
 use crate::host::Host;
 use crate::http_rule::HttpRule;
@@ -25,6 +26,11 @@ pub enum Denied {
     ForbiddenMethod(&'static str),
     /// The path does not begin with `/`, or contains a space, a control character or a `#`.
     MalformedPath,
+    /// A header is not one that HTTP allows (RFC 9110, section 5), such as one with a line break in its value, or it is a
+    /// second `Content-Length`.
+    MalformedHeader,
+    /// No tool may set the header of this name.
+    ForbiddenHeader(String),
     /// No rule covers the host.
     Host(Origin),
     /// The host is an IP literal that no rule lists.
@@ -53,6 +59,11 @@ pub enum Denied {
 }
 
 impl Denied {
+    /// Why a text is not the authority of a request, for one that was refused as such before any rule was asked.
+    pub fn authority(text: &str) -> Self {
+        Self::Authority(authority::parse(text).err().unwrap_or(Malformed::Name))
+    }
+
     /// For the operator: what allows this under `[permissions]`, as TOML. `None` if no grant allows it, and for
     /// a [concealed path](Denied::ConcealedPath), for which the operator would have to give up `paths`.
     ///
@@ -67,6 +78,8 @@ impl Denied {
             | Self::MalformedMethod
             | Self::ForbiddenMethod(_)
             | Self::MalformedPath
+            | Self::MalformedHeader
+            | Self::ForbiddenHeader(_)
             | Self::ConcealedPath(_)
             | Self::ConnectionPortZero
             | Self::Method(_, None)
@@ -106,6 +119,11 @@ impl fmt::Display for Denied {
             Self::MalformedPath => {
                 f.write_str("The path of a request must begin with `/`, without spaces, control characters and `#`.")
             }
+            Self::MalformedHeader => f.write_str(
+                "A header of the request is not valid: its name or its value has a character that HTTP does not allow, or \
+                 its `Content-Length` is not one decimal number.",
+            ),
+            Self::ForbiddenHeader(name) => write!(f, "No tool may set the header {name}."),
             Self::Host(origin) => write!(f, "{origin} is not among the origins that this tool may send requests to."),
             Self::IpLiteral(_) => f.write_str("This tool may call no IP address that its grant does not list."),
             Self::OtherScheme(Origin { scheme, host, .. }) => {

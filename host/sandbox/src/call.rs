@@ -169,8 +169,9 @@ impl Entered<'_> {
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
         let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
         let (http_requests, http_bytes) = state.requests.used();
+        let (tcp_connections, tcp_bytes) = state.sockets.traffic().used();
         let memory = state.account.peak() as u64;
-        let mut usage = Usage { fuel: burnt, wall, memory, http_requests, http_bytes };
+        let mut usage = Usage { fuel: burnt, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),

@@ -15,8 +15,9 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Trace};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
-use toolbay_policy::{Allowed, Origin};
+use toolbay_policy::{Allowed, Denied, Origin};
 use toolbay_secrets::{Opened, Withheld};
+use wasmtime_wasi_http::p2::bindings::http::types::HeaderError;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use self::code::code;
@@ -90,13 +91,34 @@ impl Http {
         self.denials.note(what, remedy);
     }
 
+    /// Reports that a part of a request was refused before it could be sent.
+    pub(crate) fn refuse(&self, denied: &Denied) {
+        self.denials.note(&denied.to_string(), denied.remedy().as_deref());
+    }
+
+    /// The first of these headers that no tool may set.
+    pub(crate) fn forbidden<'a>(&mut self, mut names: impl Iterator<Item = &'a str>) -> Option<String> {
+        let name = names.find(|name| name.parse().is_ok_and(|name: HeaderName| self.is_forbidden_header(&name)));
+        name.map(str::to_ascii_lowercase)
+    }
+
+    /// Reports why headers of the guest were refused. `forbidden` is the name of one that no tool may set.
+    pub(crate) fn refuse_headers(&self, why: &HeaderError, forbidden: Option<String>) {
+        match (why, forbidden) {
+            (HeaderError::Forbidden, Some(name)) => self.refuse(&Denied::ForbiddenHeader(name)),
+            (HeaderError::InvalidSyntax, _) => self.refuse(&Denied::MalformedHeader),
+            // The guest's mistake, and no request.
+            (HeaderError::Forbidden | HeaderError::Immutable, _) => {}
+        }
+    }
+
     /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
     fn outlet(&self, request: &http::Request<WasiBody>) -> Option<(Arc<Outlet>, Origin)> {
         let rules = self.outlet.as_ref().map_or(&[][..], |outlet| outlet.rules());
         match outgoing::asked(request.method(), request.uri()).check(rules) {
             Ok(Allowed { origin, .. }) => Some((self.outlet.clone()?, origin)),
             Err(denied) => {
-                self.denials.note(&denied.to_string(), denied.remedy().as_deref());
+                self.refuse(&denied);
                 None
             }
         }

@@ -55,6 +55,7 @@ mod sockets;
 mod source;
 mod state;
 mod stdio;
+mod traffic;
 mod versions;
 mod wasi;
 mod worker;

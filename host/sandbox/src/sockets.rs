@@ -17,6 +17,7 @@ use crate::account::{Account, Held, Overdrawn};
 use crate::connections::{Connections, Reach};
 use crate::descriptors::Opened;
 use crate::http::Denials;
+use crate::traffic::Traffic;
 
 /// Sockets that a call can have at once.
 const SOCKETS: usize = 16;
@@ -52,6 +53,7 @@ pub(crate) struct Gate {
     /// The names that were resolved, by their addresses.
     known: Mutex<BTreeMap<IpAddr, BTreeSet<String>>>,
     denials: Arc<Denials>,
+    traffic: Arc<Traffic>,
 }
 
 /// Why a name has no addresses for the guest.
@@ -80,14 +82,26 @@ pub(crate) enum NoSocket {
 pub(crate) type Resolved = Result<Vec<IpAddr>, Unresolved>;
 
 impl Sockets {
-    pub(crate) fn new(connections: &Connections, denials: Arc<Denials>, account: Account, deadline: Instant) -> Self {
-        let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials };
+    pub(crate) fn new(
+        connections: &Connections,
+        denials: Arc<Denials>,
+        traffic: Traffic,
+        account: Account,
+        deadline: Instant,
+    ) -> Self {
+        let traffic = Arc::new(traffic);
+        let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials, traffic };
         Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new() }
     }
 
     /// What decides about addresses. It is asked whenever the guest's sockets are about to use one.
     pub(crate) fn gate(&self) -> Arc<Gate> {
         Arc::clone(&self.gate)
+    }
+
+    /// What counts connections and their bytes.
+    pub(crate) fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.gate.traffic)
     }
 
     /// What one more socket holds. `opened` takes a descriptor.
@@ -115,7 +129,10 @@ impl Sockets {
         let gate = self.gate();
         let host = match resolvable(name, gate.rules()) {
             Ok(host) => host,
-            Err(Denied::Authority(_)) => return Err(Unresolved::Malformed),
+            Err(Denied::Authority(malformed)) => {
+                gate.denials.note(&format!("The name to resolve {malformed}."), None);
+                return Err(Unresolved::Malformed);
+            }
             Err(denied) => {
                 gate.note(&denied);
                 return Err(Unresolved::Denied);
@@ -194,6 +211,15 @@ impl Gate {
         }
     }
 
+    /// Reports that the guest wanted to connect to what is no address of a host, such as port 0.
+    pub(crate) fn refuse_address(&self, address: SocketAddr) {
+        if address.port() == 0 {
+            self.note(&Denied::ConnectionPortZero);
+        } else {
+            self.denials.note(&format!("No tool may connect to {address}: that is no address of a host."), None);
+        }
+    }
+
     /// Reports that the guest wanted to use UDP.
     pub(crate) fn refuse_udp(&self) {
         self.denials.note("No tool may send or receive UDP datagrams.", None);
@@ -207,7 +233,7 @@ impl Gate {
         }
         let opened = self.reach.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
         match choose(&[ip], opened) {
-            Ok(_) => true,
+            Ok(_) => self.traffic.connect().is_ok(),
             Err(refused) => {
                 let remedy = refused.remedy();
                 self.denials.note(&SendError::Addresses(refused).to_string(), remedy.as_deref());

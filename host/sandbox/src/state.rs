@@ -24,6 +24,7 @@ use crate::limiter::Limiter;
 use crate::roots::Mounted;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
+use crate::traffic::Traffic;
 
 /// What a call is given besides its [`Entry`].
 #[derive(Default)]
@@ -108,7 +109,7 @@ impl State {
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
         let requests = Http::new(entry, Arc::clone(&opened));
-        let sockets = Sockets::new(connections, requests.denials(), account.clone(), *deadline);
+        let sockets = Sockets::new(connections, requests.denials(), Traffic::new(limits), account.clone(), *deadline);
         let gate = sockets.gate();
         context.allow_tcp(true).socket_addr_check(move |address, purpose| {
             let is_allowed = gate.allows(address, purpose);

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod config;
+mod counted;
 mod files;
 mod http;
 mod keyvalue;

@@ -54,7 +54,7 @@ impl Denials {
         match error {
             SendError::Addresses(refused) => self.note(&error.to_string(), refused.remedy().as_deref()),
             SendError::Denied(denied) => self.note(&error.to_string(), denied.remedy().as_deref()),
-            SendError::HostHeader => self.note(&error.to_string(), None),
+            SendError::HostHeader | SendError::ContentLength => self.note(&error.to_string(), None),
             error => {
                 let details = error.details().unwrap_or_default();
                 tracing::debug!(details = line(&self.secrets.scrub(&details), LONGEST), "HTTP request failed: {error}");

@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use toolbay_model::{Observer, Quiet};
+use toolbay_model::{Limits, Observer, Quiet};
 use toolbay_outgoing::{Lookups, Resolve};
 
 use super::*;
@@ -39,7 +39,13 @@ fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> Sockets {
     let observer: Arc<dyn Observer> = Arc::new(Quiet);
     let denials = Arc::new(Denials::new(observer, Arc::new(Secrets::default())));
     let account = Account::new(ByteSize::b(memory));
-    Sockets::new(&connections, denials, account, Instant::now() + Duration::from_mins(10))
+    Sockets::new(
+        &connections,
+        denials,
+        Traffic::new(&Limits::DEFAULT),
+        account,
+        Instant::now() + Duration::from_mins(10),
+    )
 }
 
 async fn resolved(sockets: &mut Sockets, name: &str) -> Resolved {
@@ -129,7 +135,13 @@ async fn a_lookup_ends_with_the_time_of_the_call() {
     let other = sockets(&EXAMPLE, &[], 1 << 20);
     let rules = vec![TcpRule::parse("a.example.com:1").unwrap()];
     let silent = Connections::new(Arc::new(Lookups::new(Arc::new(Silent))), rules, Vec::new());
-    let mut late = Sockets::new(&silent, Arc::clone(&other.gate.denials), other.account, Instant::now());
+    let mut late = Sockets::new(
+        &silent,
+        Arc::clone(&other.gate.denials),
+        Traffic::new(&Limits::DEFAULT),
+        other.account,
+        Instant::now(),
+    );
     assert_eq!(resolved(&mut late, "a.example.com").await, Err(Unresolved::Refused));
 }
 

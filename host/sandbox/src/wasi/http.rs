@@ -3,7 +3,9 @@
 //! A request can be made without a grant, because runtimes make one before they know that it will be denied, and the
 //! guest then sees an ordinary error. Until then it can hold little.
 
+use toolbay_policy::Denied;
 use wasmtime::component::{Linker, Resource, ResourceType};
+use wasmtime_wasi_http::p2::HeaderError as Refused;
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
 use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostOutgoingBody};
@@ -80,11 +82,24 @@ fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
         let state = store.data_mut();
-        let made: Result<Fields, HeaderError> = match types::HostFields::from_list(&mut state.http(), entries) {
+        let forbidden = state.requests.forbidden(entries.iter().map(|(name, _)| name.as_str()));
+        let made = types::HostFields::from_list(&mut state.http(), entries);
+        Ok((match headers(state, made, forbidden)? {
             Ok(made) => Ok(held(state, made, FIELDS_HELD)?),
-            Err(error) => Err(error.downcast()?),
-        };
-        Ok((made,))
+            Err(error) => Err(error),
+        },))
+    })?;
+    types.func_wrap("[method]fields.set", |mut store, (fields, name, values): (Fields, String, Vec<Vec<u8>>)| {
+        let state = store.data_mut();
+        let forbidden = state.requests.forbidden([name.as_str()].into_iter());
+        let set = types::HostFields::set(&mut state.http(), fields, name, values);
+        Ok((headers(state, set, forbidden)?,))
+    })?;
+    types.func_wrap("[method]fields.append", |mut store, (fields, name, value): (Fields, String, Vec<u8>)| {
+        let state = store.data_mut();
+        let forbidden = state.requests.forbidden([name.as_str()].into_iter());
+        let appended = types::HostFields::append(&mut state.http(), fields, name, value);
+        Ok((headers(state, appended, forbidden)?,))
     })?;
     types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
         let state = store.data_mut();
@@ -108,8 +123,10 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     types.func_wrap("[method]outgoing-request.set-method", |mut store, (request, method): (Request, Method)| {
         let is_short = !matches!(&method, Method::Other(name) if name.len() > NAME);
+        let state = store.data_mut();
         Ok((if is_short {
-            types::HostOutgoingRequest::set_method(&mut store.data_mut().http(), request, method)?
+            let set = types::HostOutgoingRequest::set_method(&mut state.http(), request, method)?;
+            set.inspect_err(|()| state.requests.refuse(&Denied::MalformedMethod))
         } else {
             Err(())
         },))
@@ -118,8 +135,10 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "[method]outgoing-request.set-scheme",
         |mut store, (request, scheme): (Request, Option<Scheme>)| {
             let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > NAME);
+            let state = store.data_mut();
             Ok((if is_short {
-                types::HostOutgoingRequest::set_scheme(&mut store.data_mut().http(), request, scheme)?
+                let set = types::HostOutgoingRequest::set_scheme(&mut state.http(), request, scheme)?;
+                set.inspect_err(|()| state.requests.refuse(&Denied::Scheme))
             } else {
                 Err(())
             },))
@@ -128,20 +147,25 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[method]outgoing-request.set-authority",
         |mut store, (request, authority): (Request, Option<String>)| {
+            let state = store.data_mut();
             let is_short = authority.as_ref().is_none_or(|text| text.len() <= AUTHORITY);
-            Ok((if is_short {
-                types::HostOutgoingRequest::set_authority(&mut store.data_mut().http(), request, authority)?
+            let written = authority.clone().filter(|_| is_short).unwrap_or_default();
+            let set = if is_short {
+                types::HostOutgoingRequest::set_authority(&mut state.http(), request, authority)?
             } else {
                 Err(())
-            },))
+            };
+            Ok((set.inspect_err(|()| state.requests.refuse(&Denied::authority(&written))),))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-path-with-query",
         |mut store, (request, path): (Request, Option<String>)| {
             let is_short = path.as_ref().is_none_or(|text| text.len() <= PATH);
+            let state = store.data_mut();
             Ok((if is_short {
-                types::HostOutgoingRequest::set_path_with_query(&mut store.data_mut().http(), request, path)?
+                let set = types::HostOutgoingRequest::set_path_with_query(&mut state.http(), request, path)?;
+                set.inspect_err(|()| state.requests.refuse(&Denied::MalformedPath))
             } else {
                 Err(())
             },))
@@ -154,7 +178,12 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     types.func_wrap("[method]outgoing-request.body", |mut store, (request,): (Request,)| {
         let state = store.data_mut();
+        let is_first = state.http().table.get(&request)?.body.is_none();
         let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
+        if is_first && made.is_err() {
+            // Its length is not a number.
+            state.requests.refuse(&Denied::MalformedHeader);
+        }
         Ok((held_body(state, made)?,))
     })
 }
@@ -219,6 +248,20 @@ fn bodies(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         };
         Ok((finished,))
     })
+}
+
+/// The answer to a guest that makes or changes headers. Those that are refused are reported.
+fn headers<T>(
+    state: &State,
+    changed: Result<T, Refused>,
+    forbidden: Option<String>,
+) -> wasmtime::Result<Result<T, HeaderError>> {
+    let why = match changed {
+        Ok(done) => return Ok(Ok(done)),
+        Err(error) => error.downcast()?,
+    };
+    state.requests.refuse_headers(&why, forbidden);
+    Ok(Err(why))
 }
 
 /// Draws what a new handle holds from the account, until the handle is dropped or consumed.

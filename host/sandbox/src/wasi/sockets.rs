@@ -4,18 +4,20 @@
 //! A socket can be made without a grant, because only its connection says what the guest wants: the denial then names
 //! host and port. Until then it is one of the call's descriptors.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::async_trait;
-use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, Network};
+use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, IpSocketAddress, Network};
 use wasmtime_wasi::p2::bindings::sockets::tcp::HostTcpSocket;
 use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket;
 use wasmtime_wasi::p2::{DynPollable, Pollable, SocketError, SocketResult, TcpSocket, UdpSocket, subscribe};
 use wasmtime_wasi::sockets::WasiSocketsView as _;
 
+use super::counted::{count_input, count_output};
 use super::version::versioned;
 use crate::account::Held;
 use crate::sockets::{KERNEL, NoSocket, Resolved, Unresolved};
@@ -48,6 +50,34 @@ fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         state.sockets.close(rep);
         Ok(())
     })?;
+    type Connecting = (Tcp, Resource<Network>, IpSocketAddress);
+    tcp.func_wrap("[method]tcp-socket.start-connect", |mut store, (socket, network, address): Connecting| {
+        let state = store.data_mut();
+        let started = answered(HostTcpSocket::start_connect(&mut state.sockets(), socket, network, address))?;
+        let address = SocketAddr::from(address);
+        // The gate is not asked about these.
+        if started == Err(ErrorCode::InvalidArgument) && !is_of_a_host(address) {
+            state.sockets.gate().refuse_address(address);
+        }
+        Ok((started,))
+    })?;
+    tcp.func_wrap("[method]tcp-socket.finish-connect", |mut store, (socket,): (Tcp,)| {
+        let state = store.data_mut();
+        let finished = answered(HostTcpSocket::finish_connect(&mut state.sockets(), socket))?;
+        let traffic = state.sockets.traffic();
+        match finished {
+            Ok((input, output)) => {
+                let table = state.sockets().table;
+                count_input(table.get_mut(&input)?, Arc::clone(&traffic));
+                count_output(table.get_mut(&output)?, traffic);
+                Ok((Ok((input, output)),))
+            }
+            Err(code) => match traffic.exceeded() {
+                Some(limit) => Err(limit.into()),
+                None => Ok((Err(code),)),
+            },
+        }
+    })?;
     tcp.func_wrap("[method]tcp-socket.set-receive-buffer-size", |mut store, (socket, size): (Tcp, u64)| {
         let mut sockets = store.data_mut().sockets();
         Ok((answered(HostTcpSocket::set_receive_buffer_size(&mut sockets, socket, size.min(KERNEL)))?,))
@@ -78,6 +108,13 @@ fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let pollable: Resource<DynPollable> = subscribe(store.data_mut().sockets().table, lookup)?;
         Ok((pollable,))
     })
+}
+
+/// Whether a connection to the address is one to another host. One to port 0 is none, nor one to an address of IPv4 in the
+/// form of IPv6, for which there is a socket of the other kind.
+fn is_of_a_host(address: SocketAddr) -> bool {
+    let ip = address.ip();
+    address.port() != 0 && ip == ip.to_canonical() && !ip.is_unspecified() && !ip.is_multicast()
 }
 
 /// The answer of a host function: an error code for the guest, or an error that ends the call.

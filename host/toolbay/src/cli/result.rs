@@ -60,14 +60,23 @@ fn text(result: &Value) -> String {
 
 fn used(usage: Usage) -> String {
     let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
-    let http = match usage.http_requests {
-        0 => String::new(),
-        n => {
-            let bytes = bytesize::ByteSize::b(usage.http_bytes).display().iec();
-            format!(", {n} HTTP request{} of {bytes}", if n == 1 { "" } else { "s" })
-        }
-    };
-    format!("{} fuel, {:.1} ms, {memory} peak memory{http}", thousands(usage.fuel), usage.wall.as_secs_f64() * 1000.0)
+    let network = [
+        ("HTTP request", usage.http_requests, usage.http_bytes),
+        ("TCP connection", usage.tcp_connections, usage.tcp_bytes),
+    ];
+    let network: String = network
+        .into_iter()
+        .filter(|(_, count, _)| *count > 0)
+        .map(|(what, count, bytes)| {
+            let bytes = bytesize::ByteSize::b(bytes).display().iec();
+            format!(", {count} {what}{} of {bytes}", if count == 1 { "" } else { "s" })
+        })
+        .collect();
+    format!(
+        "{} fuel, {:.1} ms, {memory} peak memory{network}",
+        thousands(usage.fuel),
+        usage.wall.as_secs_f64() * 1000.0
+    )
 }
 
 /// Prints a tool's progress while it runs. Its log messages are in the log.

@@ -1,0 +1,81 @@
+//! What the TCP connections of one call use.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytesize::ByteSize;
+use toolbay_model::{Limit, Limits};
+
+/// Counts the connections of one call and their bytes, and refuses what is over the limits. A refusal ends the call.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    connections: AtomicU64,
+    bytes: AtomicU64,
+    most_connections: u64,
+    most_bytes: ByteSize,
+    /// The limit that was reached first.
+    exceeded: OnceLock<Limit>,
+}
+
+impl Traffic {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            connections: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            most_connections: limits.tcp_connections,
+            most_bytes: limits.tcp_bytes,
+            exceeded: OnceLock::new(),
+        }
+    }
+
+    /// Counts a connection that is about to be made.
+    pub(crate) fn connect(&self) -> Result<(), Limit> {
+        add(&self.connections, 1, self.most_connections)
+            .map_err(|()| self.refuse(Limit::TcpConnections(self.most_connections)))
+    }
+
+    /// Counts bytes that are sent or were received.
+    pub(crate) fn transfer(&self, bytes: usize) -> Result<(), Limit> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        add(&self.bytes, bytes, self.most_bytes.as_u64()).map_err(|()| self.refuse(Limit::TcpBytes(self.most_bytes)))
+    }
+
+    /// The limit that was reached first, if anything was refused.
+    pub(crate) fn exceeded(&self) -> Option<Limit> {
+        self.exceeded.get().copied()
+    }
+
+    /// Connections and bytes so far, without refused ones.
+    pub(crate) fn used(&self) -> (u64, u64) {
+        (self.connections.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    fn refuse(&self, limit: Limit) -> Limit {
+        *self.exceeded.get_or_init(|| limit)
+    }
+}
+
+/// Adds to a count if the sum is within a limit.
+fn add(count: &AtomicU64, more: u64, most: u64) -> Result<(), ()> {
+    let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
+    count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).map(drop).map_err(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_over_a_limit_is_refused_and_not_counted() {
+        let limits = Limits { tcp_connections: 2, tcp_bytes: ByteSize::b(10), ..Limits::DEFAULT };
+        let traffic = Traffic::new(&limits);
+        traffic.connect().unwrap();
+        traffic.connect().unwrap();
+        traffic.transfer(10).unwrap();
+        assert_eq!(traffic.exceeded(), None);
+        let reached = Limit::TcpBytes(ByteSize::b(10));
+        assert_eq!(traffic.transfer(usize::MAX), Err(reached));
+        assert_eq!(traffic.connect(), Err(reached), "the first one stays");
+        assert_eq!((traffic.used(), traffic.exceeded()), ((2, 10), Some(reached)));
+    }
+}

@@ -1,0 +1,86 @@
+//! Streams of a TCP connection whose bytes are counted.
+
+use std::mem;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::p2::pipe::{ClosedInputStream, ClosedOutputStream};
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+};
+
+use crate::traffic::Traffic;
+
+/// A stream, and what counts its bytes. Those beyond the limit end the call.
+struct Counted<S> {
+    stream: S,
+    traffic: Arc<Traffic>,
+}
+
+/// Counts what is received from a connection.
+pub(super) fn count_input(stream: &mut DynInputStream, traffic: Arc<Traffic>) {
+    let uncounted = mem::replace(stream, Box::new(ClosedInputStream));
+    *stream = Box::new(Counted { stream: uncounted, traffic });
+}
+
+/// Counts what is sent over a connection.
+pub(super) fn count_output(stream: &mut DynOutputStream, traffic: Arc<Traffic>) {
+    let uncounted = mem::replace(stream, Box::new(ClosedOutputStream));
+    *stream = Box::new(Counted { stream: uncounted, traffic });
+}
+
+impl<S> Counted<S> {
+    fn count(&self, bytes: usize) -> StreamResult<()> {
+        self.traffic.transfer(bytes).map_err(|limit| StreamError::Trap(limit.into()))
+    }
+}
+
+#[async_trait]
+impl Pollable for Counted<DynInputStream> {
+    async fn ready(&mut self) {
+        self.stream.ready().await;
+    }
+}
+
+/// The methods that are not here read through this one.
+#[async_trait]
+impl InputStream for Counted<DynInputStream> {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let bytes = self.stream.read(size)?;
+        self.count(bytes.len())?;
+        Ok(bytes)
+    }
+
+    async fn cancel(&mut self) {
+        self.stream.cancel().await;
+    }
+}
+
+#[async_trait]
+impl Pollable for Counted<DynOutputStream> {
+    async fn ready(&mut self) {
+        self.stream.ready().await;
+    }
+}
+
+/// The methods that are not here write through this one.
+#[async_trait]
+impl OutputStream for Counted<DynOutputStream> {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.count(bytes.len())?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.stream.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.stream.check_write()
+    }
+
+    async fn cancel(&mut self) {
+        self.stream.cancel().await;
+    }
+}
