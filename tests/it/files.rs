@@ -1,7 +1,7 @@
 //! Files that plugins can use, and how much of them.
 
 mod callers;
-mod escapes;
+pub(crate) mod escapes;
 mod quota;
 mod scratch;
 

@@ -124,6 +124,11 @@ impl Case {
     }
 }
 
+/// The attempts to leave a mounted folder: what each does, and the arguments of the tool `file_steps`.
+pub(crate) fn escapes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    self::escapes::CASES.iter().map(|case| (case.what, case.arguments))
+}
+
 /// Puts a component into the folder as the plugin `hostile`.
 fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
@@ -191,6 +196,7 @@ themes! {
     listing: "Lists of tools",
     schemas: "Schemas",
     reach: "Reaching out",
+    escapes: "Leaving a mounted folder",
     bombs: "Compiling",
     files: "Files",
 }

@@ -21,6 +21,9 @@ call's memory limit and 32 MiB beyond what it used before: each test has the ker
 server during the call. The last three columns are that peak, what 99 of 100 pings took at most, and the time from copying
 the file to the outcome, including compiling and loading, in one run of all tests, two at a time, on two cores.
 
+A row that lists steps has the result of each step as its outcome. None of these steps reads or writes a byte outside the
+mounted folder, and each attempt is made with a [quota](grants.md#quotas) as well.
+
 ";
 
 #[test]
@@ -95,11 +98,26 @@ fn page() -> String {
             "{gap}## {title}\n\n| the plugin | stage | outcome | peak | ping | time |\n| --- | --- | --- | --- | --- | --- |"
         );
         for case in *cases {
+            let what = format!("{}{}", case.what, steps(case));
             let (settings, strikes, outcome, took) = (settings(case), strikes(case), outcome(case), took(case));
-            let _ = writeln!(page, "| {}{settings} | {strikes} | {outcome} | {took} |", case.what);
+            let _ = writeln!(page, "| {what}{settings} | {strikes} | {outcome} | {took} |");
         }
     }
     page
+}
+
+/// What a case does step by step, if its arguments say so.
+fn steps(case: &Case) -> String {
+    if case.tool != "file_steps" {
+        return String::new();
+    }
+    let arguments: serde_json::Value = serde_json::from_str(case.arguments).unwrap();
+    let step = |words: &serde_json::Value| {
+        let words: Vec<&str> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        format!("`{}`", words.join(" "))
+    };
+    let steps: Vec<String> = arguments["steps"].as_array().unwrap().iter().map(step).collect();
+    format!(": {}", steps.join(", "))
 }
 
 /// The limits that a case sets, as keys.
