@@ -1,4 +1,4 @@
-//! Folders of callers.
+//! Per-caller folders.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
