@@ -261,6 +261,59 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
 }
 
 #[test]
+fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
+    const LINES: usize = 300;
+    for (files_key, kept) in [("files = 2", 2), ("", 5)] {
+        let folder = Folder::with("hostile.wasm", hostile());
+        let config = format!("{CONFIG}arguments = \"full\"\n{files_key}");
+        let mut server = Server::configured(&folder, &config);
+        server.wait_for_tool("echo");
+        for _ in 0..LINES {
+            server.text("echo", json!({"text": "x".repeat(16 << 10)}));
+        }
+        server.end();
+        assert_eq!(files(&folder).len(), kept, "{files_key}");
+        assert_eq!(events(&folder, "call").len() < LINES, kept == 2);
+        intact(&folder);
+    }
+}
+
+#[test]
+fn without_a_size_a_file_holds_more_than_the_smallest_size() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let mut server = Server::configured(&folder, "[audit]\nfolder = \"log\"\narguments = \"full\"\n");
+    server.wait_for_tool("echo");
+    for _ in 0..100 {
+        server.text("echo", json!({"text": "x".repeat(16 << 10)}));
+    }
+    server.end();
+    let [file] = &files(&folder)[..] else { panic!("{:?}", files(&folder)) };
+    assert!(fs::metadata(file).unwrap().len() > 1 << 20);
+}
+
+#[test]
+fn signatures_come_as_often_as_the_configuration_says() {
+    for (key, early) in [("checkpoint = \"10ms\"", true), ("", false)] {
+        let folder = Folder::with("a.wasm", Tiny::new(&["one"]).build());
+        let mut server = Server::configured(&folder, &format!("{CONFIG}{key}"));
+        for _ in 0..50 {
+            server.text("one", json!({}));
+        }
+        if early {
+            server.until("a checkpoint", |server| {
+                server.text("one", json!({}));
+                !events(&folder, "checkpoint").is_empty()
+            });
+        } else {
+            event(&mut server, &folder, "call", 50);
+            assert_eq!(events(&folder, "checkpoint").len(), 0, "the default is a minute");
+        }
+        server.end();
+        intact(&folder);
+    }
+}
+
+#[test]
 fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
     const FORGED: &str = "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
     let folder = Folder::with("hostile.wasm", hostile());

@@ -28,6 +28,7 @@ mod handshake;
 mod hostile;
 mod http;
 mod isolation;
+mod keys;
 mod kit;
 mod learn;
 mod limits;

@@ -166,7 +166,7 @@ fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
 const WITH_TESTS: [&str; 2] = ["SECURITY.md", "docs/src/hostile-clients.md"];
 
 /// Whether a module below `tests/it` has this test: a function, or a row of the hostile corpus.
-fn has_test(path: &str) -> bool {
+pub(crate) fn has_test(path: &str) -> bool {
     let Some((module, test)) = path.rsplit_once("::") else { return false };
     let file = root().join("tests/it").join(module.replace("::", "/")).with_extension("rs");
     let source = fs::read_to_string(file).unwrap_or_default();

@@ -255,6 +255,34 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
 }
 
 #[test]
+fn without_by_all_callers_share_the_state() {
+    let folder = granted(GRANT);
+    let ((ada, first), (bob, second)) = (token("ada", ""), token("bob", ""));
+    let server = HttpServer::configured(&folder, &format!("{CONFIG}\n{first}{second}")).ready();
+    let call = |token: &str, step: Value| {
+        let params = json!({"name": "keep", "arguments": {"steps": [step]}});
+        let answer = server.modern("tools/call", params, &[("Authorization", &format!("Bearer {token}"))]).answer();
+        said(&answer["result"])
+    };
+    assert_eq!(call(&ada, json!({"set": ["a", "hers"]})), ["fine"]);
+    assert_eq!(call(&bob, json!({"get": "a"})), ["some hers"]);
+}
+
+#[test]
+fn without_size_and_keys_the_defaults_hold() {
+    let mut server = Server::start(&granted(GRANT));
+    let full: Vec<Value> = (0..10).map(|n| json!({"fill": [format!("{n}"), 1 << 20]})).collect();
+    let said = keep(&mut server, Value::from(full));
+    assert_eq!(said.iter().filter(|word| *word == "fine").count(), 9, "{said:?}");
+    assert_eq!(said[9], "the quota of 10.0 MiB is used up (permissions.state.size)");
+    let mut server = Server::start(&granted(GRANT));
+    let many: Vec<Value> = (0..11).map(|n| json!({"fill-many": [format!("{n}-"), 1_000]})).collect();
+    let said = keep(&mut server, Value::from(many));
+    assert_eq!(said.iter().filter(|word| *word == "fine").count(), 10, "{said:?}");
+    assert_eq!(said[10], "the quota of 10,000 keys is used up (permissions.state.keys)");
+}
+
+#[test]
 fn a_caller_who_is_not_authenticated_has_no_state() {
     let folder = granted("[permissions.state]\nby = \"caller\"");
     let server = HttpServer::configured(&folder, CONFIG).ready();

@@ -51,6 +51,18 @@ fn each_caller_has_a_folder_of_its_own() {
 }
 
 #[test]
+fn without_by_all_callers_share_the_folder() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    fs::create_dir(folder.beside("notes")).unwrap();
+    folder.put("hostile.toml", MOUNT.replace("by = \"caller\"\n", ""));
+    let ((ada, one), (ben, two)) = (token("ada", ""), token("ben", ""));
+    let server = HttpServer::configured(&folder, &format!("{one}{two}")).ready();
+    assert_eq!(text(&call(&server, Some(&ada), &["write /notes/a hers"])), "ok");
+    assert_eq!(text(&call(&server, Some(&ben), &["read /notes/a"])), "hers");
+    assert_eq!(fs::read_to_string(folder.beside("notes/a")).unwrap(), "hers");
+}
+
+#[test]
 fn a_caller_who_is_not_authenticated_has_no_folder() {
     let folder = with_notes("");
     let server = HttpServer::start(&folder).ready();

@@ -81,6 +81,16 @@ fn the_grant_says_where_it_is_and_what_it_may_hold() {
 }
 
 #[test]
+fn without_its_keys_the_defaults_hold() {
+    let mut server = Server::start(&with_scratch(""));
+    go(&mut server, &[("size /tmp/a 67108864", "ok"), ("append /tmp/a x", FULL)]);
+    let folders: Vec<String> = (0..=1000).map(|n| format!("folder /tmp/{n}")).collect();
+    let expected: Vec<(&str, &str)> =
+        folders.iter().enumerate().map(|(n, step)| (step.as_str(), if n < 1000 { "ok" } else { FULL })).collect();
+    go(&mut server, &expected);
+}
+
+#[test]
 fn a_call_does_not_see_the_temporary_folder_of_another() {
     let folder = with_scratch("");
     folder.put("hostile.toml", format!("[permissions.scratch]\n{}", folder.gate()));

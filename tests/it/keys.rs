@@ -1,0 +1,260 @@
+//! Every key that gives a plugin something, or that says how the server keeps and sends what plugins ask for: a test
+//! shows what it grants, a test what happens without it, and a typo in it is an error that names it.
+
+use crate::pages::has_test;
+use crate::support::{Folder, Tiny, Toolbay};
+
+/// A table of a grant or of the configuration.
+struct Table {
+    name: &'static str,
+    /// What stands before a key of the table: `[…]` lines, in the grant or in `toolbay.toml`.
+    head: &'static str,
+    configures: bool,
+    /// Each key, a test that it grants something, and one of what its absence denies.
+    keys: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const MOUNTED: &str = "isolation::a_read_only_mount_can_only_be_read";
+const UNMOUNTED: &str = "isolation::there_are_no_files_and_no_network_without_a_grant";
+const SCRATCH: &str = "files::scratch::the_grant_says_where_it_is_and_what_it_may_hold";
+const BY_DEFAULT: &str = "files::scratch::without_its_keys_the_defaults_hold";
+const STATE: &str = "state::what_exceeds_a_quota_fails_and_names_the_key_to_raise";
+const SENT: &str = "requests::what_the_grant_allows_is_sent_and_answered";
+const NOT_SENT: &str = "requests::nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it";
+const BOUNDED: &str = "requests::methods_and_paths_bound_what_is_sent";
+const SOURCE: &str = "sources::each_source_reaches_the_server_and_no_other_place";
+const NO_SOURCE: &str = "sources::a_request_whose_secret_has_no_value_is_not_sent";
+const CARRIED: &str = "requests::requests_carry_secrets_that_the_tool_never_has";
+const LOGGED: &str = "audit::every_call_has_a_line_that_says_how_it_ended";
+
+const TABLES: &[Table] = &[
+    Table {
+        name: "permissions",
+        head: "[permissions]\n",
+        configures: false,
+        keys: &[
+            (
+                "environment",
+                "isolation::the_environment_is_empty_but_for_what_is_granted",
+                "secrets::a_secret_alone_gives_the_plugin_no_access_to_the_variable",
+            ),
+            ("mounts", MOUNTED, UNMOUNTED),
+            ("scratch", SCRATCH, "files::scratch::there_is_no_temporary_folder_without_a_grant"),
+            ("http", SENT, NOT_SENT),
+            (
+                "tcp",
+                "sockets::what_the_grant_lists_is_connected_to_by_name_and_by_address",
+                "sockets::nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it",
+            ),
+            ("network_private", SENT, "requests::an_address_that_is_not_global_needs_a_grant_of_its_own"),
+            (
+                "deterministic",
+                "determinism::the_same_call_has_the_same_clocks_and_random_numbers",
+                "determinism::without_it_each_call_differs",
+            ),
+            (
+                "state",
+                "state::every_operation_of_both_drafts_does_what_it_says",
+                "state::without_a_grant_nothing_is_kept_and_the_log_says_what_to_write",
+            ),
+        ],
+    },
+    Table {
+        name: "permissions.mounts",
+        head: "[[permissions.mounts]]\n",
+        configures: false,
+        keys: &[
+            ("host", MOUNTED, UNMOUNTED),
+            ("guest", MOUNTED, "hostile::escapes::uses_no_mount"),
+            ("access", "isolation::a_read_write_mount_allows_no_access_outside_of_it", MOUNTED),
+            (
+                "by",
+                "files::callers::each_caller_has_a_folder_of_its_own",
+                "files::callers::without_by_all_callers_share_the_folder",
+            ),
+            (
+                "quota",
+                "files::quota::a_quota_bounds_the_lengths_of_all_files_together",
+                "files::quota::a_folder_without_a_quota_has_no_bound",
+            ),
+            (
+                "entries",
+                "files::quota::entries_bound_files_folders_and_links",
+                "files::quota::a_folder_without_a_quota_has_no_bound",
+            ),
+            (
+                "unsafe",
+                "mounts::a_writable_mount_does_not_contain_the_plugin_folder",
+                "mounts::a_refused_grant_leaves_the_version_before_it_serving",
+            ),
+        ],
+    },
+    Table {
+        name: "permissions.scratch",
+        head: "[permissions.scratch]\n",
+        configures: false,
+        keys: &[
+            ("guest", SCRATCH, "files::scratch::a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end"),
+            ("size", SCRATCH, BY_DEFAULT),
+            ("entries", SCRATCH, BY_DEFAULT),
+        ],
+    },
+    Table {
+        name: "permissions.state",
+        head: "[permissions.state]\n",
+        configures: false,
+        keys: &[
+            ("size", STATE, "state::without_size_and_keys_the_defaults_hold"),
+            ("keys", STATE, "state::without_size_and_keys_the_defaults_hold"),
+            (
+                "by",
+                "state::callers_have_states_of_their_own_if_the_grant_says_so",
+                "state::without_by_all_callers_share_the_state",
+            ),
+        ],
+    },
+    Table {
+        name: "an entry of permissions.http",
+        head: "[[permissions.http]]\n",
+        configures: false,
+        keys: &[("origin", BOUNDED, NOT_SENT), ("methods", BOUNDED, SENT), ("paths", BOUNDED, SENT)],
+    },
+    Table {
+        name: "secrets.NAME",
+        head: "[secrets.a]\n",
+        configures: false,
+        keys: &[
+            ("environment", SOURCE, NO_SOURCE),
+            ("file", SOURCE, NO_SOURCE),
+            ("keyring", SOURCE, NO_SOURCE),
+            ("command", SOURCE, NO_SOURCE),
+            ("source", SOURCE, "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody"),
+            ("origins", CARRIED, "secrets::a_secret_is_redacted_everywhere"),
+            ("header", CARRIED, "secrets::a_secret_is_redacted_everywhere"),
+            ("query", CARRIED, SOURCE),
+            ("format", CARRIED, SOURCE),
+        ],
+    },
+    Table {
+        name: "secrets.NAME.keyring",
+        head: "[secrets.a.keyring]\n",
+        configures: false,
+        keys: &[("service", SOURCE, NO_SOURCE), ("user", SOURCE, NO_SOURCE)],
+    },
+    Table {
+        name: "secrets.NAME.source",
+        head: "[secrets.a.source]\n",
+        configures: false,
+        keys: &[
+            ("folder", SOURCE, "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody"),
+            ("by", SOURCE, "sources::the_credentials_of_two_callers_never_cross_in_ten_thousand_requests"),
+        ],
+    },
+    Table {
+        name: "http_client",
+        head: "[http_client]\n",
+        configures: true,
+        keys: &[
+            (
+                "extra_ca",
+                "requests::a_certificate_is_trusted_if_its_authority_is_listed",
+                "requests::a_certificate_is_trusted_if_its_authority_is_listed",
+            ),
+            ("proxy", "requests::every_request_goes_through_the_operators_proxy", SENT),
+        ],
+    },
+    Table {
+        name: "state",
+        head: "[state]\n",
+        configures: true,
+        keys: &[
+            (
+                "folder",
+                "state::no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used",
+                "state::a_variable_sets_the_folder",
+            ),
+            ("size", STATE, "state::without_size_and_keys_the_defaults_hold"),
+        ],
+    },
+    Table {
+        name: "audit",
+        head: "[audit]\n",
+        configures: true,
+        keys: &[
+            ("folder", LOGGED, "audit::without_a_folder_nothing_is_written"),
+            (
+                "size",
+                "audit::ten_thousand_mixed_calls_are_all_there_and_the_chain_holds",
+                "audit::without_a_size_a_file_holds_more_than_the_smallest_size",
+            ),
+            (
+                "files",
+                "audit::the_oldest_files_are_deleted_beyond_the_number_that_is_kept",
+                "audit::the_oldest_files_are_deleted_beyond_the_number_that_is_kept",
+            ),
+            ("arguments", "audit::arguments_in_full_have_no_secrets", LOGGED),
+            (
+                "checkpoint",
+                "audit::signatures_come_as_often_as_the_configuration_says",
+                "audit::signatures_come_as_often_as_the_configuration_says",
+            ),
+        ],
+    },
+];
+
+/// What the operator is told of this line in a table.
+fn said(table: &Table, line: &str) -> String {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let text = format!("{}{line}\n", table.head);
+    if table.configures {
+        folder.configure(&text);
+    } else {
+        folder.put("a.toml", text);
+    }
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    assert_eq!(outcome.code, if table.configures { 64 } else { 0 }, "{outcome}");
+    format!("{}{}", outcome.stdout, outcome.stderr)
+}
+
+/// The keys that a table has, as the server itself says.
+fn keys_of(table: &Table) -> Vec<String> {
+    let said = said(table, "q_q_q_q_q = 1");
+    let (_, rest) = said.split_once("unknown key `q_q_q_q_q`; valid keys are ").unwrap_or_else(|| panic!("{said}"));
+    rest.lines().next().unwrap().split(", ").map(|key| key.trim().to_owned()).collect()
+}
+
+#[test]
+fn every_key_has_a_test_that_it_grants_and_one_that_its_absence_denies() {
+    for table in TABLES {
+        let listed: Vec<&str> = table.keys.iter().map(|(key, ..)| *key).collect();
+        assert_eq!(keys_of(table), listed, "[{}] has keys without a row here", table.name);
+        for (key, grants, denies) in table.keys {
+            for test in [grants, denies] {
+                assert!(has_test(test), "{}.{key} names the test {test}, which does not exist", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
+    for table in TABLES {
+        for (key, ..) in table.keys {
+            let typo = format!("{key}x");
+            let said = said(table, &format!("{typo} = 1"));
+            let file = if table.configures { "toolbay.toml" } else { "a.toml" };
+            let expected = format!("unknown key `{typo}`; did you mean `{key}`?");
+            assert!(said.contains(&expected) && said.contains(&format!("{file}:2:1: ")), "{}: {said}", table.name);
+        }
+    }
+}
+
+/// `[config]` has whatever keys the operator gives it: none is a typo.
+#[test]
+fn the_keys_of_config_are_the_operators_own() {
+    assert!(has_test("isolation::configuration_reaches_the_plugin"), "it also asks for a key that is not there");
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    folder.put("a.toml", "[config]\nq_q_q_q_q = 1\n");
+    let outcome = Toolbay::new(&folder).args(["list"]).run();
+    assert!(outcome.code == 0 && outcome.stdout.contains("q_q_q_q_q"), "{outcome}");
+}
