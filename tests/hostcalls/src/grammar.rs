@@ -1,8 +1,14 @@
 //! The calls that a guest can make: what each one takes, and what it gives.
 
-use Arg::{Any, Borrowed, Bytes, Flags, Folder, Named, Nothing, Number, Owned, Real, Return};
-use Gives::{First, Handle, Maybe, None, Word};
-use Kind::{Body, Descriptor, Entries, Fields, Input, Output, Pollable, Request};
+use Arg::{
+    Absent, Address, Any, Borrowed, Bytes, Flags, Folder, Method, Named, Nothing, Number, Owned, Path, Real, Return,
+    Scheme, Site,
+};
+use Gives::{First, Handle, Maybe, None, Pair, When, Word};
+use Kind::{
+    Body, Bucket, Descriptor, Entries, Fields, Input, Lookup, Network, Output, Pollable, Received, Request, Response,
+    Sending, Socket,
+};
 
 /// The kind of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,10 +21,20 @@ pub(crate) enum Kind {
     Fields,
     Request,
     Body,
+    Sending,
+    Response,
+    Received,
+    Network,
+    Lookup,
+    Socket,
+    Bucket,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [Pollable, Input, Output, Descriptor, Entries, Fields, Request, Body];
+    pub(crate) const ALL: [Self; 15] = [
+        Pollable, Input, Output, Descriptor, Entries, Fields, Request, Body, Sending, Response, Received, Network,
+        Lookup, Socket, Bucket,
+    ];
 
     /// The name of the type in `interfaces.wat`.
     pub(crate) fn name(self) -> &'static str {
@@ -31,6 +47,13 @@ impl Kind {
             Fields => "fields",
             Request => "request",
             Body => "body",
+            Sending => "sending",
+            Response => "response",
+            Received => "received",
+            Network => "network",
+            Lookup => "lookup",
+            Socket => "socket",
+            Bucket => "bucket",
         }
     }
 }
@@ -49,6 +72,18 @@ pub(crate) enum Arg {
     Named,
     /// An absent option of a string.
     Nothing,
+    /// An absent option of a handle or a number.
+    Absent(&'static str),
+    /// The authority of a server that the grant allows, or another text, in an option.
+    Site,
+    /// A path of that server in an option.
+    Path,
+    /// The scheme `http` in an option.
+    Scheme,
+    /// A method of HTTP.
+    Method,
+    /// An address with a port: that of the server, or another one.
+    Address,
     /// A length, an offset, a time.
     Number,
     /// An enumeration or flags, below this number.
@@ -67,7 +102,10 @@ impl Arg {
         match self {
             Borrowed(_) | Owned(_) | Flags(_) | Folder | Return => "i32",
             Bytes | Named => "i32 i32",
-            Any | Nothing => "i32 i32 i32",
+            Any | Nothing | Site | Path | Method => "i32 i32 i32",
+            Absent(ty) => ty,
+            Scheme => "i32 i32 i32 i32",
+            Address => "i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32",
             Number => "i64",
             Real => "f64 i32 f64",
         }
@@ -84,6 +122,10 @@ pub(crate) enum Gives {
     Handle(Kind),
     /// A handle, or why there is none, at the address of the result.
     Maybe(Kind),
+    /// Two handles, or why there are none, at the address of the result.
+    Pair(Kind, Kind),
+    /// A handle at this offset from the address of the result, if each of these offsets has a byte of this value.
+    When(Kind, &'static [(u32, u8)], u32),
     /// A list at the address of the result, whose first item begins with a handle.
     First(Kind),
 }
@@ -154,6 +196,38 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("headers", &[Borrowed(Request)], Handle(Fields)),
     function("request-body", &[Borrowed(Request), Return], Maybe(Body)),
     function("write-body", &[Borrowed(Body), Return], Maybe(Output)),
+    function("set-authority", &[Borrowed(Request), Site], Word("i32")),
+    function("set-scheme", &[Borrowed(Request), Scheme], Word("i32")),
+    function("set-path", &[Borrowed(Request), Path], Word("i32")),
+    function("set-path", &[Borrowed(Request), Any], Word("i32")),
+    function("set-method", &[Borrowed(Request), Method], Word("i32")),
+    function("finish-body", &[Owned(Body), Absent("i32 i32"), Return], None),
+    function("send", &[Owned(Request), Absent("i32 i32"), Return], When(Sending, &[(0, 0)], 8)),
+    function("subscribe-sending", &[Borrowed(Sending)], Handle(Pollable)),
+    function("get-response", &[Borrowed(Sending), Return], When(Response, &[(0, 1), (8, 0), (16, 0)], 24)),
+    function("response-headers", &[Borrowed(Response)], Handle(Fields)),
+    function("consume", &[Borrowed(Response), Return], Maybe(Received)),
+    function("body-stream", &[Borrowed(Received), Return], Maybe(Input)),
+    function("instance-network", &[], Handle(Network)),
+    function("resolve", &[Borrowed(Network), Named, Return], Maybe(Lookup)),
+    function("resolve", &[Borrowed(Network), Bytes, Return], Maybe(Lookup)),
+    function("next-address", &[Borrowed(Lookup), Return], None),
+    function("subscribe-lookup", &[Borrowed(Lookup)], Handle(Pollable)),
+    function("create-socket", &[Flags(2), Return], Maybe(Socket)),
+    function("start-bind", &[Borrowed(Socket), Borrowed(Network), Address, Return], None),
+    function("start-connect", &[Borrowed(Socket), Borrowed(Network), Address, Return], None),
+    function("finish-connect", &[Borrowed(Socket), Return], Pair(Input, Output)),
+    function("start-listen", &[Borrowed(Socket), Return], None),
+    function("set-receive-buffer", &[Borrowed(Socket), Number, Return], None),
+    function("subscribe-socket", &[Borrowed(Socket)], Handle(Pollable)),
+    function("shut-down", &[Borrowed(Socket), Flags(3), Return], None),
+    function("open-bucket", &[Named, Return], Maybe(Bucket)),
+    function("get-value", &[Borrowed(Bucket), Named, Return], None),
+    function("set-value", &[Borrowed(Bucket), Named, Bytes, Return], None),
+    function("set-value", &[Borrowed(Bucket), Bytes, Bytes, Return], None),
+    function("delete-value", &[Borrowed(Bucket), Named, Return], None),
+    function("list-keys", &[Borrowed(Bucket), Absent("i32 i64"), Return], None),
+    function("increment", &[Borrowed(Bucket), Named, Number, Return], None),
     function("drop-pollable", &[Owned(Pollable)], None),
     function("drop-in-stream", &[Owned(Input)], None),
     function("drop-out-stream", &[Owned(Output)], None),
@@ -162,4 +236,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("drop-fields", &[Owned(Fields)], None),
     function("drop-request", &[Owned(Request)], None),
     function("drop-body", &[Owned(Body)], None),
+    function("drop-sending", &[Owned(Sending)], None),
+    function("drop-response", &[Owned(Response)], None),
+    function("drop-received", &[Owned(Received)], None),
+    function("drop-network", &[Owned(Network)], None),
+    function("drop-lookup", &[Owned(Lookup)], None),
+    function("drop-socket", &[Owned(Socket)], None),
+    function("drop-bucket", &[Owned(Bucket)], None),
 ];

@@ -15,7 +15,7 @@ const INTERFACES: &str = include_str!("interfaces.wat");
 const HANDLES: usize = 3;
 
 /// Statements of a guest.
-const STATEMENTS: std::ops::RangeInclusive<usize> = 4..=40;
+const STATEMENTS: std::ops::RangeInclusive<usize> = 4..=60;
 
 /// 64-KiB pages that a guest uses: for results, texts and bytes.
 const PAGES: u32 = 130;
@@ -36,6 +36,39 @@ const REPEATS: [(u32, usize); 4] = [(1, 14), (20, 3), (1500, 2), (1_000_000_000,
 const NAMES: [&str; 12] =
     ["f", "d", "d/f", "l", "new", ".", "..", "../secret", "/etc/passwd", "d/../../secret", "fifo", "out/secret"];
 
+/// What a guest does to reach the network: each step has little effect without the one before.
+const ROUTES: [&[&str]; 2] = [
+    &[
+        "new-fields",
+        "new-request",
+        "set-authority",
+        "set-scheme",
+        "set-path",
+        "request-body",
+        "write-body",
+        "send",
+        "subscribe-sending",
+        "block",
+        "get-response",
+        "consume",
+        "body-stream",
+        "blocking-read",
+    ],
+    &[
+        "instance-network",
+        "create-socket",
+        "start-connect",
+        "subscribe-socket",
+        "block",
+        "finish-connect",
+        "blocking-write",
+        "blocking-read",
+    ],
+];
+
+/// The paths of the server that guests may call.
+pub(crate) const PATHS: [&str; 3] = ["/", "/large", "/stuck"];
+
 /// A guest.
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -46,11 +79,13 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// The guest of this seed.
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut writer = Writer { random: Rng::with_seed(seed), code: String::new() };
+    /// The guest of this seed, which may call a server at this port.
+    pub(crate) fn new(seed: u64, port: u16) -> Self {
+        let names = NAMES.map(str::to_owned).into_iter().chain(PATHS.map(str::to_owned));
+        let names = names.chain([format!("127.0.0.1:{port}")]).collect();
+        let mut writer = Writer { random: Rng::with_seed(seed), code: String::new(), names, port, guided: false };
         writer.body();
-        let component = component(&writer.code);
+        let component = component(&writer.code, &writer.names.concat());
         Self { code: writer.code, component }
     }
 }
@@ -58,6 +93,11 @@ impl Guest {
 struct Writer {
     random: Rng,
     code: String,
+    /// The texts of the guest, one after the other: names of files, paths, and the authority of the server.
+    names: Vec<String>,
+    port: u16,
+    /// Whether the next statements belong together: each happens once, with the first handle of its kind.
+    guided: bool,
 }
 
 impl Writer {
@@ -68,7 +108,7 @@ impl Writer {
                 let _ = write!(self.code, " (local ${}-{n} i32)", kind.name());
             }
         }
-        let texts = NAMES.concat();
+        let texts = self.names.concat();
         let _ = writeln!(
             self.code,
             "\n(local.set $base (i32.shl (memory.grow (i32.const {PAGES})) (i32.const 16)))\n\
@@ -79,11 +119,20 @@ impl Writer {
             at(BYTES)
         );
         // Otherwise most guests would have no handle to begin with.
-        for name in ["get-directories", "get-stdout", "new-fields"] {
+        self.guided = true;
+        for name in ["get-directories", "get-stdout", "new-fields", "open-bucket"] {
             if self.random.bool() {
                 self.named(name);
             }
         }
+        // As many guests take no route.
+        let route = self.random.usize(..2 * ROUTES.len());
+        if let Some(route) = ROUTES.get(route) {
+            for name in *route {
+                self.named(name);
+            }
+        }
+        self.guided = false;
         for _ in 0..self.random.usize(STATEMENTS) {
             if let Some(function) = self.random.choice(FUNCTIONS) {
                 self.statement(function);
@@ -92,7 +141,8 @@ impl Writer {
     }
 
     fn named(&mut self, name: &str) {
-        if let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) {
+        let named: Vec<&Function> = FUNCTIONS.iter().filter(|function| function.name == name).collect();
+        if let Some(function) = self.random.choice(named) {
             self.statement(function);
         }
     }
@@ -115,6 +165,12 @@ impl Writer {
                 Arg::Named => write!(call, " {}", self.text()),
                 Arg::Nothing => write!(call, " (i32.const 0) (i32.const 0) (i32.const 0)"),
                 Arg::Number => write!(call, " (i64.const {})", self.random.choice(NUMBERS).unwrap_or_default()),
+                Arg::Absent(types) => types.split(' ').try_for_each(|ty| write!(call, " ({ty}.const 0)")),
+                Arg::Site => write!(call, " (i32.const 1) {}", self.site()),
+                Arg::Path => write!(call, " (i32.const 1) {}", self.path()),
+                Arg::Scheme => write!(call, " (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)"),
+                Arg::Method => write!(call, " (i32.const {}) {}", self.random.u32(..10), self.text()),
+                Arg::Address => write!(call, " {}", self.address()),
                 Arg::Flags(count) => write!(call, " (i32.const {})", self.random.u32(..count)),
                 Arg::Folder => write!(call, " (i32.const 33)"),
                 Arg::Real => {
@@ -135,6 +191,21 @@ impl Writer {
                 self.handle(kind),
                 at(4)
             ),
+            Gives::Pair(first, second) => format!(
+                "{call} (if (i32.eqz (i32.load8_u {})) (then (local.set {} (i32.load {})) (local.set {} (i32.load {}))))",
+                at(0),
+                self.handle(first),
+                at(4),
+                self.handle(second),
+                at(8)
+            ),
+            Gives::When(kind, bytes, offset) => {
+                let set = format!("(local.set {} (i32.load {}))", self.handle(kind), at(offset));
+                let taken = bytes.iter().fold(set, |then, (offset, byte)| {
+                    format!("(if (i32.eq (i32.load8_u {}) (i32.const {byte})) (then {then}))", at(*offset))
+                });
+                format!("{call} {taken}")
+            }
             Gives::First(kind) => format!(
                 "{call} (if (i32.load {}) (then (local.set {} (i32.load (i32.load {})))))",
                 at(4),
@@ -161,6 +232,9 @@ impl Writer {
     }
 
     fn repeats(&mut self) -> u32 {
+        if self.guided {
+            return 1;
+        }
         let all: usize = REPEATS.iter().map(|(_, weight)| weight).sum();
         let mut chosen = self.random.usize(..all);
         for (times, weight) in REPEATS {
@@ -174,7 +248,8 @@ impl Writer {
 
     /// A local variable with a handle of this kind, or zero.
     fn handle(&mut self, kind: Kind) -> String {
-        format!("${}-{}", kind.name(), self.random.usize(..HANDLES))
+        let number = if self.guided { 0 } else { self.random.usize(..HANDLES) };
+        format!("${}-{number}", kind.name())
     }
 
     fn bytes(&mut self) -> String {
@@ -182,10 +257,42 @@ impl Writer {
     }
 
     fn text(&mut self) -> String {
-        let chosen = self.random.usize(..NAMES.len());
-        let start: usize = NAMES.iter().take(chosen).map(|name| name.len()).sum();
+        let chosen = self.random.usize(..self.names.len());
+        self.name(chosen)
+    }
+
+    /// The authority of the server; seldom another text.
+    fn site(&mut self) -> String {
+        if self.random.u8(..8) == 0 { self.text() } else { self.name(self.names.len() - 1) }
+    }
+
+    /// A path of the server.
+    fn path(&mut self) -> String {
+        let chosen = NAMES.len() + self.random.usize(..PATHS.len());
+        self.name(chosen)
+    }
+
+    /// The text of this number.
+    fn name(&self, chosen: usize) -> String {
+        let start: usize = self.names.iter().take(chosen).map(String::len).sum();
         let start = u32::try_from(start).unwrap_or_default();
-        format!("{} (i32.const {})", at(4096 + start), NAMES.get(chosen).map_or(0, |name| name.len()))
+        format!("{} (i32.const {})", at(4096 + start), self.names.get(chosen).map_or(0, String::len))
+    }
+
+    /// An address of IPv4: mostly that of the server.
+    fn address(&mut self) -> String {
+        let (last, port) = match self.random.u8(..8) {
+            0 => (2, self.port),
+            1 => (1, self.random.u16(..)),
+            2 => (0, 0),
+            _ => (1, self.port),
+        };
+        let first = if last == 0 { 0 } else { 127 };
+        let rest = "(i32.const 0) ".repeat(6);
+        format!(
+            "(i32.const 0) (i32.const {port}) (i32.const {first}) (i32.const 0) (i32.const 0) (i32.const {last}) {}",
+            rest.trim_end()
+        )
     }
 }
 
@@ -195,7 +302,7 @@ fn at(offset: u32) -> String {
 }
 
 /// A plugin whose tool `a` runs the code.
-fn component(code: &str) -> Vec<u8> {
+fn component(code: &str, names: &str) -> Vec<u8> {
     // Some functions are in the grammar twice.
     let functions: BTreeMap<&str, &Function> = FUNCTIONS.iter().map(|function| (function.name, function)).collect();
     let (mut lowered, mut imported, mut given) = (String::new(), String::new(), String::new());
@@ -211,12 +318,11 @@ fn component(code: &str) -> Vec<u8> {
         let result = match function.gives {
             Gives::Word(ty) => format!("(result {ty})"),
             Gives::Handle(_) => "(result i32)".to_owned(),
-            Gives::None | Gives::Maybe(_) | Gives::First(_) => String::new(),
+            Gives::None | Gives::Maybe(_) | Gives::First(_) | Gives::Pair(..) | Gives::When(..) => String::new(),
         };
         let _ = writeln!(imported, "(import \"host\" \"{name}\" (func ${name} (param {}) {result}))", params.join(" "));
         let _ = write!(given, "(export \"{name}\" (func ${name}))");
     }
-    let names = NAMES.concat();
     let imports = format!(
         r#"{INTERFACES} {lowered}
         (core module $with-host (import "libc" "memory" (memory 0)) {imported}
@@ -236,19 +342,21 @@ fn component(code: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    const PORT: u16 = 40_000;
+
     #[test]
     fn every_seed_makes_a_guest_and_always_the_same() {
         for seed in 0..200 {
-            let guest = Guest::new(seed);
-            assert_eq!(guest.component, Guest::new(seed).component);
+            let guest = Guest::new(seed, PORT);
+            assert_eq!(guest.component, Guest::new(seed, PORT).component);
             assert!(guest.code.contains("(call $"));
         }
-        assert_ne!(Guest::new(1).code, Guest::new(2).code);
+        assert_ne!(Guest::new(1, PORT).code, Guest::new(2, PORT).code);
     }
 
     #[test]
     fn every_function_is_called_by_some_guest() {
-        let codes: String = (0..300).map(|seed| Guest::new(seed).code).collect();
+        let codes: String = (0..600).map(|seed| Guest::new(seed, PORT).code).collect();
         for function in FUNCTIONS {
             assert!(
                 codes.contains(&format!("(call ${} ", function.name))

@@ -4,6 +4,7 @@
 
 mod grammar;
 mod guest;
+mod site;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -59,13 +60,14 @@ fn run(options: &Options) -> Result<()> {
     let first = options.seed.unwrap_or_else(|| u64::from(fastrand::u32(..)));
     println!("seed {first}");
     let began = Instant::now();
+    let port = site::start().context("failed to start the server that guests call")?;
     let (mut ends, mut number): (BTreeMap<String, u64>, u64) = (BTreeMap::new(), 0);
     let more = |number: u64| began.elapsed() < options.time && options.guests.is_none_or(|most| number < most);
     while more(number) {
-        let mut stage = Stage::set(&server)?;
+        let mut stage = Stage::set(&server, port)?;
         loop {
             let seed = first.wrapping_add(number);
-            let guest = Guest::new(seed);
+            let guest = Guest::new(seed, port);
             let end = stage.run(&guest, seed.is_multiple_of(2)).with_context(|| {
                 format!("the guest of seed {seed} (repeat it with --seed {seed} --guests 1) does this:\n{}", guest.code)
             })?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use toolbay_testkit::latency::Latencies;
 use toolbay_testkit::vitals::{forget_peak, vitals};
 use toolbay_testkit::{Client, DEADLINE, Folder, Program, Tiny, Toolbay, message, revision};
@@ -24,6 +24,10 @@ const PEAK: u64 = 32 << 10;
 /// that guests touched in each of 32 memories, and the allocator keeps some memory for each thread.
 const GROWTH: u64 = (32 * 2 + 24) << 10;
 
+/// How many more descriptors the server may have after any number of guests: one for a thread of the runtime that comes and
+/// goes, one for the log, and two for the folder of temporary folders, which the first guest has it open.
+const DESCRIPTORS: u64 = 4;
+
 /// How long the plugin that must answer may take while a guest runs. Alone, it takes a millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -33,6 +37,17 @@ const PING: Duration = Duration::from_millis(10);
 /// Calls that make the server as large as it gets without guests.
 const WARM_UP: usize = 20;
 
+/// Whatever the server keeps is beside the plugins, so that it can be looked at.
+const CONFIG: &str = r#"
+log = "warn"
+[breaker]
+crashes = 0
+[server]
+scratch = "scratch"
+[state]
+folder = "kept"
+"#;
+
 /// Small limits, so that many guests run in a short time.
 const GRANT: &str = r#"
 [limits]
@@ -40,16 +55,41 @@ memory = "24MiB"
 fuel = 300_000_000
 timeout = "700ms"
 stdio = "1MiB"
+http_requests = 20
+http_bytes = "4MiB"
+tcp_connections = 20
+tcp_bytes = "4MiB"
+
+[permissions]
+http = ["http://127.0.0.1:PORT"]
+tcp = ["127.0.0.1:PORT", "localhost:PORT"]
+network_private = ["127.0.0.1"]
+
+[permissions.scratch]
+size = "2MiB"
+entries = 20
+
+[permissions.state]
+size = "1MiB"
+keys = 50
 
 [[permissions.mounts]]
 host = "../data"
 guest = "/data"
 "#;
 
+/// What the mounted folder of a guest that may write holds at most, in bytes, and so many entries.
+const QUOTA: (u64, usize) = (4 << 20, 40);
+
+/// What guests keep at most, in bytes: `permissions.state.size`.
+const KEPT: u64 = 1 << 20;
+
 /// A server, and what it was like before the first guest.
 pub(crate) struct Stage {
     client: Client,
     folder: Folder,
+    /// The port of the server that guests may call.
+    port: u16,
     /// Its memory, in KiB.
     resident: u64,
     descriptors: u64,
@@ -59,16 +99,17 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Starts a server.
-    pub(crate) fn set(server: &Path) -> Result<Self> {
+    pub(crate) fn set(server: &Path, port: u16) -> Result<Self> {
         let folder = Folder::make(&Program::new(server), "toolbay-hostcalls-")?;
         fs::write(folder.path("bystander.wasm"), Tiny::new(&["bystander"]).answer("here").build())?;
         fs::write(folder.beside("secret"), "hush")?;
-        fs::write(folder.beside("toolbay.toml"), "log = \"warn\"\n[breaker]\ncrashes = 0\n")?;
+        fs::write(folder.beside("toolbay.toml"), CONFIG)?;
+        fs::create_dir(folder.beside("scratch"))?;
         // By default, the allocator keeps freed memory for later. This limits how much.
         let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
         let mut client = Client::run(command)?;
         client.initialize(revision::SESSION)?;
-        let mut stage = Self { client, folder, resident: 0, descriptors: 0, pings: Latencies::new()? };
+        let mut stage = Self { client, folder, port, resident: 0, descriptors: 0, pings: Latencies::new()? };
         stage.until("the bystander is listed", |stage| Ok(stage.client.names()? == ["bystander"]))?;
         for _ in 0..WARM_UP {
             stage.bystander_answers()?;
@@ -85,8 +126,12 @@ impl Stage {
     /// The server did not hold.
     pub(crate) fn run(&mut self, guest: &Guest, writes: bool) -> Result<String> {
         self.lay_out()?;
-        let access = if writes { "read-write" } else { "read" };
-        fs::write(self.folder.path("guest.toml"), format!("{GRANT}access = \"{access}\"\n"))?;
+        let grant = GRANT.replace("PORT", &self.port.to_string());
+        let access = match (writes, QUOTA) {
+            (true, (quota, entries)) => format!("access = \"read-write\"\nquota = \"{quota}B\"\nentries = {entries}\n"),
+            (false, _) => "access = \"read\"\n".to_owned(),
+        };
+        fs::write(self.folder.path("guest.toml"), format!("{grant}{access}"))?;
         // As installers do, so that no half of it is read.
         let staged = self.folder.beside("staged");
         fs::write(&staged, &guest.component)?;
@@ -110,6 +155,12 @@ impl Stage {
         let text = message::text(&result);
         ensure!(!text.contains("hush"), "a file outside the mount was read");
         ensure!(fs::read(self.folder.beside("secret"))? == b"hush", "a file outside the mount was written");
+        let (bytes, entries) = held(&self.folder.beside("data"))?;
+        ensure!(
+            bytes <= QUOTA.0 && entries <= QUOTA.1,
+            "the mounted folder has {bytes} bytes in {entries} entries, expected at most {QUOTA:?}"
+        );
+        self.until("nothing is left in temporary folders", |stage| Ok(files(&stage.folder.beside("scratch"))? == 0))?;
         fs::remove_file(self.folder.path("guest.wasm"))?;
         fs::remove_file(self.folder.path("guest.toml"))?;
         self.until("the guest is gone", |stage| Ok(stage.client.names()? == ["bystander"]))?;
@@ -138,8 +189,7 @@ impl Stage {
         let (resident, descriptors) = (self.resident + GROWTH, self.descriptors);
         self.until("the server is as it was before", |stage| {
             stage.bystander_answers()?;
-            // One for a thread of the runtime that comes and goes, one for the log.
-            Ok(stage.resident()? <= resident && vitals(stage.pid())?.descriptors <= descriptors + 2)
+            Ok(stage.resident()? <= resident && vitals(stage.pid())?.descriptors <= descriptors + DESCRIPTORS)
         })
         .with_context(|| match vitals(self.pid()) {
             Ok(vitals) => format!("{vitals:?}; before: {} KiB, {descriptors} descriptors", self.resident),
@@ -186,6 +236,15 @@ impl Stage {
     /// Ends the server, which must end well, and must have answered pings in time.
     pub(crate) fn end(mut self) -> Result<Latencies> {
         self.client.say_goodbye(DEADLINE)?;
+        let kept = Toolbay::new(&self.folder).args(["state", "list", "--json"]).outcome("")?;
+        ensure!(kept.code == 0, "the state cannot be read: {kept}");
+        let kept: Value = serde_json::from_str(&kept.raw).context("the list of the state is no JSON")?;
+        for owner in kept["state"].as_array().into_iter().flatten() {
+            ensure!(
+                owner["bytes"].as_u64().is_some_and(|size| size <= KEPT),
+                "more is kept than the grant allows: {owner}"
+            );
+        }
         let most = self.pings.percentile(99.0);
         // Fewer say nothing about one in a hundred.
         if self.pings.len() >= 1000 {
@@ -193,4 +252,31 @@ impl Stage {
         }
         Ok(self.pings)
     }
+}
+
+/// Bytes of files and number of entries below a folder, without following links.
+fn held(folder: &Path) -> Result<(u64, usize)> {
+    let mut all = (0, 0);
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let found = entry.metadata()?;
+        all.1 += 1;
+        if found.is_dir() {
+            let (bytes, entries) = held(&entry.path())?;
+            all = (all.0 + bytes, all.1 + entries);
+        } else if found.is_file() {
+            all.0 += found.len();
+        }
+    }
+    Ok(all)
+}
+
+/// The number of files below a folder.
+fn files(folder: &Path) -> Result<usize> {
+    let mut count = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        count += if entry.file_type()?.is_dir() { files(&entry.path())? } else { 1 };
+    }
+    Ok(count)
 }
