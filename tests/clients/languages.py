@@ -42,8 +42,11 @@ COUNTS = {
     ACTING: (7, 1, 1),
 }
 
-SENDING = {"rust", "javascript", "python", "go"}
-"""Languages whose SDK sends requests and keeps state."""
+KEEPING = {"rust", "javascript", "python", "go"}
+"""Languages whose SDK keeps state."""
+
+SENDING = KEEPING | {"c"}
+"""Languages whose SDK sends requests."""
 
 TIMED = 15
 """Calls whose median is the time of one."""
@@ -133,6 +136,7 @@ class Plugins:
         await self.report(tool("report"))
         if self.language in SENDING:
             await self.sends(tool("send"))
+        if self.language in KEEPING:
             await self.keeps(tool("keep"))
 
     async def sends(self, tool: str) -> None:
@@ -147,6 +151,15 @@ class Plugins:
         await self.fails("a request that the grant does not allow is denied", tool, denied, "The request is denied.")
         cut = {"url": f"{self.site.origin}/cut"}
         await self.fails("a response that is cut off fails", tool, cut, "The ")
+        if self.language == "c":
+            large = {"url": f"{self.site.origin}/missing", "limit": 6}
+            words = "The response is larger than the tool's limit of 6 bytes."
+            await self.fails("a response that is larger than the tool wants fails", tool, large, words)
+            fits = {"url": f"{self.site.origin}/missing", "limit": 7}
+            await self.succeeds("one of just that size is taken", tool, fits, None, missing)
+            broken = {"url": f"{self.site.origin}/missing", "method": "G T"}
+            words = "The request cannot be sent: its method is no HTTP method."
+            await self.fails("what is wrong with a request is said", tool, broken, words)
 
     async def keeps(self, tool: str) -> None:
         kept = {"before": "", "count": 2, "keys": ["count", "é"]}

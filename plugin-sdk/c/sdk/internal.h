@@ -39,6 +39,14 @@ void *toolbay_allocate(size_t size);
 void *toolbay_reallocate(void *memory, size_t size);
 toolbay_string toolbay_copy(const void *data, size_t size);
 
+/* Frees what malloc made, such as what the host wrote. */
+void toolbay_release(toolbay_string memory);
+
+/* The largest body of the response to this request, and the answer to one that
+ * is larger. */
+size_t toolbay_http_limit(const toolbay_http_request *request);
+toolbay_http_response toolbay_http_too_large(size_t limit);
+
 /* A copy of the string, or the absent one for NULL. */
 toolbay_string toolbay_copy_or_absent(const char *text);
 

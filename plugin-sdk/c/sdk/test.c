@@ -14,6 +14,7 @@ static size_t setting_count;
 static bool is_cancelled;
 static double last_progress;
 static toolbay_string logged = {"", 0};
+static toolbay_http_response (*answer_http)(const toolbay_http_request *request);
 
 /* --------------------------------------------------- in the host's place */
 
@@ -45,7 +46,18 @@ const toolbay_setting *toolbay_config_all(size_t *count) {
     return settings;
 }
 
+toolbay_http_response toolbay_http_send(const toolbay_http_request *request) {
+    if (!answer_http) return (toolbay_http_response){.error = TOOLBAY_HTTP_DENIED, .message = "The request is denied."};
+    const toolbay_http_response response = answer_http(request);
+    const size_t limit = toolbay_http_limit(request);
+    return response.body.size > limit ? toolbay_http_too_large(limit) : response;
+}
+
 /* ------------------------------------------------------- what a test sets */
+
+void toolbay_test_http(toolbay_http_response (*answer)(const toolbay_http_request *request)) {
+    answer_http = answer;
+}
 
 static int by_key(const void *left, const void *right) {
     return strcmp(((const toolbay_setting *)left)->key.data, ((const toolbay_setting *)right)->key.data);

@@ -21,6 +21,10 @@ void *toolbay_reallocate(void *memory, size_t size) {
     return memory;
 }
 
+void toolbay_release(toolbay_string memory) {
+    free((void *)memory.data);
+}
+
 toolbay_string toolbay_copy(const void *data, size_t size) {
     char *copy = toolbay_allocate(size + 1);
     if (size) memcpy(copy, data, size);

@@ -366,6 +366,59 @@ typedef struct {
 /* Every key and value of [config], sorted by key. */
 const toolbay_setting *toolbay_config_all(size_t *count);
 
+/* ------------------------------------------------------------------- HTTP */
+
+/* A header. */
+typedef struct {
+    const char *name, *value;
+} toolbay_http_header;
+
+/* A request, which the operator's grant must allow:
+ * http = ["https://api.example.com"] under [permissions]. */
+typedef struct {
+    const char *method;                 /* NULL is GET */
+    const char *url;                    /* begins with https:// or http:// */
+    const toolbay_http_header *headers; /* the host sets Host and Content-Length */
+    size_t header_count;
+    toolbay_string body;                /* without data, there is none */
+    uint64_t timeout_ms;                /* of connecting, of the beginning of the response, and of each
+                                         * further piece of it; 0: as long as the call */
+    size_t limit;                       /* the largest body of a response, in bytes; 0: 1 MiB */
+} toolbay_http_request;
+
+/* Why there is no response. */
+typedef enum {
+    TOOLBAY_HTTP_OK,         /* there is one, with whatever status */
+    TOOLBAY_HTTP_INVALID,    /* the URL, the method or a header is invalid */
+    TOOLBAY_HTTP_DENIED,     /* the grant does not allow the request */
+    TOOLBAY_HTTP_NO_ADDRESS, /* the server's name has no address, or none that the grant allows */
+    TOOLBAY_HTTP_TIMEOUT,    /* the server did not answer in time */
+    TOOLBAY_HTTP_CONNECTION, /* the server refused the connection, or ended it too early */
+    TOOLBAY_HTTP_TLS,        /* the certificate is not trusted, or encryption failed */
+    TOOLBAY_HTTP_TOO_LARGE,  /* the body is larger than `limit` */
+    TOOLBAY_HTTP_OTHER
+} toolbay_http_error;
+
+/* A response, or why there is none. */
+typedef struct {
+    toolbay_http_error error;
+    const char *message;                /* why, as a sentence for the model; NULL if there is a response */
+    unsigned status;                    /* such as 200; redirects are not followed */
+    const toolbay_http_header *headers;
+    size_t header_count;
+    toolbay_string body;
+} toolbay_http_response;
+
+/* Sends a request, and waits for the whole response. */
+toolbay_http_response toolbay_http_send(const toolbay_http_request *request);
+
+/* A GET request, and a POST request with this body. The type may be NULL. */
+toolbay_http_response toolbay_http_get(const char *url);
+toolbay_http_response toolbay_http_post(const char *url, const char *content_type, toolbay_string body);
+
+/* The value of the first header with this name, in any case, or NULL. */
+const char *toolbay_http_value(const toolbay_http_response *response, const char *name);
+
 /* ------------------------------------------------------------------- JSON */
 
 /* For JSON that no struct describes. The parser and the writer are those of

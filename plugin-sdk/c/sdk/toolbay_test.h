@@ -48,6 +48,10 @@ void toolbay_test_config(const char *key, const char *value);
 /* What toolbay_cancelled answers from now on. */
 void toolbay_test_cancel(bool cancelled);
 
+/* What answers HTTP requests from now on; NULL, as at first, denies them all.
+ * A body that is larger than the request's limit is refused as in a plugin. */
+void toolbay_test_http(toolbay_http_response (*answer)(const toolbay_http_request *request));
+
 /* What was logged so far, a line each: "info: working". */
 const char *toolbay_test_log(void);
 

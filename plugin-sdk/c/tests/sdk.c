@@ -217,6 +217,36 @@ static void results_of_other_sorts(void) {
     assert(toolbay_test_call("nothing", "{}").count == 0);
 }
 
+/* What the site answers, and what it was asked. */
+static toolbay_http_response site(const toolbay_http_request *request) {
+    static const toolbay_http_header headers[] = {{"Content-Type", "text/plain"}, {"X-Own", "1"}};
+    const toolbay_string body = toolbay_format(
+        "%s %s %.*s", request->method ? request->method : "GET", request->url, (int)request->body.size,
+        request->body.data ? request->body.data : "");
+    return (toolbay_http_response){.status = 200, .headers = headers, .header_count = 2, .body = body};
+}
+
+static void a_test_answers_requests(void) {
+    const toolbay_http_response denied = toolbay_http_get("https://a.example/");
+    assert(denied.error == TOOLBAY_HTTP_DENIED);
+    equal(denied.message, "The request is denied.");
+    toolbay_test_http(site);
+    const toolbay_http_response got = toolbay_http_get("https://a.example/b");
+    assert(!got.error && !got.message && got.status == 200);
+    equal(got.body.data, "GET https://a.example/b ");
+    equal(toolbay_http_value(&got, "content-type"), "text/plain");
+    assert(!toolbay_http_value(&got, "x-other"));
+    const toolbay_http_response posted =
+        toolbay_http_post("https://a.example/", "application/json", toolbay_str("{}"));
+    equal(posted.body.data, "POST https://a.example/ {}");
+    const toolbay_http_response large =
+        toolbay_http_send(&(toolbay_http_request){.url = "https://a.example/", .limit = 10});
+    assert(large.error == TOOLBAY_HTTP_TOO_LARGE && !large.body.data);
+    equal(large.message, "The response is larger than the tool's limit of 10 bytes.");
+    toolbay_test_http(NULL);
+    assert(toolbay_http_get("https://a.example/").error == TOOLBAY_HTTP_DENIED);
+}
+
 static void json_without_a_struct(void) {
     toolbay_writer *writer = toolbay_writer_new();
     toolbay_write_object(writer);
@@ -255,6 +285,7 @@ int main(void) {
         every_block_is_kept,
         the_host_answers,
         results_of_other_sorts,
+        a_test_answers_requests,
         json_without_a_struct,
     };
     const size_t count = sizeof tests / sizeof *tests;

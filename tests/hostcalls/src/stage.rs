@@ -239,9 +239,9 @@ impl Stage {
         let kept = Toolbay::new(&self.folder).args(["state", "list", "--json"]).outcome("")?;
         ensure!(kept.code == 0, "the state cannot be read: {kept}");
         let kept: Value = serde_json::from_str(&kept.raw).context("the list of the state is no JSON")?;
-        for owner in kept["state"].as_array().into_iter().flatten() {
+        for owner in kept.get("state").and_then(Value::as_array).into_iter().flatten() {
             ensure!(
-                owner["bytes"].as_u64().is_some_and(|size| size <= KEPT),
+                owner.get("bytes").and_then(Value::as_u64).is_some_and(|size| size <= KEPT),
                 "more is kept than the grant allows: {owner}"
             );
         }

@@ -46,6 +46,48 @@ static toolbay_result *report(const void *) {
     return toolbay_structured(&report_type, &report);
 }
 
+struct request {
+    const char *url, *method;
+    toolbay_string body;
+    unsigned limit;
+};
+
+static const struct request request_defaults = {.method = "GET"};
+
+static const toolbay_type request_type = TOOLBAY_TYPE_WITH_DEFAULTS(struct request, &request_defaults,
+    TOOLBAY_FIELD(struct request, url, "Where to."),
+    TOOLBAY_FIELD(struct request, method, "The method.", .optional = true),
+    TOOLBAY_FIELD(struct request, body, "The body.", .optional = true),
+    TOOLBAY_FIELD(struct request, limit, "The largest body that is taken.", .optional = true));
+
+struct response {
+    unsigned status;
+    const char *header;
+    toolbay_string text;
+};
+
+static const toolbay_type response_type = TOOLBAY_TYPE(struct response,
+    TOOLBAY_FIELD(struct response, status, "The status."),
+    TOOLBAY_FIELD(struct response, header, "The header X-Got."),
+    TOOLBAY_FIELD(struct response, text, "The body."));
+
+static toolbay_result *send_request(const void *arguments) {
+    const struct request *args = arguments;
+    static const toolbay_http_header header = {"X-Own", "value"};
+    const toolbay_http_response answer = toolbay_http_send(&(toolbay_http_request){
+        .method = args->method,
+        .url = args->url,
+        .headers = &header,
+        .header_count = 1,
+        .body = args->body.size ? args->body : (toolbay_string){0},
+        .limit = args->limit,
+    });
+    if (answer.error) return toolbay_failed("%s", answer.message);
+    const char *got = toolbay_http_value(&answer, "x-got");
+    const struct response response = {answer.status, got ? got : "", answer.body};
+    return toolbay_structured(&response_type, &response);
+}
+
 TOOLBAY_PLUGIN(
     {
         .name = "c_echo",
@@ -57,6 +99,13 @@ TOOLBAY_PLUGIN(
     {.name = "c_boom", .description = "Crashes.", .call = boom},
     {.name = "c_refuse", .description = "Refuses.", .call = refuse},
     {.name = "c_image", .description = "Shows a picture.", .call = image},
+    {
+        .name = "c_send",
+        .description = "Sends an HTTP request.",
+        .arguments = &request_type,
+        .structured = &response_type,
+        .call = send_request,
+    },
     {
         .name = "c_report",
         .description = "Logs, tells its progress and reads its configuration.",
