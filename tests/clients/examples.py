@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from mcp import Client
@@ -16,7 +18,7 @@ TABLE = "region,amount\nnorth,0.1\nsouth,3\nnorth,0.2\n"
 
 def prepare(plugins: Path, site: Site) -> None:
     """Puts the grants beside the examples that are there: those that authors copy, for servers of this machine."""
-    for name in ("weather", "csv", "notes"):
+    for name in ("weather", "csv", "notes", "sqlite"):
         if not (plugins / f"{name}.wasm").exists():
             continue
         grant = (EXAMPLES / name / f"{name}.toml").read_text()
@@ -26,11 +28,24 @@ def prepare(plugins: Path, site: Site) -> None:
     tables = plugins.parent / "tables"
     tables.mkdir(exist_ok=True)
     (tables / "sales.csv").write_text(TABLE)
+    databases = plugins.parent / "databases"
+    databases.mkdir(exist_ok=True)
+    make_database(databases / "sales.db", "DELETE")
+    make_database(databases / "logged.db", "WAL")
+
+
+def make_database(file: Path, journal: str) -> None:
+    """A database with two sales, written with this kind of journal."""
+    file.unlink(missing_ok=True)
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(f"PRAGMA journal_mode = {journal}")
+        database.execute("CREATE TABLE sales (region TEXT, amount REAL, note BLOB)")
+        database.executemany("INSERT INTO sales VALUES (?, ?, ?)", [("north", 0.5, None), ("café", 3, b"\x00\xff")])
 
 
 async def check(client: Client, plugins: Path, site: Site, checks: Checks) -> None:
     """Calls those that are there."""
-    for name, calls in (("weather", weather), ("csv", csv), ("notes", notes)):
+    for name, calls in (("weather", weather), ("csv", csv), ("notes", notes), ("sqlite", sqlite)):
         if (plugins / f"{name}.wasm").exists():
             await calls(Example(client, name, checks))
 
@@ -83,3 +98,20 @@ async def notes(example: Example) -> None:
     await example.answers("lists", "notes_list", {}, {"titles": ["milk"]})
     await example.answers("deletes", "notes_delete", {"title": "milk"}, "There is no such note now.")
     await example.fails("misses what was deleted", "notes_read", {"title": "milk"}, "there is no note")
+
+
+async def sqlite(example: Example) -> None:
+    sales = {"columns": ["region", "amount", "note"], "rows": [["café", 3, "00ff"], ["north", 0.5, None]], "more": False}
+    for file in ("sales.db", "logged.db"):
+        asked = {"file": file, "sql": "SELECT * FROM sales ORDER BY amount DESC"}
+        await example.answers(f"reads {file}", "query_sqlite", asked, sales)
+    first = {"columns": ["amount"], "rows": [[0.5]], "more": True}
+    asked = {"file": "sales.db", "sql": "SELECT amount FROM sales ORDER BY 1", "limit": 1}
+    await example.answers("returns as many rows as were asked for", "query_sqlite", asked, first)
+    for sql in ("DELETE FROM sales", "ATTACH '/data/logged.db' AS other", "PRAGMA journal_mode = DELETE", "VACUUM"):
+        asked = {"file": "sales.db", "sql": sql}
+        await example.fails(f"refuses {sql}", "query_sqlite", asked, "only SELECT is possible")
+    asked = {"file": "none.db", "sql": "SELECT 1"}
+    await example.fails("says which file there is not", "query_sqlite", asked, "none.db cannot be opened")
+    asked = {"file": "../sales.db", "sql": "SELECT 1"}
+    await example.fails("reads no other folder", "query_sqlite", asked, "/file")
