@@ -390,6 +390,7 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
 
 /// A server whose `/etc/hosts` is the file `hosts` beside the plugin folder, so that a test changes what names lead to;
 /// `None` if nobody may mount here.
+#[allow(clippy::print_stderr, reason = "it says why it is left out")]
 fn with_names(folder: &Folder) -> Option<Server> {
     fs::write(folder.beside("hosts"), "").unwrap();
     let script = "mount --bind hosts /etc/hosts";

@@ -193,9 +193,7 @@ impl<'a> Shop<'a> {
         }
         let mut acceptance = Project::read(&self.workspace.root.join("tests/languages").join(&name))?;
         let lent = Lent::from(&sample.folder, &acceptance.folder)?;
-        if !lent.0.is_empty() {
-            acceptance.manifest.setup.clear();
-        }
+        lent.shorten(&mut acceptance.manifest.setup);
         self.build(&acceptance, "[config]\nunits = \"metric\"\n")?;
         drop(lent);
         for mut example in examples(&self.workspace.root)? {
@@ -203,9 +201,7 @@ impl<'a> Shop<'a> {
                 continue;
             }
             let lent = Lent::from(&sample.folder, &example.folder)?;
-            if !lent.0.is_empty() {
-                example.manifest.setup.clear();
-            }
+            lent.shorten(&mut example.manifest.setup);
             self.build(&example, "")?;
         }
         Ok(Made::Plugins(rows))
@@ -315,6 +311,16 @@ impl Lent {
         }
         Ok(lent)
     }
+
+    /// Removes the commands that would install what is lent.
+    fn shorten(&self, setup: &mut Vec<String>) {
+        let lends = |name: &str| self.0.iter().any(|link| link.ends_with(name));
+        setup.retain(|line| {
+            let needless =
+                (line.contains(".venv") && lends(".venv")) || (line.starts_with("npm ") && lends("node_modules"));
+            !needless
+        });
+    }
 }
 
 impl Drop for Lent {
@@ -385,6 +391,21 @@ mod tests {
             for (name, value) in dependencies(&manifest(&format!("plugin-sdk/rust/{project}/Cargo.toml"))) {
                 assert_eq!(value, workspace["dependencies"][&name], "{project}: {name}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_not_lent_is_installed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let example = Project::read(&folder.parent().unwrap().join("examples/sqlite")).unwrap();
+        for (lent, kept) in
+            [(vec![], 3), (vec![".venv"], 1), (vec!["node_modules"], 2), (vec![".venv", "node_modules"], 0)]
+        {
+            let mut setup = example.manifest.setup.clone();
+            // Nothing is at these paths, so nothing is removed afterwards.
+            let paths = lent.iter().map(|name| folder.join("no-such-folder").join(name)).collect();
+            Lent(paths).shorten(&mut setup);
+            assert_eq!(setup.len(), kept, "{lent:?}: {setup:?}");
         }
     }
 

@@ -108,17 +108,24 @@ fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
 fn usage(usage: Usage) -> Value {
     // Microseconds suffice; more digits would only make responses longer.
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
-    let mut used = json!({"fuel": usage.fuel, "wall_ms": wall_ms, "memory": usage.memory});
+    let mut used = Map::new();
+    used.extend([("fuel", usage.fuel.into()), ("wall_ms", wall_ms.into()), ("memory", usage.memory.into())].map(named));
     // Most calls use no network.
     if usage.http_requests > 0 {
-        used["http_requests"] = usage.http_requests.into();
-        used["http_bytes"] = usage.http_bytes.into();
+        used.extend(
+            [("http_requests", usage.http_requests.into()), ("http_bytes", usage.http_bytes.into())].map(named),
+        );
     }
     if usage.tcp_connections > 0 {
-        used["tcp_connections"] = usage.tcp_connections.into();
-        used["tcp_bytes"] = usage.tcp_bytes.into();
+        used.extend(
+            [("tcp_connections", usage.tcp_connections.into()), ("tcp_bytes", usage.tcp_bytes.into())].map(named),
+        );
     }
-    used
+    used.into()
+}
+
+fn named((name, value): (&str, Value)) -> (String, Value) {
+    (name.to_owned(), value)
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Http {
     }
 
     /// Reports why headers of the guest were refused. `forbidden` is the name of one that no tool may set.
-    pub(crate) fn refuse_headers(&self, why: &HeaderError, forbidden: Option<String>) {
+    pub(crate) fn refuse_headers(&self, why: HeaderError, forbidden: Option<String>) {
         match (why, forbidden) {
             (HeaderError::Forbidden, Some(name)) => self.refuse(&Denied::ForbiddenHeader(name)),
             (HeaderError::InvalidSyntax, _) => self.refuse(&Denied::MalformedHeader),

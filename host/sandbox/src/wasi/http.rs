@@ -260,7 +260,7 @@ fn headers<T>(
         Ok(done) => return Ok(Ok(done)),
         Err(error) => error.downcast()?,
     };
-    state.requests.refuse_headers(&why, forbidden);
+    state.requests.refuse_headers(why, forbidden);
     Ok(Err(why))
 }
 

@@ -27,6 +27,7 @@ use crate::state::State;
 const LOOKUP_HELD: usize = 8 << 10;
 
 type Tcp = Resource<TcpSocket>;
+type Connecting = (Tcp, Resource<Network>, IpSocketAddress);
 
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     tcp(linker)?;
@@ -50,7 +51,6 @@ fn tcp(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         state.sockets.close(rep);
         Ok(())
     })?;
-    type Connecting = (Tcp, Resource<Network>, IpSocketAddress);
     tcp.func_wrap("[method]tcp-socket.start-connect", |mut store, (socket, network, address): Connecting| {
         let state = store.data_mut();
         let started = answered(HostTcpSocket::start_connect(&mut state.sockets(), socket, network, address))?;

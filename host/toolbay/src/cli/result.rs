@@ -60,20 +60,15 @@ fn text(result: &Value) -> String {
 
 fn used(usage: Usage) -> String {
     let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
-    let network = [
-        ("HTTP request", usage.http_requests, usage.http_bytes),
-        ("TCP connection", usage.tcp_connections, usage.tcp_bytes),
-    ];
-    let network: String = network
-        .into_iter()
-        .filter(|(_, count, _)| *count > 0)
-        .map(|(what, count, bytes)| {
-            let bytes = bytesize::ByteSize::b(bytes).display().iec();
-            format!(", {count} {what}{} of {bytes}", if count == 1 { "" } else { "s" })
-        })
-        .collect();
+    let part = |what: &str, count: u64, bytes: u64| match count {
+        0 => String::new(),
+        1 => format!(", 1 {what} of {}", bytesize::ByteSize::b(bytes).display().iec()),
+        n => format!(", {n} {what}s of {}", bytesize::ByteSize::b(bytes).display().iec()),
+    };
+    let http = part("HTTP request", usage.http_requests, usage.http_bytes);
+    let tcp = part("TCP connection", usage.tcp_connections, usage.tcp_bytes);
     format!(
-        "{} fuel, {:.1} ms, {memory} peak memory{network}",
+        "{} fuel, {:.1} ms, {memory} peak memory{http}{tcp}",
         thousands(usage.fuel),
         usage.wall.as_secs_f64() * 1000.0
     )
