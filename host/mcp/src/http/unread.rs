@@ -19,8 +19,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::turns::Pace;
 
-/// Bytes that are read at a time.
-const PIECE: usize = 64 << 10;
+/// Bytes that are read at a time: as many as the system holds of a connection. They are there only while they are read.
+const PIECE: usize = 256 << 10;
 
 /// What is read and forgotten of one connection. It has its place meanwhile, as an idle one has.
 const BOUNDS: Bounds = Bounds { bytes: 16 << 20, time: Duration::from_secs(5), silence: Duration::from_secs(1) };
