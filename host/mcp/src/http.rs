@@ -26,6 +26,7 @@ mod sse;
 mod streams;
 mod trust;
 mod turns;
+mod unread;
 mod wire;
 
 use std::io;

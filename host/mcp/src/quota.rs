@@ -81,8 +81,8 @@ impl Quota {
         self.taken().by.get(name).copied().unwrap_or(0)
     }
 
-    fn add(&self, name: &Arc<str>, amount: usize) -> Result<(), Exhausted> {
-        let mut taken = self.taken();
+    /// Whether the one with this name can have `amount` more.
+    fn fits(&self, taken: &Taken, name: &str, amount: usize) -> Result<(), Exhausted> {
         let own = taken.by.get(name).copied().unwrap_or(0);
         if amount > self.each.saturating_sub(own) {
             return Err(Exhausted::Own(self.each));
@@ -90,6 +90,12 @@ impl Quota {
         if amount > self.all.saturating_sub(taken.by_all) {
             return Err(Exhausted::All(self.all));
         }
+        Ok(())
+    }
+
+    fn add(&self, name: &Arc<str>, amount: usize) -> Result<(), Exhausted> {
+        let mut taken = self.taken();
+        self.fits(&taken, name, amount)?;
         if amount > 0 {
             taken.by_all += amount;
             *taken.by.entry(Arc::clone(name)).or_default() += amount;
@@ -133,6 +139,15 @@ impl Portion {
         Ok(())
     }
 
+    /// Whether there is room for `amount` more now. Takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// There is none, as for [`Quota::take`].
+    pub fn fits(&self, amount: usize) -> Result<(), Exhausted> {
+        self.of.as_ref().map_or(Ok(()), |(quota, name)| quota.fits(&quota.taken(), name, amount))
+    }
+
     /// Gives back what is more than `amount`.
     pub fn shrink_to(&mut self, amount: usize) {
         if let Some((quota, name)) = &self.of
@@ -161,6 +176,7 @@ mod tests {
         assert_eq!(quota.take("ada", 2).unwrap_err(), Exhausted::Own(4));
         ada.grow(1).unwrap();
         assert_eq!(ada.grow(1), Err(Exhausted::Own(4)));
+        assert_eq!((ada.fits(0), ada.fits(1)), (Ok(()), Err(Exhausted::Own(4))));
         let others = ["bob", "cy"].map(|name| quota.take(name, 3).unwrap());
         assert_eq!(quota.take("dan", 1).unwrap_err(), Exhausted::All(10));
         ada.shrink_to(1);

@@ -120,6 +120,20 @@ fn a_body_that_is_too_long_is_refused() {
 }
 
 #[test]
+fn a_client_that_is_still_sending_gets_its_refusal() {
+    let server = HttpServer::configured(&Folder::new(), "[server]\nrequest = \"1KiB\"");
+    // More than the system keeps for both ends.
+    let long = vec![b'x'; 12 << 20];
+    for (path, headers, status) in
+        [("/mcp", &[][..], 413), ("/mcp", &[("Origin", "https://evil.example")], 403), ("/no", &[], 404)]
+    {
+        let all: Vec<_> =
+            [("Content-Type", "application/json"), ("Accept", "*/*")].iter().chain(headers).copied().collect();
+        assert_eq!(server.request("POST", path, &all, &long).status, status, "{path} {headers:?}");
+    }
+}
+
+#[test]
 fn a_client_that_hangs_up_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The second call starts only when the first one has really ended.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use bytesize::ByteSize;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Body as _;
 
 use super::auth::Gate;
 use super::guard::Guard;
@@ -56,27 +58,37 @@ pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body) -> 
 async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
-    let mut body = Limited::new(body, limit);
-    let mut bytes = BytesMut::new();
     let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.message()));
     let mut held = app.intake.take(&caller.name, 0).map_err(refused)?;
+    // What was announced and cannot be taken in is not read in vain: a client could make the server do that all the time.
+    let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if announced.is_some_and(|length| length > limit) {
+        return Err(too_large(request));
+    }
+    let most = announced.unwrap_or(limit);
+    if announced.is_some() {
+        held.fits(most).map_err(refused)?;
+    }
+    let (mut body, mut bytes) = (Limited::new(body, limit), Vec::new());
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| unreadable(&*error, request))?.into_data() else { continue };
         // What has arrived counts, and not what was announced: nobody can take room by promises.
         if bytes.capacity() - bytes.len() < data.len() {
-            let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(limit) - bytes.len();
+            let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(most) - bytes.len();
             held.grow((bytes.len() + more).saturating_sub(bytes.capacity())).map_err(refused)?;
-            bytes.reserve(more);
+            // Exactly: what is reserved beyond it would not count.
+            bytes.reserve_exact(more);
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Payload { bytes: bytes.freeze(), _held: held })
+    Ok(Payload { bytes: bytes.into(), _held: held })
 }
 
-fn unreadable(error: &(dyn std::error::Error + 'static), limit: bytesize::ByteSize) -> Response {
-    if !error.is::<LengthLimitError>() {
-        return StatusCode::BAD_REQUEST.into_response();
-    }
+fn unreadable(error: &(dyn std::error::Error + 'static), limit: ByteSize) -> Response {
+    if error.is::<LengthLimitError>() { too_large(limit) } else { StatusCode::BAD_REQUEST.into_response() }
+}
+
+fn too_large(limit: ByteSize) -> Response {
     let what = format!("the message is larger than {} (to allow more, raise server.request)", limit.display().iec());
     reply::refusal(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what))
 }

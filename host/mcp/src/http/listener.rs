@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -25,6 +26,7 @@ use super::options::Options;
 use super::peer::{Peer, network};
 use super::reserve::{HEAD, Reserve, Seat, WAIT};
 use super::turns::Turns;
+use super::unread::{self, Noted, Unread};
 use super::wire::{self, Wire};
 use crate::quota::{Portion, Quota};
 use crate::session::Life;
@@ -37,6 +39,10 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Bytes that a connection may have read or written ahead. Also the longest head of a request.
 const BUFFER: usize = 64 << 10;
+
+/// Bytes that the system holds of what was sent on a connection and is not read yet. The system's own bound is megabytes
+/// per connection, and not any client's budget. What does not fit waits with the client.
+const UNREAD: usize = 256 << 10;
 
 /// Paths that are served on connections beyond the limit.
 pub(super) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
@@ -76,6 +82,8 @@ pub(super) async fn serve(
         write_timeout: options.write_timeout,
         stop: stop.clone(),
     });
+    // Connections inherit it.
+    set_socket_recv_buffer_size(&listener, UNREAD)?;
     let turns = Arc::clone(&shared.turns);
     let _passes = AbortOnDropHandle::new(tokio::spawn(async move { turns.begin_passes().await }));
     let mut at_once = 0;
@@ -143,11 +151,15 @@ async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, share
     let peer = Peer { address, half_closed: CancellationToken::new() };
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
-    let io = TokioIo::new(Wire::new(Arc::clone(&stream), shared.write_timeout));
+    let pace = Arc::new(shared.turns.pace(&network));
+    let io = TokioIo::new(Wire::new(Arc::clone(&stream), Arc::clone(&pace), shared.write_timeout));
     let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
+    let (from, unread) = (Arc::clone(&network), Unread::default());
+    let noted = unread.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&network));
+        let request = request.map(|body| noted.note(body));
+        let (shared, standing, network) = (Arc::clone(&serving), Arc::clone(&at), Arc::clone(&from));
         async move { Ok::<Response<Body>, Infallible>(serve_one(&shared, &standing, &network, request).await) }
     });
     let serving = http1::Builder::new()
@@ -183,8 +195,16 @@ async fn connection(stream: TcpStream, address: IpAddr, network: Arc<str>, share
             }
         }
     };
-    if let Err(error) = served {
-        tracing::debug!(peer = %address, %error, "a connection ended");
+    match served {
+        Ok(()) if unread.is_left() => {
+            tokio::select! {
+                () = unread::drain(&stream, &pace) => {}
+                () = lost(&standing, &taken) => {}
+                () = shared.stop.cancelled() => {}
+            }
+        }
+        Ok(()) => {}
+        Err(error) => tracing::debug!(peer = %address, %error, "a connection ended"),
     }
 }
 
@@ -197,7 +217,7 @@ async fn lost(standing: &Mutex<Standing>, taken: &CancellationToken) {
 }
 
 /// Answers one request, as soon as the connection has a place. Those that ask whether the server is well need none.
-async fn serve_one(shared: &Shared, standing: &Mutex<Standing>, network: &str, request: Request<Incoming>) -> Response {
+async fn serve_one(shared: &Shared, standing: &Mutex<Standing>, network: &str, request: Request<Noted>) -> Response {
     let seat = match &*locked(standing) {
         Standing::Place(_) => None,
         Standing::Reserve(seat) => Some(Arc::clone(seat)),

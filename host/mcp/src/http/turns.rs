@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::yield_now;
+use tokio::time::sleep;
 
 /// How long the connections of one network may compute in one pass: one or two requests.
 const SHARE: Duration = Duration::from_micros(250);
@@ -20,6 +21,10 @@ const SHARE: Duration = Duration::from_micros(250);
 /// Connections of one network that may go on in a new pass. Each takes part of the share; those that come too late wait
 /// again.
 const WOKEN: usize = 8;
+
+/// How long a network waits after each piece of what it sends. With pieces of 64 KiB, that is 64 MB/s, for which the system
+/// and the protocol's thread need a fraction of one core.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The turns of all connections.
 #[derive(Debug, Default)]
@@ -31,10 +36,15 @@ pub(super) struct Turns {
     waiting: Notify,
 }
 
-/// What the connections of one network have had, and those that wait.
-#[derive(Debug, Default)]
-struct Share(Mutex<Spent>);
+/// What the connections of one network have.
+#[derive(Debug)]
+struct Share {
+    spent: Mutex<Spent>,
+    /// Held by the connection that reads the next piece of much.
+    piece: Semaphore,
+}
 
+/// What the connections of one network have had, and those that wait.
 #[derive(Debug, Default)]
 struct Spent {
     /// In the pass with this number.
@@ -56,6 +66,14 @@ struct Member {
     place: Option<u64>,
 }
 
+/// The pace at which the connections of a network read what is long. Bodies cost the system and the protocol's thread time
+/// whatever becomes of them, and nobody but the sender waits for them.
+#[derive(Debug)]
+pub(super) struct Pace {
+    turns: Arc<Turns>,
+    share: Arc<Share>,
+}
+
 /// A future that has only the turns that its network may have.
 pub(super) struct InTurn<T> {
     inner: Pin<Box<dyn Future<Output = T> + Send>>,
@@ -72,6 +90,17 @@ impl Turns {
         let share = Arc::clone(self.networks().entry(Arc::clone(network)).or_default());
         let member = Member { turns: Arc::clone(self), network: Arc::clone(network), share, place: None };
         InTurn { inner: Box::pin(inner), member }
+    }
+
+    /// The pace of a connection from `network`.
+    pub(super) fn pace(self: &Arc<Self>, network: &str) -> Pace {
+        let share = self.networks().get(network).cloned().unwrap_or_default();
+        Pace { turns: Arc::clone(self), share }
+    }
+
+    /// Whether there are connections of several networks. One that is alone takes nothing from others.
+    fn is_crowded(&self) -> bool {
+        self.networks().len() > 1
     }
 
     /// Begins passes for as long as it is polled. It must run on the runtime that polls the connections.
@@ -96,6 +125,25 @@ impl Turns {
     }
 }
 
+impl Pace {
+    /// Whether others are delayed if this network reads as fast as it can.
+    pub(super) fn matters(&self) -> bool {
+        self.turns.is_crowded()
+    }
+
+    /// Waits until it may read the next piece.
+    pub(super) async fn next(&self) {
+        let _piece = self.share.piece.acquire().await;
+        sleep(PAUSE).await;
+    }
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { spent: Mutex::default(), piece: Semaphore::new(1) }
+    }
+}
+
 impl Share {
     /// Lets some of those that wait go on; how many.
     fn wake(&self) -> usize {
@@ -112,7 +160,7 @@ impl Share {
 
     // Held for a few instructions and never across an await.
     fn spent(&self) -> MutexGuard<'_, Spent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,8 +191,7 @@ impl<T> Future for InTurn<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        // A network that is alone takes nothing from others.
-        let crowded = self.member.turns.networks().len() > 1;
+        let crowded = self.member.turns.is_crowded();
         if crowded && !self.member.is_next(context.waker()) {
             return Poll::Pending;
         }
@@ -219,6 +266,25 @@ mod tests {
     async fn the_connections_of_one_network_have_the_turns_of_a_few() {
         let turns = between("192.0.2.7", "198.51.100.1").await;
         assert!(turns <= 4, "{turns} turns of {MANY} busy connections before the next one of another network");
+    }
+
+    #[tokio::test]
+    async fn a_network_reads_one_piece_after_the_other() {
+        let turns = Arc::new(Turns::default());
+        let networks = ["192.0.2.7", "198.51.100.1"];
+        let _members = networks.map(|network| turns.of(&network.into(), async {}));
+        let [mine, others] = networks.map(|network| turns.pace(network));
+        assert!(mine.matters());
+        let reading = mine.share.piece.acquire().await.unwrap();
+        let second = turns.pace(networks[0]);
+        let mut second = std::pin::pin!(second.next());
+        tokio::select! {
+            biased;
+            () = &mut second => panic!("another connection of the network reads"),
+            () = others.next() => {}
+        }
+        drop(reading);
+        second.await;
     }
 
     #[tokio::test]

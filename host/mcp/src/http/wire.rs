@@ -11,13 +11,15 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
+use super::turns::Pace;
+
 /// First interval of looking for what the system does not signal. Each one is twice as long as the one before.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Longest such interval: a client can make the server look for as long as it likes.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Bytes that are read before others have their turn.
+/// Bytes that are read before others have their turn, and the pace matters.
 const TURN: usize = 64 << 10;
 
 /// The socket of a connection.
@@ -25,6 +27,9 @@ pub(super) struct Wire {
     stream: Arc<TcpStream>,
     /// Bytes that were read since others had their turn.
     read: usize,
+    pace: Arc<Pace>,
+    /// Until the next piece of much may be read.
+    pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// How long the peer may accept nothing while there is something to write.
     patience: Duration,
     /// Runs while the peer accepts nothing.
@@ -33,8 +38,8 @@ pub(super) struct Wire {
 
 impl Wire {
     /// A socket whose peer may accept nothing for `patience`.
-    pub(super) fn new(stream: Arc<TcpStream>, patience: Duration) -> Self {
-        Self { stream, read: 0, patience, stalled: None }
+    pub(super) fn new(stream: Arc<TcpStream>, pace: Arc<Pace>, patience: Duration) -> Self {
+        Self { stream, read: 0, pace, pause: None, patience, stalled: None }
     }
 
     /// Writes as soon as the peer accepts something.
@@ -67,8 +72,17 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         if self.read >= TURN {
             self.read = 0;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+            if self.pace.matters() {
+                let pace = Arc::clone(&self.pace);
+                self.pause = Some(Box::pin(async move { pace.next().await }));
+            } else {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(context));
+            self.pause = None;
         }
         loop {
             if self.stream.poll_read_ready(context)?.is_pending() {
@@ -148,7 +162,10 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
+    use super::super::turns::Turns;
     use super::*;
+
+    const NETWORK: &str = "192.0.2.7";
 
     async fn pair() -> (Arc<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -156,10 +173,14 @@ mod tests {
         (Arc::new(listener.accept().await.unwrap().0), peer)
     }
 
+    fn alone() -> Arc<Pace> {
+        Arc::new(Arc::new(Turns::default()).pace(NETWORK))
+    }
+
     #[tokio::test]
     async fn a_peer_that_accepts_nothing_is_given_up() {
         let (stream, peer) = pair().await;
-        let mut wire = Wire::new(stream, Duration::from_millis(100));
+        let mut wire = Wire::new(stream, alone(), Duration::from_millis(100));
         let piece = vec![0; 1 << 20];
         let error = loop {
             if let Err(error) = wire.write_all(&piece).await {
@@ -176,7 +197,7 @@ mod tests {
         const PIECE: usize = 16 << 10;
         let (stream, mut peer) = pair().await;
         let sending = tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
-        let (mut wire, mut buffer) = (Wire::new(stream, Duration::from_mins(1)), vec![0; PIECE]);
+        let (mut wire, mut buffer) = (Wire::new(stream, alone(), Duration::from_mins(1)), vec![0; PIECE]);
         let (mut read, mut most) = (0, 0);
         while read < ALL {
             let turn = std::future::poll_fn(|context| {
@@ -203,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_reads_slowly_is_served() {
         let (stream, mut peer) = pair().await;
-        let mut wire = Wire::new(stream, Duration::from_mins(1));
+        let mut wire = Wire::new(stream, alone(), Duration::from_mins(1));
         let writing = tokio::spawn(async move {
             for _ in 0..64 {
                 wire.write_all(&vec![7; 1 << 20]).await.unwrap();
@@ -232,5 +253,31 @@ mod tests {
         // That it is gone is seen when something is sent.
         stream.try_write(b"more").unwrap();
         gone(&stream).await;
+    }
+
+    #[tokio::test]
+    async fn much_is_read_at_a_pace_if_another_network_is_there() {
+        let turns = Arc::new(Turns::default());
+        let _mine = turns.of(&NETWORK.into(), async {});
+        for other in [None, Some("198.51.100.1")] {
+            let _other = other.map(|other| turns.of(&other.into(), async {}));
+            let (stream, mut peer) = pair().await;
+            let sending = tokio::spawn(async move { peer.write_all(&vec![7; 2 * TURN]).await.map(|()| peer) });
+            let mut wire = Wire::new(stream, Arc::new(turns.pace(NETWORK)), Duration::from_mins(1));
+            let mut buffer = vec![0; 2 * TURN];
+            // One turn, however it arrives.
+            while wire.read < TURN {
+                wire.stream.readable().await.unwrap();
+                let most = TURN - wire.read;
+                let _: usize = wire.read(&mut buffer[..most]).await.unwrap();
+            }
+            let next = std::future::poll_fn(|context| {
+                Poll::Ready(Pin::new(&mut wire).poll_read(context, &mut ReadBuf::new(&mut buffer)).is_ready())
+            });
+            assert!(!next.await);
+            assert_eq!(wire.pause.is_some(), other.is_some());
+            assert!(wire.read(&mut buffer).await.unwrap() > 0);
+            drop(sending.await.unwrap().unwrap());
+        }
     }
 }
