@@ -123,6 +123,19 @@ fn what_the_grant_allows_is_sent_and_answered() {
 }
 
 #[test]
+fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
+    let site = Site::start();
+    let mut server = server(&Folder::new(), &site.grant());
+    for (method, declared) in [("GET", false), ("DELETE", false), ("POST", true), ("PUT", true), ("PATCH", true)] {
+        let result = server.call("send", json!({"method": method, "url": site.url("/hello")}));
+        assert_eq!(result["structuredContent"]["status"], 200, "{result}");
+        let seen = site.requests.recv().unwrap().to_ascii_lowercase();
+        assert_eq!(seen.contains("content-length: 0\r\n"), declared, "{seen}");
+        assert!(!seen.contains("transfer-encoding"), "{seen}");
+    }
+}
+
+#[test]
 fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
     let site = Site::start();
     let mut server = server(&Folder::new(), "");

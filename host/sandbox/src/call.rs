@@ -63,8 +63,9 @@ impl Sandbox {
         let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
         match self.enter(&entry, self.files(), Given::default()) {
             Ok(mut entered) => {
+                let exchanges = entered.store.data().exchanges.clone();
                 let call = compiled.prepared.list(&mut entered.store);
-                let answer = timeout(limits.timeout, coop(entered.meter.clone(), call)).await;
+                let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, call)).await;
                 entered.finish(answer, Ok)
             }
             Err(error) => Finished::without_entering(error),
@@ -101,7 +102,9 @@ impl Sandbox {
         let redacted = Arc::clone(&secrets.secrets);
         let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, seed }) {
             Ok(mut entered) => {
-                let call = coop(entered.meter.clone(), prepared.call(&mut entered.store, tool, arguments));
+                let exchanges = entered.store.data().exchanges.clone();
+                let call = prepared.call(&mut entered.store, tool, arguments);
+                let call = coop(entered.meter.clone(), exchanges, call);
                 let answer = timeout_at(deadline, call).await;
                 entered.finish(answer, |returned| Ok(Unchecked { returned, secrets: redacted }))
             }

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use crate::exchanges::Exchanges;
+
 /// The CPU time that a call has used, in nanoseconds. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter(Arc<AtomicU64>);
@@ -43,16 +45,26 @@ fn thread_time() -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or_default()
 }
 
-/// Drives `call`, yields to the rest of the runtime whenever it yields, and adds its CPU time to `meter`.
-pub(crate) async fn coop<F: Future>(meter: Meter, call: F) -> F::Output {
+/// Drives `call`, yields to the rest of the runtime whenever it yields, and adds its CPU time to `meter`. Its requests
+/// advance between its steps; their CPU time does not count.
+pub(crate) async fn coop<F: Future>(meter: Meter, exchanges: Exchanges, call: F) -> F::Output {
     let mut call = pin!(call);
-    let bell = Arc::new(Bell::default());
-    let waker = Waker::from(Arc::clone(&bell));
+    let [bell, chime] = [(); 2].map(|()| Arc::new(Bell::default()));
+    let [waker, requests] = [&bell, &chime].map(|bell| Waker::from(Arc::clone(bell)));
     loop {
         let step = std::future::poll_fn(|task| {
             bell.listen(task.waker());
+            chime.listen(task.waker());
+            exchanges.advance(&requests);
+            // Whatever woke the guest before this finds it awake, such as its response.
+            bell.forget();
             let polled = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
-            let yielded = bell.quiet();
+            if polled.is_pending() {
+                // What the guest has just begun is on its way while it waits.
+                chime.forget();
+                exchanges.advance(&requests);
+            }
+            let yielded = [&bell, &chime].map(|bell| bell.quiet()).contains(&true);
             match polled {
                 Poll::Ready(output) => Poll::Ready(Some(output)),
                 Poll::Pending if yielded => Poll::Ready(None),
@@ -83,8 +95,13 @@ impl Bell {
             None => *task = Some(waker.clone()),
         }
         drop(task);
-        self.rung.store(false, Ordering::SeqCst);
+        self.forget();
         self.polling.store(true, Ordering::SeqCst);
+    }
+
+    /// What rang so far is being served.
+    fn forget(&self) {
+        self.rung.store(false, Ordering::SeqCst);
     }
 
     /// After a poll: whether there was a wake during it.
@@ -132,7 +149,7 @@ mod tests {
     #[tokio::test]
     async fn a_yielding_call_finishes_and_lets_others_run() {
         let other = tokio::spawn(async { "other" });
-        assert_eq!(coop(Meter::default(), yields(1000)).await, "done");
+        assert_eq!(coop(Meter::default(), Exchanges::default(), yields(1000)).await, "done");
         assert!(other.is_finished(), "the other task ran between two yields");
     }
 
@@ -145,10 +162,10 @@ mod tests {
                 std::hint::spin_loop();
             }
         };
-        coop(meter.clone(), busy).await;
+        coop(meter.clone(), Exchanges::default(), busy).await;
         let busy = meter.nanoseconds();
         assert!(busy >= 1_900_000, "{busy}");
-        coop(meter.clone(), tokio::time::sleep(std::time::Duration::from_millis(20))).await;
+        coop(meter.clone(), Exchanges::default(), tokio::time::sleep(std::time::Duration::from_millis(20))).await;
         let waited = meter.nanoseconds() - busy;
         assert!(waited < 10_000_000, "{waited}");
     }
@@ -156,7 +173,7 @@ mod tests {
     #[tokio::test]
     async fn a_wake_from_elsewhere_is_not_lost() {
         let (tx, rx) = tokio::sync::oneshot::channel();
-        let call = tokio::spawn(coop(Meter::default(), rx));
+        let call = tokio::spawn(coop(Meter::default(), Exchanges::default(), rx));
         tokio::task::yield_now().await;
         tx.send(7).unwrap();
         assert_eq!(call.await.unwrap(), Ok(7));

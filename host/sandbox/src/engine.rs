@@ -144,6 +144,11 @@ impl Ticker {
         Ticking { ticker: self.clone() }
     }
 
+    /// Whether a guest runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner).running > 0
+    }
+
     /// Ends the thread.
     pub(super) fn close(&self) {
         self.change(|state| state.closed = true);

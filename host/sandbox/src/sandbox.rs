@@ -1,6 +1,7 @@
 //! The engine, the linker, the compiler and the guests' runtime, put together.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, anyhow};
@@ -23,6 +24,7 @@ use crate::compiled::{Compiled, Scratch};
 use crate::connections::Connections;
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::{self, Ticker};
+use crate::entrance::Entrance;
 use crate::error;
 use crate::keyvalue::KeyValue;
 use crate::ledger::Ledgers;
@@ -95,6 +97,7 @@ struct Inner {
     lookups: Arc<Lookups>,
     /// The compile cache, or why it is off.
     cache: Result<CompileCache, String>,
+    entrance: Entrance,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
@@ -129,6 +132,7 @@ impl Sandbox {
             .global_queue_interval(4)
             .build()
             .context("failed to start the guests' runtime")?;
+        let entrance = Entrance::open(runtime.handle()).context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(DESCRIBING as usize);
         let scratches = Arc::new(Scratches::new(scratch, calls));
         let swept = Arc::clone(&scratches);
@@ -150,6 +154,7 @@ impl Sandbox {
             state,
             connector: OnceLock::new(),
             lookups: Arc::new(Lookups::new(Arc::new(SystemResolver))),
+            entrance,
             runtime: Some(runtime),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -292,6 +297,11 @@ impl Sandbox {
             Some(runtime) => runtime.spawn(work),
             None => unreachable!("the runtime is taken only when the last sandbox is dropped"),
         }
+    }
+
+    /// Spawns a future that makes a call, at the least cost if it is the only one.
+    pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.inner.entrance.admit(call, || self.inner.ticker.is_running());
     }
 
     /// How much of the pool is in use; nothing if no guest is alive.

@@ -15,6 +15,7 @@ use crate::coop::Meter;
 use crate::descriptors::{Files, Handle};
 use crate::determinism::{Seed, Time};
 use crate::environment::{Entry, Environment};
+use crate::exchanges::Exchanges;
 use crate::folders::Folders;
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
@@ -57,6 +58,8 @@ pub(crate) struct State {
     /// Whether a file was not opened because there was no descriptor for it.
     pub(crate) files_refused: bool,
     pub(crate) requests: Http,
+    /// Those on their way.
+    pub(crate) exchanges: Exchanges,
     pub(crate) sockets: Sockets,
     /// The clock of a call whose time is the same in each; `None` if it is the system's.
     pub(crate) time: Option<Time>,
@@ -126,6 +129,7 @@ impl State {
             quotas: BTreeMap::new(),
             files_refused: false,
             requests,
+            exchanges: Exchanges::default(),
             sockets,
             time,
             kept: Kept::new(entry, account.clone(), meter),

@@ -8,6 +8,7 @@ mod clocks;
 mod config;
 mod counted;
 mod files;
+mod handler;
 mod http;
 mod keyvalue;
 mod listing;
@@ -29,6 +30,7 @@ pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     quota::replace(linker)?;
     listing::replace(linker)?;
     http::replace(linker)?;
+    handler::replace(linker)?;
     sockets::replace(linker)?;
     clocks::replace(linker)?;
     linker.allow_shadowing(false);

@@ -52,6 +52,6 @@ impl Host for Service {
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {
-        self.sandbox().spawn(work);
+        self.sandbox().admit(work);
     }
 }

@@ -261,7 +261,7 @@ mod tests {
             queue.push(line.as_bytes());
         }
         queue.flush(Duration::ZERO);
-        assert!(queue.lock().waiting.len() <= ROOM && queue.lock().dropped > 0);
+        assert!(queue.lock().waiting.len() <= ROOM);
         // What was lost is told in one notice, or in several if the thread had taken lines in between.
         let (mut read, mut told) = (0, 0);
         while read + told < pushed {

@@ -50,7 +50,9 @@ impl Request {
     ///
     /// See [`Error`]. A response with any status is no error: see [`Response::error_for_status`].
     pub fn send(self) -> Result<Response, Error> {
-        self.send_with(None)
+        // Methods that usually have a body say that there is none: some servers refuse them otherwise (RFC 9110, 8.6).
+        let empty = ["POST", "PUT", "PATCH"].contains(&self.method.as_str());
+        self.send_with(empty.then_some(&[]))
     }
 
     /// Sends the request with this body.
@@ -100,10 +102,14 @@ impl Request {
         request.set_scheme(Some(&scheme)).map_err(|()| invalid("its scheme is unknown"))?;
         request.set_authority(Some(authority)).map_err(|()| invalid("the host in its URL is invalid"))?;
         request.set_path_with_query(Some(&path)).map_err(|()| invalid("the path in its URL is invalid"))?;
-        let outgoing = request.body().map_err(|()| invalid("it has no body"))?;
+        // Each handle costs a call of the host: a request without a body has none.
+        let outgoing = body.map(|body| request.body().map(|outgoing| (outgoing, body))).transpose();
+        let outgoing = outgoing.map_err(|()| invalid("it has no body"))?;
         let answering = handle(request, self.options()?).map_err(|code| Error::of(&code))?;
-        // The host reads the body while it sends it.
-        write(outgoing, body.unwrap_or_default(), &answering)?;
+        if let Some((outgoing, body)) = outgoing {
+            // The host reads the body while it sends it.
+            write(outgoing, body, &answering)?;
+        }
         Response::of(&answering)
     }
 

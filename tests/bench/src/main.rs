@@ -44,6 +44,9 @@ enum Bench {
     Strangers(Beside),
     /// What an HTTP request of a guest costs, compared with the same request of a native client
     Requests(Often),
+    /// Serve the requests that `requests` measures, until standard input ends
+    #[command(hide = true)]
+    Site,
 }
 
 /// What to measure, and how to print it.
@@ -128,6 +131,7 @@ fn main() -> ExitCode {
         Bench::Fairness(options) => fairness(&options),
         Bench::Strangers(options) => beside_strangers(&options),
         Bench::Requests(options) => requests(&options),
+        Bench::Site => requests::serve_site(),
     })
 }
 

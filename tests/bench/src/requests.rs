@@ -1,12 +1,14 @@
 //! What an HTTP request of a fresh guest costs, beside the same request of a native client.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anstream::println;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
@@ -15,7 +17,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::HOST;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use toolbay_testkit::latency::Latencies;
 use toolbay_testkit::{Connection, DEADLINE, Folder, Log, Mailbox, Program, Toolbay, Unclaimed, revision};
 
@@ -23,6 +25,12 @@ use crate::row::{Row, Target};
 
 /// The guest, whose tools send what they are asked to.
 pub(crate) const GUEST: &str = "web";
+
+/// The subcommand that serves the site.
+const SITE: &str = "site";
+
+/// The tool, which gets a page as plugins do.
+const TOOL: &str = "get";
 
 /// How much more than a native client a guest may need.
 const TIMES: f64 = 1.5;
@@ -36,26 +44,41 @@ const WARM: u32 = 50;
 /// The response to every request.
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
+/// Its body.
+const TEXT: &str = "ok";
+
+/// What the tool returns if it is asked for nothing: it fails before it has made a request.
+const NO_URL: &str = "The request cannot be sent: its URL must begin with https:// or http://.";
+
 /// Measures in turn a request of a native client, a call that sends the same request, and a call that sends none.
 pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<Row>> {
-    let site = site()?;
+    let started = Site::start()?;
+    let site = started.address;
     let folder = folder(server, guests, site)?;
     let (log, (command, _folder)) = (Log::default(), Toolbay::new(&folder).args(["serve"]).into_parts());
     let connection = Connection::start(command, Unclaimed::Judged, log.hear())?;
     connection.initialize(revision::SESSION)?;
-    connection.until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == "try_to_send"))?;
-    let (mailbox, mut native) = (connection.mailbox(), Native::connect(site)?);
+    connection.until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
+    let mailbox = connection.mailbox();
+    let mut native = Native::connect(site, Builder::new_current_thread())?;
+    let mut threads = Native::connect(site, Builder::new_multi_thread())?;
     let (asked, none) = (json!({"url": format!("http://{site}/")}), json!({"url": "none"}));
-    let (mut alone, mut sent, mut unsent) = (Latencies::new()?, Latencies::new()?, Latencies::new()?);
+    let [mut alone, mut among, mut sent, mut unsent] =
+        [Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?];
     for _ in 0..rounds {
         for n in 0..WARM + REQUESTS {
-            let (request, with, without) = (native.request()?, call(&mailbox, &asked)?, call(&mailbox, &none)?);
-            ensure!(with.1 == "status 200", "the guest was told: {}", with.1);
-            ensure!(without.1 != "status 200", "a request without a URL had a response");
-            if n >= WARM {
-                alone.add(request);
-                sent.add(with.0);
-                unsent.add(without.0);
+            // There and back, because each finds the processor as the last one left it: both kinds of calls follow both
+            // native clients.
+            for turn in 0..4 {
+                let (latencies, took) = match if n % 2 == 0 { turn } else { 3 - turn } {
+                    0 => (&mut alone, native.request()?),
+                    1 => (&mut sent, call(&mailbox, &asked, TEXT)?),
+                    2 => (&mut among, threads.request()?),
+                    _ => (&mut unsent, call(&mailbox, &none, NO_URL)?),
+                };
+                if n >= WARM {
+                    latencies.add(took);
+                }
             }
         }
     }
@@ -66,17 +89,20 @@ pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<R
         cost.add(sent.percentile(percentile).saturating_sub(unsent.percentile(percentile)));
     }
     Ok(vec![
+        Row::new("a request of a native client that has a thread for each core", among, Some(&alone), Target::None),
         Row::new("a call that sends a request", sent, Some(&unsent), Target::None),
         Row::new("the request of a guest: the difference", cost, Some(&alone), Target::Times(TIMES)),
     ])
 }
 
-/// How long a call took, and what it returned.
-fn call(mailbox: &Mailbox<'_>, arguments: &Value) -> Result<(Duration, String)> {
+/// How long a call took that returns `expected`.
+fn call(mailbox: &Mailbox<'_>, arguments: &Value, expected: &str) -> Result<Duration> {
     let began = Instant::now();
-    let answer = mailbox.ask("try_to_send", arguments)?;
+    let answer = mailbox.ask(TOOL, arguments)?;
     let result = answer.what.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
-    Ok((answer.at - began, toolbay_testkit::message::text(&result)))
+    let text = toolbay_testkit::message::text(&result);
+    ensure!(text == expected, "the guest returned: {text}");
+    Ok(answer.at - began)
 }
 
 /// A folder with the guest, which may send requests to `site`.
@@ -89,17 +115,44 @@ fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<Folder> {
     Ok(folder)
 }
 
-/// A server that answers every request at once.
-fn site() -> Result<SocketAddr> {
+/// A server that answers every request at once, in a process of its own: neither client is nearer to it.
+struct Site {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Site {
+    fn start() -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(SITE).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().context("failed to start the site")?;
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().context("the site has no output")?).read_line(&mut line)?;
+        let address = line.trim().parse().with_context(|| format!("the site has no address, but says {line:?}"))?;
+        Ok(Self { process, address })
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Serves the site until standard input ends: with the process that started it, however that ends.
+pub(crate) fn serve_site() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
+    println!("{}", listener.local_addr()?);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // A connection ends as its client wishes.
             thread::spawn(move || drop(answer(&stream)));
         }
     });
-    Ok(address)
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
 }
 
 fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
@@ -117,34 +170,40 @@ fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
 /// A native client with an open connection.
 struct Native {
     runtime: Runtime,
-    sender: SendRequest<Empty<Bytes>>,
+    /// `None` while a request is sent.
+    sender: Option<SendRequest<Empty<Bytes>>>,
     site: SocketAddr,
 }
 
 impl Native {
-    fn connect(site: SocketAddr) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let sender = runtime.block_on(async {
+    /// A client on a runtime that `builder` builds.
+    fn connect(site: SocketAddr, mut builder: Builder) -> Result<Self> {
+        let runtime = builder.enable_all().build()?;
+        let connect = async move {
             let stream = tokio::net::TcpStream::connect(site).await?;
             stream.set_nodelay(true)?;
             let (sender, connection) = handshake(TokioIo::new(stream)).await?;
             tokio::spawn(connection);
             anyhow::Ok(sender)
-        })?;
+        };
+        let sender = Some(runtime.block_on(runtime.spawn(connect))??);
         Ok(Self { runtime, sender, site })
     }
 
-    /// How long a request took.
+    /// How long a request of a task took.
     fn request(&mut self) -> Result<Duration> {
+        let mut sender = self.sender.take().context("the last request failed")?;
         let request = Request::get("/").header(HOST, self.site.to_string()).body(Empty::new())?;
-        let began = Instant::now();
-        self.runtime.block_on(async {
-            self.sender.ready().await?;
-            let response = self.sender.send_request(request).await?;
+        let requested = self.runtime.spawn(async move {
+            let began = Instant::now();
+            sender.ready().await?;
+            let response = sender.send_request(request).await?;
             ensure!(response.status() == 200, "the site answered {}", response.status());
             response.into_body().collect().await?;
-            Ok(())
-        })?;
-        Ok(began.elapsed())
+            Ok((began.elapsed(), sender))
+        });
+        let (took, sender) = self.runtime.block_on(requested)??;
+        self.sender = Some(sender);
+        Ok(took)
     }
 }

@@ -154,7 +154,7 @@ fn a_head_is_short() {
 #[test]
 fn bodies_that_never_end_take_no_room_of_others() {
     // 16 MiB for one address, and four times that in all.
-    let config = "[server]\nrequests = \"64MiB\"\n[http]\nidle = \"2s\"";
+    let config = "[server]\nrequests = \"64MiB\"\n[http]\nidle = \"6s\"";
     let server = HttpServer::configured(&Folder::with("a.wasm", Tiny::new(&["a"]).build()), config).ready();
     let before = resident(&server);
     let long = json!({"x": "x".repeat(3 << 20)});
@@ -168,7 +168,7 @@ fn bodies_that_never_end_take_no_room_of_others() {
     assert_eq!(neighbour::ask(&server, &body).status, 200, "another address has its own room");
     let statuses: Vec<u16> = streams.into_iter().map(status).collect();
     let (refused, late) = (count(&statuses, 503), count(&statuses, 408));
-    assert!(refused >= 30 && late >= 2 && refused + late == statuses.len(), "{statuses:?}");
+    assert!(refused >= 20 && late >= 2 && refused + late == statuses.len(), "{statuses:?}");
     let peak = peak(&server);
     assert!(peak < before + (64 << 10), "from {before} to {peak} KiB");
     assert_eq!(server.raw(&body).status, 200);

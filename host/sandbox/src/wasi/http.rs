@@ -6,13 +6,10 @@
 use toolbay_policy::Denied;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::HeaderError as Refused;
-use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
 use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostOutgoingBody};
-use wasmtime_wasi_http::p2::types::{
-    HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
-};
-use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpView as _};
+use wasmtime_wasi_http::p2::types::{HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
+use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
 use crate::account::Overdrawn;
@@ -37,9 +34,6 @@ const BODY_HELD: usize = 2 * BODY;
 /// Bytes that a request holds besides its fields.
 const REQUEST_HELD: usize = PATH + AUTHORITY + 2 * NAME;
 
-/// Bytes that a request on its way and its response hold: two heads, and what is read and written of the bodies.
-const EXCHANGE_HELD: usize = 512 << 10;
-
 type Fields = Resource<FieldMap>;
 type Request = Resource<HostOutgoingRequest>;
 type Body = Resource<HostOutgoingBody>;
@@ -49,23 +43,7 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     fields(linker)?;
     requests(linker)?;
     responses(linker)?;
-    bodies(linker)?;
-    let mut handler = linker.instance(versioned!("wasi:http/outgoing-handler"))?;
-    handler.func_wrap("handle", |mut store, (request, options): (Request, Option<Resource<RequestOptions>>)| {
-        let state = store.data_mut();
-        state.http_memory.remove(&request.rep());
-        if state.requests.is_open() {
-            state.requests.held = Some(state.account.hold(EXCHANGE_HELD)?);
-        }
-        let sent: Result<Resource<HostFutureIncomingResponse>, ErrorCode> = match state.http().handle(request, options)
-        {
-            Ok(response) => Ok(response),
-            Err(error) => Err(error.downcast()?),
-        };
-        // A request that was not even tried holds nothing.
-        state.requests.held = None;
-        Ok((sent,))
-    })
+    bodies(linker)
 }
 
 fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {

@@ -33,6 +33,11 @@ struct Search {
     backwards: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Page {
+    url: String,
+}
+
 #[derive(Serialize, JsonSchema)]
 struct Answered {
     status: u16,
@@ -59,6 +64,13 @@ fn try_to_send(asked: Asked) -> String {
         Ok(answered) => format!("status {}", answered.status),
         Err(error) => error.message().to_owned(),
     }
+}
+
+/// Gets a page as plugins do, and returns its text, or why there is none.
+#[tool]
+fn get(page: Page) -> String {
+    let text = toolbay_plugin::http::get(&page.url).send().and_then(toolbay_plugin::http::Response::text);
+    text.unwrap_or_else(|error| error.to_string())
 }
 
 /// Sends a request, and then looks for a text in the plugin's whole memory and its environment. The text is given
@@ -115,4 +127,4 @@ fn once(asked: &Asked) -> Result<Answered> {
     })
 }
 
-export!(send, send_and_search, try_to_send);
+export!(get, send, send_and_search, try_to_send);

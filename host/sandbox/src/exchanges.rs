@@ -1,0 +1,214 @@
+//! The HTTP requests of one call that have no response yet.
+//!
+//! They belong to the task of the call: whenever it runs, they do, whatever the guest waits for. A task for each would
+//! have to be woken before the guest is, and often on another thread.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+use http::Response;
+use tokio::sync::oneshot;
+use wasmtime_wasi::p2::Pollable;
+use wasmtime_wasi_http::{Error, WasiBody};
+
+/// What comes of a request.
+pub(crate) type Answer = Result<Response<WasiBody>, Error>;
+
+/// The requests on their way. Clones share them. There are no more than the guest has handles of, because dropping the
+/// handle gives up the request.
+#[derive(Clone, Default)]
+pub(crate) struct Exchanges(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    open: Mutex<Vec<Exchange>>,
+    /// Wakes the task of the call.
+    task: Arc<AtomicWaker>,
+}
+
+struct Exchange {
+    work: Pin<Box<dyn Future<Output = ()> + Send>>,
+    signal: Arc<Signal>,
+    waker: Waker,
+}
+
+/// Whether an exchange has something to do.
+struct Signal {
+    raised: AtomicBool,
+    /// Not all that is shared: nothing may keep the requests of a call that has ended.
+    task: Arc<AtomicWaker>,
+}
+
+impl Exchanges {
+    /// Begins a request. It makes progress in [`Exchanges::advance`], and ends when its handle is dropped.
+    pub(crate) fn begin(&self, answer: impl Future<Output = Answer> + Send + 'static) -> Awaited {
+        let (mut sender, receiver) = oneshot::channel();
+        let work = Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = sender.closed() => {}
+                answer = answer => drop(sender.send(answer)),
+            }
+        });
+        let signal = Arc::new(Signal { raised: AtomicBool::new(true), task: Arc::clone(&self.0.task) });
+        let waker = Waker::from(Arc::clone(&signal));
+        self.0.lock().push(Exchange { work, signal, waker });
+        Awaited::Pending(receiver)
+    }
+
+    /// Lets all of them do what they can, and wakes `task` when there is more to do.
+    ///
+    /// This is not `FuturesUnordered`, which wakes the task each time it has polled all of its futures: a call would be
+    /// polled twice for each request.
+    pub(crate) fn advance(&self, task: &Waker) {
+        let mut open = self.0.lock();
+        if open.is_empty() {
+            return;
+        }
+        self.0.task.register(task);
+        open.retain_mut(|Exchange { work, signal, waker }| {
+            let raised = signal.raised.swap(false, Ordering::AcqRel);
+            !raised || work.as_mut().poll(&mut Context::from_waker(waker)).is_pending()
+        });
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Vec<Exchange>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.raised.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
+/// A handle of a request: its answer, once there is one.
+pub(crate) enum Awaited {
+    Pending(oneshot::Receiver<Answer>),
+    Ready(Answer),
+    /// The guest has taken the answer.
+    Taken,
+}
+
+impl Awaited {
+    /// Takes the answer. `None` before there is one, and an error once it is taken.
+    pub(crate) fn take(&mut self) -> Option<Result<Answer, ()>> {
+        match std::mem::replace(self, Self::Taken) {
+            pending @ Self::Pending(_) => {
+                *self = pending;
+                None
+            }
+            Self::Ready(answer) => Some(Ok(answer)),
+            Self::Taken => Some(Err(())),
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Awaited {
+    async fn ready(&mut self) {
+        if let Self::Pending(receiver) = self {
+            let gone = |_closed| Err(Error::InternalError(Some("the request was given up".to_owned())));
+            *self = Self::Ready(receiver.await.unwrap_or_else(gone));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn};
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Waits for `future` as a call does: the requests advance with it.
+    async fn beside<T>(exchanges: &Exchanges, future: impl Future<Output = T>) -> T {
+        let mut future = std::pin::pin!(future);
+        poll_fn(|task| {
+            exchanges.advance(task.waker());
+            future.as_mut().poll(task)
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_taken_once_and_not_before_it_is_there() {
+        let exchanges = Exchanges::default();
+        let mut awaited = exchanges.begin(async { Err(Error::HttpRequestDenied) });
+        assert!(awaited.take().is_none());
+        beside(&exchanges, awaited.ready()).await;
+        assert!(matches!(awaited.take(), Some(Ok(Err(Error::HttpRequestDenied)))));
+        assert!(matches!(awaited.take(), Some(Err(()))));
+    }
+
+    #[tokio::test]
+    async fn requests_advance_while_the_guest_waits_for_something_else() {
+        let (exchanges, (sender, receiver)) = (Exchanges::default(), oneshot::channel());
+        let _awaited = exchanges.begin(async move {
+            tokio::task::yield_now().await;
+            sender.send("sent").unwrap();
+            pending().await
+        });
+        assert_eq!(beside(&exchanges, receiver).await, Ok("sent"));
+    }
+
+    #[test]
+    fn the_call_is_woken_only_when_there_is_something_to_do() {
+        #[derive(Default)]
+        struct Count(AtomicUsize);
+        impl Wake for Count {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (exchanges, count) = (Exchanges::default(), Arc::new(Count::default()));
+        let (task, (sender, receiver)) = (Waker::from(Arc::clone(&count)), oneshot::channel());
+        let mut awaited = exchanges.begin(async { receiver.await.unwrap() });
+        let _silent = exchanges.begin(pending());
+        exchanges.advance(&task);
+        exchanges.advance(&task);
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        drop(sender.send(Err(Error::HttpRequestDenied)));
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        exchanges.advance(&task);
+        let mut ready = awaited.ready();
+        assert!(ready.as_mut().poll(&mut Context::from_waker(&task)).is_ready());
+        assert_eq!(exchanges.0.lock().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn requests_end_with_the_call() {
+        let (exchanges, (sender, receiver)) = (Exchanges::default(), oneshot::channel::<()>());
+        let awaited = exchanges.begin(async move {
+            let _held = sender;
+            pending().await
+        });
+        beside(&exchanges, tokio::task::yield_now()).await;
+        drop((exchanges, awaited));
+        assert!(receiver.await.is_err(), "the request is gone");
+    }
+
+    #[tokio::test]
+    async fn dropping_the_handle_gives_up_the_request() {
+        let (exchanges, (sender, receiver)) = (Exchanges::default(), oneshot::channel::<()>());
+        let awaited = exchanges.begin(async move {
+            let _held = sender;
+            pending().await
+        });
+        beside(&exchanges, tokio::task::yield_now()).await;
+        drop(awaited);
+        assert!(beside(&exchanges, receiver).await.is_err(), "the request is gone");
+        assert!(exchanges.0.lock().is_empty());
+    }
+}
