@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorKind, Output, Rejection, Usage, Violation};
+use crate::{CallError, ErrorKind, Rejection, Reply, TargetKind, Usage, Violation};
 
 /// How a call ended.
 #[derive(Debug)]
 pub struct Answer {
-    /// The output, or why there is none.
-    pub result: Result<Output, Failure>,
+    /// What came of it, or why nothing did.
+    pub result: Result<Reply, Failure>,
     /// What the call used; `None` if no guest was entered.
     pub usage: Option<Usage>,
 }
@@ -16,12 +16,15 @@ pub struct Answer {
 /// Why a call has no output.
 #[derive(Debug)]
 pub enum Failure {
-    /// The tool is unknown or not available to the caller; this is its name.
-    UnknownTool(String),
-    /// The tool requires client capabilities that were not declared; these are the missing ones.
+    /// What was asked for is unknown or not available to the caller; this is its name or URI.
+    Unknown(TargetKind, String),
+    /// The call requires client capabilities that were not declared; these are the missing ones.
     MissingCapabilities(Map<String, Value>),
-    /// The arguments do not match the tool's input schema.
+    /// The arguments do not match the tool's input schema, or the prompt's arguments.
     InvalidArguments(Vec<Violation>),
+    /// The call continues one that began with another version of the plugin or with another grant. The guest was not
+    /// entered.
+    Outdated,
     /// The call was not admitted.
     Rejected(Rejection),
     /// The call ran and failed.
@@ -32,9 +35,9 @@ impl Failure {
     /// The error kind for `_meta["dev.toolbay/error"]`.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownTool(_) => ErrorKind::UnknownTool,
+            Self::Unknown(..) => ErrorKind::UnknownTool,
             Self::MissingCapabilities(_) => ErrorKind::MissingCapability,
-            Self::InvalidArguments(_) => ErrorKind::InvalidArguments,
+            Self::InvalidArguments(_) | Self::Outdated => ErrorKind::InvalidArguments,
             Self::Rejected(rejection) => rejection.reason.kind(),
             Self::Call(error) => error.kind(),
         }

@@ -1,15 +1,23 @@
-//! Definitions of tools as a plugin lists them, not yet checked.
+//! What a plugin lists: definitions that are not yet checked.
 
 use serde::{Deserialize, Serialize};
 
-/// What a tool or an icon takes beyond its texts, in bytes.
-const ENTRY: usize = 64;
+use crate::icon::ENTRY;
+use crate::{Icon, PromptDefinition, ResourceDefinition};
 
-/// The tools of a component, as it lists them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// What a component offers, as it lists it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Description {
     /// The tools, in the plugin's order.
     pub tools: Vec<ToolDefinition>,
+    /// The prompts, in the plugin's order.
+    pub prompts: Vec<PromptDefinition>,
+    /// The resources, in the plugin's order.
+    pub resources: Vec<ResourceDefinition>,
+    /// The resource templates, in the plugin's order.
+    pub templates: Vec<ResourceDefinition>,
+    /// Whether it completes arguments of its prompts and templates.
+    pub completes: bool,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
@@ -64,39 +72,4 @@ pub struct Annotations {
     /// The tool interacts with external entities, such as the web.
     #[serde(rename = "openWorldHint", skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
-}
-
-/// An icon of a tool (MCP `Icon`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Icon {
-    /// A URI that begins with `https://` or `data:image/`.
-    pub src: String,
-    /// Its MIME type, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mime_type: Option<String>,
-    /// Sizes such as `48x48`, or `any`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sizes: Vec<String>,
-    /// The background for which the icon is made; `None` means any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub theme: Option<Theme>,
-}
-
-impl Icon {
-    /// The bytes of everything in it. What is empty takes some, too.
-    pub fn size(&self) -> usize {
-        let sizes: usize = self.sizes.iter().map(|size| ENTRY + size.len()).sum();
-        ENTRY + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
-    }
-}
-
-/// The background for which an icon is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Theme {
-    /// A light background.
-    Light,
-    /// A dark background.
-    Dark,
 }

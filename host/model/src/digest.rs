@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-/// A SHA-256 digest. It is shown as 64 lower-case hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use serde::{Deserialize, Serialize};
+
+/// A SHA-256 digest. It is shown as 64 lower-case hexadecimal digits, and serialised as its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Digest([u8; 32]);
 
 impl Digest {

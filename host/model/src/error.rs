@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
+use crate::QuestionKind;
 use crate::text::{duration, thousands};
 
 /// The kinds of errors that end a call. `_meta["dev.toolbay/error"]`, the server's counts, its log and the book use the
@@ -135,6 +136,8 @@ pub enum CallError {
     },
     /// The output violates the contract or the tool's output schema; the text says where.
     InvalidOutput(String),
+    /// The plugin asks something that the client cannot answer, and cannot do without.
+    Incapable(Vec<QuestionKind>),
     /// The call was cancelled.
     Cancelled,
     /// An error in Toolbay. The text is logged and not sent to the client.
@@ -156,6 +159,7 @@ impl CallError {
             Self::Denied { .. } => ErrorKind::Denied,
             Self::Trap { .. } => ErrorKind::Trap,
             Self::InvalidOutput(_) => ErrorKind::InvalidOutput,
+            Self::Incapable(_) => ErrorKind::MissingCapability,
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Internal(_) => ErrorKind::Internal,
         }
@@ -174,6 +178,10 @@ impl fmt::Display for CallError {
             Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
             Self::Trap { what, stderr: None } => f.write_str(what),
             Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
+            Self::Incapable(kinds) => {
+                let methods: Vec<&str> = kinds.iter().map(|kind| kind.method()).collect();
+                write!(f, "the client cannot answer: {}", methods.join(", "))
+            }
             Self::Cancelled => f.write_str("cancelled"),
         }
     }
@@ -216,6 +224,12 @@ pub enum Limit {
     HttpRequests(u64),
     /// [`Limits::http_bytes`](crate::Limits::http_bytes).
     HttpBytes(ByteSize),
+    /// [`Limits::ask_rounds`](crate::Limits::ask_rounds).
+    AskRounds(u64),
+    /// [`Limits::ask_time`](crate::Limits::ask_time).
+    AskTime(Duration),
+    /// [`Limits::journal`](crate::Limits::journal).
+    Journal(ByteSize),
     /// [`Limits::tcp_connections`](crate::Limits::tcp_connections).
     TcpConnections(u64),
     /// [`Limits::tcp_bytes`](crate::Limits::tcp_bytes).
@@ -255,6 +269,9 @@ impl Limit {
             | Self::Memories(_)
             | Self::HttpRequests(_)
             | Self::HttpBytes(_)
+            | Self::AskRounds(_)
+            | Self::AskTime(_)
+            | Self::Journal(_)
             | Self::TcpConnections(_)
             | Self::TcpBytes(_)
             | Self::StateSize(_)
@@ -286,6 +303,9 @@ impl Limit {
             Self::Memories(_) => "limits.memories",
             Self::HttpRequests(_) => "limits.http_requests",
             Self::HttpBytes(_) => "limits.http_bytes",
+            Self::AskRounds(_) => "limits.ask_rounds",
+            Self::AskTime(_) => "limits.ask_time",
+            Self::Journal(_) => "limits.journal",
             Self::TcpConnections(_) => "limits.tcp_connections",
             Self::TcpBytes(_) => "limits.tcp_bytes",
             Self::StateSize(_) => "permissions.state.size",
@@ -320,6 +340,11 @@ impl Limit {
             Self::Memories(n) => format!("{it} has more than {} linear memories", count(n)),
             Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", thousands(n)),
             Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", bytes(size)),
+            Self::AskRounds(n) => format!("{it} asked more than {} times", thousands(n)),
+            Self::AskTime(time) => format!("{its} questions were not answered within {}", duration(time)),
+            Self::Journal(size) => {
+                format!("{its} answers, and what it did before it asked, need more than {}", bytes(size))
+            }
             Self::TcpConnections(n) => format!("{it} made more than {} TCP connections", thousands(n)),
             Self::TcpBytes(size) => format!("{it} sent and received more than {} over TCP", bytes(size)),
             Self::StateSize(size) => format!("{it} tried to keep more than {} of state", bytes(size)),
@@ -405,6 +430,9 @@ mod tests {
             (Limit::Memories(8), "8", "limits.memories"),
             (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
             (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
+            (Limit::AskRounds(8), "8", "limits.ask_rounds"),
+            (Limit::AskTime(Duration::from_mins(10)), "10m", "limits.ask_time"),
+            (Limit::Journal(ByteSize::kib(64)), "64.0 KiB", "limits.journal"),
             (Limit::TcpConnections(1000), "1,000", "limits.tcp_connections"),
             (Limit::TcpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.tcp_bytes"),
             (Limit::StateSize(ByteSize::mib(10)), "10.0 MiB", "permissions.state.size"),

@@ -1,23 +1,29 @@
 //! The types that all parts of Toolbay share, as plain data.
 //!
-//! Definitions of tools, results of calls, limits, errors, usage, and the [`Observer`] of a running
+//! Definitions of tools, prompts and resources, results of calls, limits, errors, usage, and the [`Observer`] of a running
 //! call. Nothing here reads a file, starts a thread, or knows wasmtime, JSON-RPC or the revisions of MCP. Values come
 //! from serde or from the crate that creates them, and every other crate uses them.
 
 mod answer;
+mod completion;
 mod content;
 mod definition;
 mod digest;
 mod error;
 mod header;
+mod icon;
 mod identity;
 mod interrupt;
 mod json;
 mod limits;
 mod name;
 mod observer;
+mod prompt;
+mod question;
 mod rate_limit;
 mod rejection;
+mod request;
+mod resource;
 mod tool;
 mod trace;
 mod usage;
@@ -27,19 +33,25 @@ pub mod setting;
 pub mod text;
 
 pub use self::answer::{Answer, Failure};
+pub use self::completion::{CompletionRequest, Completions, Reference};
 pub use self::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
-pub use self::definition::{Annotations, Description, Icon, Theme, ToolDefinition};
+pub use self::definition::{Annotations, Description, ToolDefinition};
 pub use self::digest::Digest;
 pub use self::error::{CallError, ErrorKind, Limit};
 pub use self::header::{HeaderKind, ParamHeader};
+pub use self::icon::{Icon, Theme};
 pub use self::identity::Identity;
 pub use self::interrupt::Interrupt;
 pub use self::json::{Json, JsonSize};
 pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
 pub use self::observer::{LogLevel, Observer, Progress, Quiet};
+pub use self::prompt::{Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput};
+pub use self::question::{Answerable, Effect, Interview, Journal, Question, QuestionKind};
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{Bound, Reason, Rejection};
+pub use self::request::{Reply, Request, TargetKind};
+pub use self::resource::{ListedResource, ResourceDefinition, ResourceItem};
 pub use self::tool::Tool;
 pub use self::trace::Trace;
 pub use self::usage::Usage;

@@ -13,6 +13,8 @@ pub trait Observer: Send + Sync {
     /// Something was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the grant
     /// to allow it, as lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
     fn denied(&self, _what: &str, _remedy: Option<&str>) {}
+    /// The plugin says that the content of the resource `uri` changed. Clients that subscribed to it want to know.
+    fn resource_updated(&self, _uri: &str) {}
     /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
 }

@@ -1,0 +1,41 @@
+//! Pictures that a client shows beside a tool, a prompt, a resource or the server.
+
+use serde::{Deserialize, Serialize};
+
+/// What an icon, or a definition that may have some, takes beyond its texts, in bytes.
+pub(crate) const ENTRY: usize = 64;
+
+/// An icon (MCP `Icon`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Icon {
+    /// A URI that begins with `https://` or `data:image/`.
+    pub src: String,
+    /// Its MIME type, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Sizes such as `48x48`, or `any`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<String>,
+    /// The background for which the icon is made; `None` means any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theme: Option<Theme>,
+}
+
+impl Icon {
+    /// The bytes of everything in it. What is empty takes some, too.
+    pub fn size(&self) -> usize {
+        let sizes: usize = self.sizes.iter().map(|size| ENTRY + size.len()).sum();
+        ENTRY + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
+    }
+}
+
+/// The background for which an icon is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    /// A light background.
+    Light,
+    /// A dark background.
+    Dark,
+}

@@ -1,0 +1,99 @@
+//! What a client asks a plugin for: the entry to enter, and what comes back.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::{CompletionRequest, Completions, Interview, Output, PromptOutput, Reference, ResourceItem};
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// The result of a tool (`tools/call`).
+    Tool {
+        /// The tool's name, including its prefix.
+        name: String,
+        /// The arguments, not yet validated.
+        arguments: Map<String, Value>,
+    },
+    /// A prompt with its arguments filled in (`prompts/get`).
+    Prompt {
+        /// The prompt's name, including its prefix.
+        name: String,
+        /// The arguments by name, not yet validated.
+        arguments: BTreeMap<String, String>,
+    },
+    /// The content of a resource (`resources/read`).
+    Resource {
+        /// Its URI.
+        uri: String,
+    },
+    /// Values for an argument (`completion/complete`).
+    Completion(CompletionRequest),
+}
+
+impl Request {
+    /// The name or URI of what is asked for: what rights are about, and what the log says.
+    pub fn target(&self) -> &str {
+        match self {
+            Self::Tool { name, .. } | Self::Prompt { name, .. } => name,
+            Self::Resource { uri } => uri,
+            Self::Completion(CompletionRequest { reference, .. }) => match reference {
+                Reference::Prompt(name) => name,
+                Reference::Resource(uri) => uri,
+            },
+        }
+    }
+
+    /// What is asked for.
+    pub fn kind(&self) -> TargetKind {
+        match self {
+            Self::Tool { .. } => TargetKind::Tool,
+            Self::Prompt { .. } | Self::Completion(CompletionRequest { reference: Reference::Prompt(_), .. }) => {
+                TargetKind::Prompt
+            }
+            Self::Resource { .. } => TargetKind::Resource,
+            Self::Completion(CompletionRequest { reference: Reference::Resource(_), .. }) => TargetKind::Template,
+        }
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TargetKind {
+    /// A tool, by its name.
+    Tool,
+    /// A prompt, by its name.
+    Prompt,
+    /// A resource, by its URI.
+    Resource,
+    /// A resource template, by its URI template.
+    Template,
+}
+
+impl fmt::Display for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+            Self::Template => "resource template",
+        })
+    }
+}
+
+/// What came of a request, already checked and cleaned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The result of a tool.
+    Tool(Output),
+    /// A prompt with its arguments filled in.
+    Prompt(PromptOutput),
+    /// The content of a resource, at least one item.
+    Resource(Vec<ResourceItem>),
+    /// Values for an argument.
+    Completion(Completions),
+    /// The plugin asks its caller something first. With the answers, the request begins anew.
+    Questions(Interview),
+}
