@@ -2,7 +2,9 @@
 //! system.
 //!
 //! The compile cache and what plugins keep are in such folders. This crate knows neither: its caller says what the folder
-//! is for.
+//! is for. A folder can have a secret `key`, too.
+
+mod key;
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,7 +12,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, openat, unlinkat};
+
+pub use self::key::KEY;
 
 /// Prefix of the name of a file that is being written.
 pub const TEMPORARY: &str = ".tmp-";
@@ -81,9 +85,38 @@ impl Private {
         Ok(self.checked(name, OFlags::RDWR)?.0)
     }
 
+    /// The same for reading, and for writing at its end. A file that does not exist is created, for this user alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Private::open_file`].
+    pub fn open_to_append(&self, name: &str) -> io::Result<fs::File> {
+        Ok(self.checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
+    }
+
+    /// The names in the folder.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let folder = openat(&self.handle, ".", OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let entries = Dir::new(folder)?.map(|entry| Ok(entry?.file_name().to_str().unwrap_or_default().to_owned()));
+        entries.collect()
+    }
+
+    /// Removes a file from the folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or it cannot be removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
+    }
+
     fn checked(&self, name: &str, access: OFlags) -> io::Result<(fs::File, Stat)> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&self.handle, name, flags, Mode::empty())?;
+        let file = openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
         let found = fstat(&file)?;
         let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
         if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE != 0 {
@@ -131,6 +164,7 @@ fn is_writable(found: &Stat, path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
@@ -189,5 +223,22 @@ mod tests {
             assert!(private.open_file(name).is_err(), "{name}");
             assert!(private.open_to_write(name).is_err(), "{name}");
         }
+        for name in ["link", "fifo", "open"] {
+            assert!(private.open_to_append(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_appended_is_there_and_can_be_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let private = Private::open(root.path(), "tests").unwrap();
+        for text in ["one ", "two"] {
+            private.open_to_append("log").unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(root.path().join("log")).unwrap(), "one two");
+        assert_eq!(fs::metadata(root.path().join("log")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(private.names().unwrap().contains(&"log".to_owned()));
+        private.remove("log").unwrap();
+        assert!(private.remove("log").is_err() && !private.names().unwrap().contains(&"log".to_owned()));
     }
 }

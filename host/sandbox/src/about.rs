@@ -15,6 +15,12 @@ const WIT: usize = 256 << 10;
 /// So many imports, exports and tools are named if a description is too long otherwise.
 const NAMES: usize = 1_000;
 
+/// The custom section with the description of a component.
+const DESCRIPTION: &str = "description";
+
+/// Longest description that is kept, in bytes.
+const SAID: usize = 200;
+
 /// Longest of these names, in bytes.
 const NAME: usize = 100;
 
@@ -25,6 +31,9 @@ pub struct About {
     pub kind: String,
     /// The languages and tools that made it, with their versions.
     pub made_with: Vec<String>,
+    /// What it is for, on one line: its custom section `description`, which tools such as `wasm-tools metadata add` write.
+    #[serde(default)]
+    pub description: Option<String>,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
     /// What it exports.
@@ -66,6 +75,14 @@ impl About {
                 Payload::ComponentExportSection(exports) if depth == 0 => {
                     for export in exports {
                         self.exports.push(export?.name.name.to_owned());
+                    }
+                }
+                // The component's own comes before those of its modules, or after them.
+                Payload::CustomSection(section) if section.name() == DESCRIPTION => {
+                    let text = String::from_utf8_lossy(section.data());
+                    let text = Some(line(text.trim(), SAID)).filter(|text| !text.is_empty());
+                    if depth == 0 || self.description.is_none() {
+                        self.description = text;
                     }
                 }
                 Payload::CustomSection(section) => {

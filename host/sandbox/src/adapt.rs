@@ -2,6 +2,7 @@
 //!
 //! Runs in the compiling child, because the file comes from a stranger.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use wasi_preview1_component_adapter_provider::{
@@ -11,6 +12,7 @@ use wasmparser::{ExternalKind, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
+use crate::part::Part;
 use crate::versions::SERVED;
 
 /// A WIT file: its name and its text.
@@ -52,7 +54,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Component => "a component",
             Self::Module => "a core module with an embedded component type",
-            Self::ContractModule => "a core module that exports the functions of toolbay:plugin/tools",
+            Self::ContractModule => "a core module that exports the functions of toolbay:plugin",
             Self::CommandModule => "a core module that exports `_start` (a WASI 0.1 command)",
         })
     }
@@ -62,8 +64,8 @@ impl fmt::Display for Kind {
 #[derive(Default)]
 struct Look {
     has_type: bool,
-    /// The version of the contract whose functions it exports, and its WIT.
-    contract: Option<(&'static str, &'static str)>,
+    /// The interfaces of the contract whose functions it exports, by their version.
+    contract: BTreeMap<String, BTreeSet<Part>>,
     has_start: bool,
     /// The modules that it imports from, each with the name of the first import.
     imports: Vec<(String, String)>,
@@ -81,17 +83,16 @@ pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
     let look = look(&bytes).map_err(|error| format!("invalid module: {error}"))?;
     let (module, adapter, kind) = if look.has_type {
         (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::Module)
-    } else if let Some(contract) = look.contract {
-        let module = with_contract(bytes, contract, &look).map_err(|error| format!("{error:#}"))?;
+    } else if let Some(contract) = contract(&look)? {
+        let module = with_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
         (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::ContractModule)
     } else if let Some(why) = foreign(&look) {
         return Err(why);
     } else if look.has_start {
         (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, Kind::CommandModule)
     } else {
-        return Err("a core WebAssembly module that exports neither `_start` nor the functions of \
-                    toolbay:plugin/tools, so it cannot be called; build it for wasm32-wasip2, or convert it with \
-                    `wasm-tools component new`"
+        return Err("a core WebAssembly module that exports neither `_start` nor the functions of toolbay:plugin, \
+                    so it cannot be called; build it for wasm32-wasip2, or convert it with `wasm-tools component new`"
             .into());
     };
     let component = ComponentEncoder::default()
@@ -114,7 +115,11 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
                 for export in exports {
                     let export = export?;
                     if export.kind == ExternalKind::Func {
-                        look.contract = look.contract.or_else(|| contract(export.name));
+                        if let Some((part, function)) = Part::of_export(export.name)
+                            && let Some((version, _)) = function.split_once('#')
+                        {
+                            look.contract.entry(version.to_owned()).or_default().insert(part);
+                        }
                         look.has_start |= export.name == "_start";
                     }
                 }
@@ -133,17 +138,41 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
     Ok(look)
 }
 
-/// The version of the contract to which an export named like this `call-tool` belongs, and its WIT.
-fn contract(name: &str) -> Option<(&'static str, &'static str)> {
-    let version = name.strip_prefix("toolbay:plugin/tools@")?.strip_suffix("#call-tool")?;
-    SERVED.into_iter().find(|(served, _)| *served == version)
+/// A version of the contract that is served, its WIT, and the interfaces whose functions a module exports.
+struct Contract<'a> {
+    version: &'static str,
+    wit: &'static str,
+    parts: &'a BTreeSet<Part>,
+}
+
+/// The contract that a module implements; `None` if it implements none that is served.
+///
+/// # Errors
+///
+/// It implements several.
+fn contract(look: &Look) -> Result<Option<Contract<'_>>, String> {
+    let mut served = SERVED.into_iter().filter_map(|(version, wit)| {
+        let parts = look.contract.get(version)?;
+        Some(Contract { version, wit, parts })
+    });
+    match (served.next(), served.next()) {
+        (Some(one), Some(other)) => Err(format!(
+            "a core module that exports functions of toolbay:plugin@{} and of toolbay:plugin@{}; build it against one \
+             version of the contract",
+            one.version, other.version
+        )),
+        (only, _) => Ok(only),
+    }
 }
 
 /// The module with the types embedded of the contract, and of what it imports of WASI.
-fn with_contract(mut module: Vec<u8>, (version, contract): (&str, &str), look: &Look) -> anyhow::Result<Vec<u8>> {
+fn with_contract(mut module: Vec<u8>, contract: &Contract<'_>, look: &Look) -> anyhow::Result<Vec<u8>> {
+    let Contract { version, wit, parts } = contract;
     let mut resolve = Resolve::default();
-    resolve.push_str("plugin.wit", contract)?;
-    let mut world = format!("package toolbay:module; world module {{ include toolbay:plugin/plugin@{version};");
+    resolve.push_str("plugin.wit", wit)?;
+    let exports = parts.iter().map(|part| format!("export toolbay:plugin/{}@{version};", part.name()));
+    let exports: String = exports.collect();
+    let mut world = format!("package toolbay:module; world module {{ import toolbay:plugin/host@{version}; {exports}");
     for (name, imports, packages) in WASI {
         if look.imports.iter().any(|(module, _)| module.starts_with(name)) {
             world += imports;
@@ -226,6 +255,39 @@ mod tests {
         let server =
             r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
         assert!(adapted(&module(server)).unwrap_err().contains("cannot be converted"));
+    }
+
+    #[test]
+    fn a_module_can_export_some_interfaces_of_the_contract() {
+        let module = |functions: &[(&str, usize)]| {
+            let function = |(name, parameters): &(&str, usize)| {
+                let parameters = "i32 ".repeat(*parameters);
+                format!(r#"(func (export "toolbay:plugin/{name}") (param {parameters}) (result i32) i32.const 0)"#)
+            };
+            format!(
+                r#"(module (memory (export "memory") 1)
+                (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 0) {})"#,
+                functions.iter().map(function).collect::<String>()
+            )
+        };
+        let prompts = [("prompts@0.2.0#list-prompts", 0), ("prompts@0.2.0#get-prompt", 4)];
+        let resources = [
+            ("resources@0.2.0#list-resources", 0),
+            ("resources@0.2.0#list-resource-templates", 0),
+            ("resources@0.2.0#read-resource", 2),
+        ];
+        let completion = [("completion@0.2.0#complete", 9)];
+        let all = [prompts.as_slice(), &resources, &completion].concat();
+        for functions in [prompts.as_slice(), &resources, &all] {
+            assert_eq!(adapted(&module(functions)), Ok(Kind::ContractModule), "{functions:?}");
+        }
+        let half = adapted(&module(&prompts[..1])).unwrap_err();
+        assert!(half.contains("get-prompt"), "{half}");
+        let older = [("tools@0.1.0#list-tools", 0), ("tools@0.1.0#call-tool", 4)];
+        let mixed = adapted(&module(&[older.as_slice(), &prompts].concat())).unwrap_err();
+        assert!(mixed.contains("toolbay:plugin@0.1.0 and of toolbay:plugin@0.2.0"), "{mixed}");
+        let unknown = adapted(&module(&[("tools@0.9.0#list-tools", 0)])).unwrap_err();
+        assert!(unknown.contains("cannot be called"), "{unknown}");
     }
 
     #[test]

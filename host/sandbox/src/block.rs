@@ -1,24 +1,4 @@
-//! What a guest returned, in a form that is independent of the contract's version. Not checked yet.
-
-/// A guest's result.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Returned {
-    /// The content blocks, in reading order.
-    pub(crate) content: Vec<Block>,
-    /// Structured content, as JSON text.
-    pub(crate) structured: Option<String>,
-    /// Members for the result's `_meta`: a JSON object as text.
-    pub(crate) meta: Option<String>,
-}
-
-/// A failure that a guest reports.
-#[derive(Clone, Debug)]
-pub(crate) enum Refusal {
-    /// The arguments make no sense.
-    InvalidArguments(String),
-    /// The tool could not do its work.
-    Failed(String),
-}
+//! A content block as a guest returned it, in a form that is independent of the contract's version. Not checked yet.
 
 /// One content block. The blocks of every version of the contract can be represented like this.
 #[derive(Clone, Debug, Default)]

@@ -44,7 +44,7 @@ const FRESH: Duration = Duration::from_hours(24);
 
 /// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
 /// what is derived, so that a newer Toolbay does not show what an older one derived.
-const DERIVATION: u32 = 4;
+const DERIVATION: u32 = 5;
 
 /// The version of the form of entries. Entries of another form are ignored.
 const FORM: u32 = 2;
@@ -90,7 +90,7 @@ struct Record {
 /// What is known about a component.
 #[derive(Deserialize, Serialize)]
 struct Notes {
-    /// The tools that the component listed.
+    /// What the component offers.
     description: Description,
     /// What is known about its file.
     about: About,
@@ -123,7 +123,7 @@ impl CompileCache {
         Ok(cache)
     }
 
-    /// The component with this digest, and the tools that it listed. Removes an entry that is damaged or is not ours,
+    /// The component with this digest, and what it offers. Removes an entry that is damaged or is not ours,
     /// and logs that.
     pub(crate) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Description, About)> {
         let path = self.record(digest);
@@ -192,7 +192,7 @@ impl CompileCache {
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder.path)
     }
 
-    /// Adds compiled code and the tools that it listed. Errors are only logged: without the cache, the next start is
+    /// Adds compiled code and what it offers. Errors are only logged: without the cache, the next start is
     /// slower.
     pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) {
         if let Err(error) = self.try_keep(digest, code, description, about) {

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
-use toolbay_model::{CallError, Limit, Limits, Quiet, Usage};
+use toolbay_model::{Answerable, CallError, Limit, Limits, Quiet, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
+use crate::ask::Suspended;
+use crate::asked::Asked;
 use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
 use crate::descriptors::Files;
@@ -21,6 +23,7 @@ use crate::hindrance::Hindrance;
 use crate::listed::Listed;
 use crate::output::Unchecked;
 use crate::prepared::Prepared;
+use crate::returned::{Refusal, Returned};
 use crate::sandbox::Sandbox;
 use crate::state::{Given, State};
 
@@ -52,7 +55,7 @@ pub struct Finished<T> {
 }
 
 impl Sandbox {
-    /// Asks a plugin for its tools, without permissions and within `limits`. Waits while many others are asked. What it
+    /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`. Waits while many others are asked. What it
     /// said becomes definitions elsewhere: [`Compiled::description`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
@@ -60,7 +63,15 @@ impl Sandbox {
         let _describing = self.describing().await;
         let environment = Environment { limits: limits.clone(), ..Environment::default() };
         let deadline = Instant::now() + limits.timeout;
-        let entry = Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
+        let entry = Entry {
+            environment: &environment,
+            caller: None,
+            trace: None,
+            observer: Arc::new(Quiet),
+            answerable: Answerable::default(),
+            journal: Arc::default(),
+            deadline,
+        };
         match self.enter(&entry, self.files(), Given::default()) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
@@ -72,20 +83,17 @@ impl Sandbox {
         }
     }
 
-    /// Calls a tool by its name without the prefix. `arguments` is a JSON object as text. What the tool returns is not
-    /// yet checked: [`Unchecked::check`] may take long.
+    /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
+    /// [`Unchecked::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
-    pub async fn call(
-        &self,
-        prepared: &Prepared,
-        entry: Entry<'_>,
-        tool: &str,
-        arguments: &str,
-    ) -> Finished<Unchecked> {
+    pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, asked: Asked<'_>) -> Finished<Unchecked> {
         let deadline = entry.deadline.into();
-        let stdin = prepared.is_command().then(|| arguments.to_owned());
-        let seed = entry.environment.permissions.deterministic.then(|| Seed::new(tool, arguments));
+        let stdin = match asked {
+            Asked::Tool { arguments, .. } => prepared.is_command().then(|| arguments.to_owned()),
+            Asked::Prompt { .. } | Asked::Resource { .. } | Asked::Completion(_) => None,
+        };
+        let seed = entry.environment.permissions.deterministic.then(|| Seed::new(asked));
         let files = self.files();
         let opening = async {
             let secrets = entry.environment.secrets.open(entry.caller).await.map_err(CallError::Internal)?;
@@ -100,13 +108,14 @@ impl Sandbox {
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
-        let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, seed }) {
+        let asks = prepared.asks();
+        let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, seed, asks }) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
-                let call = prepared.call(&mut entered.store, tool, arguments);
+                let call = prepared.call(&mut entered.store, asked);
                 let call = coop(entered.meter.clone(), exchanges, call);
                 let answer = timeout_at(deadline, call).await;
-                entered.finish(answer, |returned| Ok(Unchecked { returned, secrets: redacted }))
+                entered.finish(or_questions(answer), |returned| Ok(Unchecked { returned, secrets: redacted }))
             }
             Err(error) => Finished::without_entering(error),
         };
@@ -207,6 +216,18 @@ impl<T> Finished<T> {
             hindered: None,
         }
     }
+}
+
+/// A guest that asks ended with an error; that is what it returned.
+fn or_questions(
+    answer: Result<wasmtime::Result<Result<Returned, Refusal>>, Elapsed>,
+) -> Result<wasmtime::Result<Result<Returned, Refusal>>, Elapsed> {
+    answer.map(|answer| {
+        answer.or_else(|error| match error.downcast::<Suspended>() {
+            Ok(Suspended(interview)) => Ok(Ok(Returned::Questions(interview))),
+            Err(error) => Err(error),
+        })
+    })
 }
 
 /// The end of `text`, at most [`STDERR_SHOWN`] bytes; `None` if it is blank.

@@ -7,7 +7,8 @@ use wasmtime::Store;
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p2::bindings::CommandPre;
 
-use crate::block::{Block, Refusal, Returned};
+use crate::block::Block;
+use crate::returned::{Refusal, ToolResult};
 use crate::state::State;
 
 /// The tool's placeholder name. The plugin's file name replaces it.
@@ -30,7 +31,7 @@ pub(crate) fn definition() -> ToolDefinition {
 pub(crate) async fn call(
     pre: &CommandPre<State>,
     store: &mut Store<State>,
-) -> wasmtime::Result<Result<Returned, Refusal>> {
+) -> wasmtime::Result<Result<ToolResult, Refusal>> {
     let command = pre.instantiate_async(&mut *store).await?;
     let done = match command.wasi_cli_run().call_run(&mut *store).await {
         Ok(done) => done.map_err(|()| 1),
@@ -50,5 +51,5 @@ pub(crate) async fn call(
     let stdout = stdout.text();
     // A JSON object is structured content as well.
     let structured = serde_json::from_str::<Map<String, Value>>(&stdout).is_ok().then(|| stdout.clone());
-    Ok(Ok(Returned { content: vec![Block::text(stdout)], structured, meta: None }))
+    Ok(Ok(ToolResult { content: vec![Block::text(stdout)], structured, meta: None }))
 }

@@ -8,7 +8,7 @@ use crate::docs::Docs;
 use crate::listed::Listed;
 use crate::prepared::Prepared;
 
-/// Compiled code that can be added to the compile cache after its tools have been listed.
+/// Compiled code that can be added to the compile cache after it was asked for what it offers.
 pub struct Scratch(pub(crate) Option<NamedTempFile>);
 
 /// A compiled plugin file.
@@ -28,7 +28,7 @@ impl Compiled {
         &self.about
     }
 
-    /// Its tools, of which it said this, with the texts cleaned of control characters.
+    /// What it offers, of which it said this, with the texts cleaned of control characters.
     ///
     /// Takes about 10 ms for each megabyte of text and for each thousand of plain functions, so it must run on a thread
     /// that may block.

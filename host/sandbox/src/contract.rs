@@ -1,52 +1,87 @@
 //! The contract between host and plugin: one module for each version that is served.
 //!
 //! Every released version is served for ever. Its module converts its types to those of the host ([`Returned`],
-//! [`ToolDefinition`]), and nothing else depends on it. A plugin for a version that is not served, or whose types
-//! differ from those of its version, is refused when it is loaded, not when it is first called.
+//! [`Description`]), and nothing else depends on it. A plugin for a version that is not served, or whose types differ
+//! from those of its version, is refused when it is loaded, not when it is first called.
 
 mod interface;
+#[cfg(test)]
+mod tests;
 mod v0_1;
 mod v0_2;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use semver::Version;
-use toolbay_model::ToolDefinition;
+use toolbay_model::Description;
+use wasmtime::component::types::{self, ComponentItem};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Store};
 
-use self::interface::Interface;
-use crate::block::{Refusal, Returned};
+use self::interface::{Interface, Interfaces};
+use crate::asked::Asked;
+use crate::part::{Part, export_names};
 use crate::prepare_error::PrepareError;
+use crate::returned::{Refusal, Returned};
 use crate::state::State;
 use crate::versions::SERVED;
 
-/// The export that makes a component a plugin, without its version.
-const TOOLS: &str = "toolbay:plugin/tools";
+/// The interface of the contract that plugins import, up to its version.
+const HOST: &str = "toolbay:plugin/host@";
 
 /// A component that implements a version of the contract.
-pub(crate) enum Contract {
+pub(crate) struct Contract {
+    adapter: Adapter,
+    /// The interfaces that it exports.
+    parts: BTreeSet<Part>,
+}
+
+/// What converts the types of a version.
+enum Adapter {
     /// 0.1.0.
     V0_1(v0_1::Adapter),
     /// 0.2.0.
     V0_2(v0_2::Adapter),
 }
 
-/// A version of the contract that a component exports.
+/// What a component exports of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Exported {
-    /// The name of the export.
-    name: String,
     version: Version,
+    /// The interfaces, with the names of their exports.
+    names: BTreeMap<Part, String>,
 }
 
 impl Exported {
-    /// Finds the contract among the names that a component exports.
-    pub(crate) fn find<'a>(mut exports: impl Iterator<Item = &'a str>) -> Option<Self> {
-        exports.find_map(|name| {
-            let version = name.strip_prefix(TOOLS)?.strip_prefix('@')?;
-            Some(Self { name: name.to_owned(), version: Version::parse(version).ok()? })
-        })
+    /// Finds the contract among the names that a component exports; `None` if it exports nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// It exports interfaces of several versions, or only what completes arguments of others.
+    pub(crate) fn find<'a>(exports: impl Iterator<Item = &'a str>) -> Result<Option<Self>, PrepareError> {
+        let mut found: Option<Self> = None;
+        for name in exports {
+            let Some((part, version)) = Part::of_export(name) else { continue };
+            let Ok(version) = Version::parse(version) else { continue };
+            let found = found.get_or_insert_with(|| Self { version: version.clone(), names: BTreeMap::new() });
+            if found.version != version {
+                let first = found.names.values().next().cloned().unwrap_or_default();
+                return Err(PrepareError::SeveralVersions(first, name.to_owned()));
+            }
+            found.names.insert(part, name.to_owned());
+        }
+        match found {
+            Some(found) if found.names.keys().all(|part| *part == Part::Completion) => {
+                Err(PrepareError::NothingToComplete(found.name().to_owned()))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The name of its first export.
+    fn name(&self) -> &str {
+        self.names.values().next().map_or("", String::as_str)
     }
 }
 
@@ -59,65 +94,72 @@ impl Contract {
         pre: InstancePre<State>,
         exported: &Exported,
     ) -> Result<Self, PrepareError> {
-        let interface = Interface::of(engine, component, &exported.name)
-            .ok_or_else(|| PrepareError::ContractTypes(exported.name.clone(), "it is not an interface".to_owned()))?;
-        let fits = |error: wasmtime::Error| {
-            PrepareError::ContractTypes(exported.name.clone(), toolbay_model::text::joined(&format!("{error:#}")))
+        let Exported { version, names } = exported;
+        let adapter = match (version.major, version.minor) {
+            (0, 1 | 2) => {
+                let mut interfaces = Interfaces::new();
+                for (part, name) in names {
+                    interfaces.insert(*part, Interface::of(engine, component, name)?);
+                }
+                if version.minor == 1 {
+                    Adapter::V0_1(v0_1::Adapter::new(&interfaces, pre)?)
+                } else {
+                    Adapter::V0_2(v0_2::Adapter::new(&interfaces, pre)?)
+                }
+            }
+            (major, minor) => {
+                return Err(PrepareError::UnknownContract(exported.name().to_owned(), format!("{major}.{minor}")));
+            }
         };
-        match (exported.version.major, exported.version.minor) {
-            (0, 1) => v0_1::Adapter::new(&interface, pre).map(Self::V0_1).map_err(fits),
-            (0, 2) => v0_2::Adapter::new(&interface, pre).map(Self::V0_2).map_err(fits),
-            (major, minor) => Err(PrepareError::UnknownContract(exported.name.clone(), format!("{major}.{minor}"))),
+        Ok(Self { adapter, parts: names.keys().copied().collect() })
+    }
+
+    /// What the plugin offers, as it lists it.
+    pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
+        match &self.adapter {
+            Adapter::V0_1(adapter) => adapter.list(store).await,
+            Adapter::V0_2(adapter) => adapter.list(store).await,
         }
     }
 
-    /// The plugin's tools, as it defines them.
-    pub(crate) async fn list_tools(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<ToolDefinition>> {
-        match self {
-            Self::V0_1(adapter) => adapter.list_tools(store).await,
-            Self::V0_2(adapter) => adapter.list_tools(store).await,
-        }
-    }
-
-    /// Calls a tool; `arguments` is a JSON object as text.
-    pub(crate) async fn call_tool(
+    /// Asks the plugin for something.
+    pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
-        tool: &str,
-        arguments: &str,
+        asked: Asked<'_>,
     ) -> wasmtime::Result<Result<Returned, Refusal>> {
-        match self {
-            Self::V0_1(adapter) => adapter.call_tool(store, tool, arguments).await,
-            Self::V0_2(adapter) => adapter.call_tool(store, tool, arguments).await,
+        match &self.adapter {
+            Adapter::V0_1(adapter) => adapter.call(store, asked).await,
+            Adapter::V0_2(adapter) => adapter.call(store, asked).await,
         }
     }
 }
 
-/// The version for messages.
+/// What it exports, for messages.
 impl fmt::Display for Contract {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [(oldest, _), (newest, _)] = SERVED;
-        f.write_str(match self {
-            Self::V0_1(_) => oldest,
-            Self::V0_2(_) => newest,
-        })
+        let version = match self.adapter {
+            Adapter::V0_1(_) => oldest,
+            Adapter::V0_2(_) => newest,
+        };
+        f.write_str(&export_names(&self.parts, version))
     }
+}
+
+/// Whether a component imports the function with which a plugin asks its caller something.
+pub(crate) fn imports_ask(engine: &Engine, component: &types::Component) -> bool {
+    component.imports(engine).any(|(name, import)| {
+        let is_host = name.starts_with(HOST);
+        match import.ty {
+            ComponentItem::ComponentInstance(host) if is_host => host.get_export(engine, "ask").is_some(),
+            _ => false,
+        }
+    })
 }
 
 /// Links the host's side of every version.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     v0_1::add_to_linker(linker)?;
     v0_2::add_to_linker(linker)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_contract_is_found_among_exports() {
-        let find = |names: &[&str]| Exported::find(names.iter().copied()).map(|exported| exported.version.to_string());
-        assert_eq!(find(&["init", "toolbay:plugin/tools@0.1.0"]).as_deref(), Some("0.1.0"));
-        assert_eq!(find(&["toolbay:plugin/toolshed@0.1.0", "toolbay:plugin/tools"]), None);
-    }
 }

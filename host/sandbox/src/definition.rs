@@ -1,15 +1,16 @@
-//! What a plugin says of a tool, without what only acts on whoever reads it.
+//! What a plugin says of what it offers, without what only acts on whoever reads it.
 //!
-//! Titles, descriptions and `_meta` are there to be read: control characters go. In a schema they go from what is there
-//! to be read as well. What checking goes by stays as it is, such as `const`, `enum`, `pattern` and the names of
-//! properties: without a character it would be another schema. An icon is fetched and drawn by clients: one that is not
+//! Names for people, titles, descriptions and `_meta` are there to be read: control characters go. In a schema they go
+//! from what is there to be read as well. What something is called or checked by stays as it is, such as the name of a
+//! prompt, a URI, or `const`, `enum`, `pattern` and the names of properties in a schema: without a character it would be
+//! another one. An icon is fetched and drawn by clients, and they act on MIME types, priorities and times: what is not
 //! what MCP allows is dropped.
 
 use serde_json::Value;
 use toolbay_model::text::{clean, line};
-use toolbay_model::{Icon, ToolDefinition};
+use toolbay_model::{Description, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
 
-use crate::output::{is_mime_type, is_uri};
+use crate::syntax::{is_mime_type, is_time, is_uri};
 
 /// Keywords whose values take part in checking, or are values themselves: they are not text to read.
 const MEANT: [&str; 21] = [
@@ -43,28 +44,57 @@ const NAMED: [&str; 6] =
 /// Longest name or address in a remark, in bytes.
 const SHOWN: usize = 200;
 
-/// How many tools with icons that are dropped are named to the operator.
-const NAMED_TOOLS: usize = 10;
+/// How many tools, prompts, resources or templates of which something is dropped are named to the operator, of each
+/// kind.
+const NAMED_ENTRIES: usize = 10;
 
-/// The tools with their texts cleaned, and what the operator should know of what was dropped.
-pub(crate) fn cleaned(tools: Vec<ToolDefinition>) -> (Vec<ToolDefinition>, Vec<String>) {
-    let mut remarks = Vec::new();
-    let mut more = 0_u32;
-    let tools = tools.into_iter().map(|mut tool| {
-        if let Some(why) = drop_icons(&mut tool.icons) {
-            if remarks.len() < NAMED_TOOLS {
-                remarks.push(format!("tool {:?}: an icon is not shown: {why}", line(&tool.name, SHOWN)));
-            } else {
-                more += 1;
-            }
-        }
-        tool_cleaned(tool)
-    });
-    let tools = tools.collect();
-    if more > 0 {
-        remarks.push(format!("{more} more tools have icons that are not shown"));
+/// The same with its texts cleaned, and with remarks for the operator on what was dropped.
+pub(crate) fn cleaned(description: Description) -> Description {
+    let Description { tools, prompts, resources, templates, completes, mut remarks } = description;
+    let mut dropped = Dropped::of("tool");
+    let tools = tools.into_iter().map(|tool| tool_cleaned(tool, &mut dropped)).collect();
+    remarks.extend(dropped.remarks());
+    let mut dropped = Dropped::of("prompt");
+    let prompts = prompts.into_iter().map(|prompt| prompt_cleaned(prompt, &mut dropped)).collect();
+    remarks.extend(dropped.remarks());
+    let mut dropped = Dropped::of("resource");
+    let resources = resources.into_iter().map(|resource| resource_cleaned(resource, &mut dropped)).collect();
+    remarks.extend(dropped.remarks());
+    let mut dropped = Dropped::of("resource template");
+    let templates = templates.into_iter().map(|template| resource_cleaned(template, &mut dropped)).collect();
+    remarks.extend(dropped.remarks());
+    Description { tools, prompts, resources, templates, completes, remarks }
+}
+
+/// What was dropped of all entries of a kind.
+struct Dropped {
+    kind: &'static str,
+    remarks: Vec<String>,
+    /// Entries that are not named.
+    more: u32,
+}
+
+impl Dropped {
+    fn of(kind: &'static str) -> Self {
+        Self { kind, remarks: Vec::new(), more: 0 }
     }
-    (tools, remarks)
+
+    /// Notes what was dropped of one entry first, if anything was.
+    fn note(&mut self, name: &str, why: Option<String>) {
+        let Some(why) = why else { return };
+        if self.remarks.len() < NAMED_ENTRIES {
+            self.remarks.push(format!("{} {:?}: {why}", self.kind, line(name, SHOWN)));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn remarks(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.remarks.push(format!("{} more {}s have something that is not shown", self.more, self.kind));
+        }
+        self.remarks
+    }
 }
 
 /// Drops the icons that clients must not be given. Returns why the first of these is.
@@ -72,10 +102,11 @@ fn drop_icons(icons: &mut Vec<Icon>) -> Option<String> {
     let mut first = None;
     let cleaned = std::mem::take(icons).into_iter().map(icon_cleaned);
     *icons = cleaned.filter_map(|icon| icon.map_err(|why| first.get_or_insert(why)).ok()).collect();
-    first
+    first.map(|why| format!("an icon is not shown: {why}"))
 }
 
-fn tool_cleaned(tool: ToolDefinition) -> ToolDefinition {
+fn tool_cleaned(mut tool: ToolDefinition, dropped: &mut Dropped) -> ToolDefinition {
+    dropped.note(&tool.name, drop_icons(&mut tool.icons));
     ToolDefinition {
         title: tool.title.map(text),
         description: tool.description.map(text),
@@ -84,6 +115,48 @@ fn tool_cleaned(tool: ToolDefinition) -> ToolDefinition {
         meta: tool.meta.map(|text| json(text, every_text)),
         ..tool
     }
+}
+
+fn prompt_cleaned(mut prompt: PromptDefinition, dropped: &mut Dropped) -> PromptDefinition {
+    dropped.note(&prompt.name, drop_icons(&mut prompt.icons));
+    let argument = |argument: PromptArgument| PromptArgument {
+        title: argument.title.map(text),
+        description: argument.description.map(text),
+        ..argument
+    };
+    PromptDefinition {
+        title: prompt.title.map(text),
+        description: prompt.description.map(text),
+        arguments: prompt.arguments.into_iter().map(argument).collect(),
+        meta: prompt.meta.map(|text| json(text, every_text)),
+        ..prompt
+    }
+}
+
+/// A resource or a template.
+fn resource_cleaned(mut resource: ResourceDefinition, dropped: &mut Dropped) -> ResourceDefinition {
+    let why = drop_icons(&mut resource.icons);
+    let mime_type = unfit(&mut resource.mime_type, is_mime_type)
+        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", line(&mime_type, SHOWN)));
+    let priority = resource.priority.take_if(|priority| !(0.0..=1.0).contains(priority));
+    let priority = priority.map(|priority| format!("its priority is not shown: {priority} is not between 0.0 and 1.0"));
+    let time = unfit(&mut resource.last_modified, is_time).map(|time| {
+        let time = line(&time, SHOWN);
+        format!("when it was last modified is not shown: {time:?} is not a time such as \"2026-01-12T15:00:58Z\"")
+    });
+    dropped.note(&resource.uri, why.or(mime_type).or(priority).or(time));
+    ResourceDefinition {
+        name: text(resource.name),
+        title: resource.title.map(text),
+        description: resource.description.map(text),
+        meta: resource.meta.map(|text| json(text, every_text)),
+        ..resource
+    }
+}
+
+/// Takes out a text that does not have its form.
+fn unfit(text: &mut Option<String>, fits: impl Fn(&str) -> bool) -> Option<String> {
+    text.take_if(|text| !fits(text))
 }
 
 fn text(text: String) -> String {
@@ -176,6 +249,10 @@ mod tests {
 
     const EVIL: &str = "a\u{1b}[2J\u{202e}b\u{9b}1m\u{e0041}c";
 
+    fn of(tools: Vec<ToolDefinition>) -> Description {
+        Description { tools, ..Description::default() }
+    }
+
     fn icon(src: &str) -> Icon {
         Icon { src: src.into(), mime_type: None, sizes: vec!["48x48\u{202e}".into()], theme: None }
     }
@@ -217,7 +294,7 @@ mod tests {
             meta: Some(json!({EVIL: [EVIL, {"n": 1}]}).to_string()),
             ..ToolDefinition::default()
         };
-        let (tools, remarks) = cleaned(vec![tool]);
+        let Description { tools, remarks, .. } = cleaned(of(vec![tool]));
         let [tool] = tools.as_slice() else { panic!("{tools:?}") };
         assert_eq!((tool.title.as_deref(), tool.description.as_deref()), (Some("abc"), Some("abc")));
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
@@ -231,7 +308,7 @@ mod tests {
     fn what_needs_no_cleaning_is_not_written_anew() {
         for text in [r#"{ "type":"object", "maximum": 1.50 }"#, "{", r#"{"title": "\u00"#, "\u{202e}"] {
             let tool = ToolDefinition { input_schema: text.into(), ..ToolDefinition::default() };
-            assert_eq!(cleaned(vec![tool]).0[0].input_schema, text);
+            assert_eq!(cleaned(of(vec![tool])).tools[0].input_schema, text);
         }
     }
 
@@ -260,7 +337,7 @@ mod tests {
         ];
         let tool = |icons| ToolDefinition { name: "a".into(), icons, ..ToolDefinition::default() };
         let all = bad.iter().chain(&good).map(|src| icon(src)).collect();
-        let (tools, remarks) = cleaned(vec![tool(all)]);
+        let Description { tools, remarks, .. } = cleaned(of(vec![tool(all)]));
         assert_eq!(tools[0].icons.iter().map(|icon| icon.src.as_str()).collect::<Vec<_>>(), good);
         assert_eq!(tools[0].icons[0].sizes, ["48x48"]);
         assert_eq!(
@@ -271,10 +348,97 @@ mod tests {
         for bad in bad {
             assert!(icon_cleaned(icon(bad)).is_err(), "{bad}");
         }
-        let (_, remarks) = cleaned(vec![tool(vec![icon(bad[1]); 100]); 30]);
-        assert_eq!(remarks.len(), NAMED_TOOLS + 1);
-        assert_eq!(remarks[NAMED_TOOLS], "20 more tools have icons that are not shown");
+        let Description { remarks, .. } = cleaned(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
+        assert_eq!(remarks.len(), NAMED_ENTRIES + 1);
+        assert_eq!(remarks[NAMED_ENTRIES], "20 more tools have something that is not shown");
         let page = Icon { mime_type: Some("text/html".into()), ..icon(good[0]) };
         assert_eq!(icon_cleaned(page).unwrap_err(), "its MIME type must be image/…, not \"text/html\"");
+    }
+
+    #[test]
+    fn prompts_and_resources_are_cleaned_but_not_what_they_are_asked_for_by() {
+        let meta = || Some(json!({EVIL: EVIL}).to_string());
+        let prompt = PromptDefinition {
+            name: EVIL.into(),
+            title: Some(EVIL.into()),
+            description: Some(EVIL.into()),
+            arguments: vec![PromptArgument {
+                name: EVIL.into(),
+                title: Some(EVIL.into()),
+                description: Some(EVIL.into()),
+                required: true,
+            }],
+            icons: vec![icon("https://a.example/i.png"), icon("http://a.example/i.png")],
+            meta: meta(),
+        };
+        let resource = ResourceDefinition {
+            uri: EVIL.into(),
+            name: EVIL.into(),
+            title: Some(EVIL.into()),
+            description: Some(EVIL.into()),
+            meta: meta(),
+            ..ResourceDefinition::default()
+        };
+        let said = Description {
+            prompts: vec![prompt.clone()],
+            resources: vec![resource.clone()],
+            templates: vec![resource],
+            completes: true,
+            remarks: vec!["first".into()],
+            ..Description::default()
+        };
+        let cleaned = cleaned(said);
+        let expected = ResourceDefinition {
+            uri: EVIL.into(),
+            name: "abc".into(),
+            title: Some("abc".into()),
+            description: Some("abc".into()),
+            meta: Some(r#"{"abc":"abc"}"#.into()),
+            ..ResourceDefinition::default()
+        };
+        assert_eq!((&cleaned.resources, &cleaned.templates), (&vec![expected.clone()], &vec![expected]));
+        let expected = PromptDefinition {
+            title: Some("abc".into()),
+            description: Some("abc".into()),
+            arguments: vec![PromptArgument {
+                name: EVIL.into(),
+                title: Some("abc".into()),
+                description: Some("abc".into()),
+                required: true,
+            }],
+            icons: vec![Icon { sizes: vec!["48x48".into()], ..icon("https://a.example/i.png") }],
+            meta: Some(r#"{"abc":"abc"}"#.into()),
+            ..prompt
+        };
+        assert_eq!(cleaned.prompts, [expected]);
+        assert!(cleaned.completes);
+        let [first, second] = cleaned.remarks.as_slice() else { panic!("{:?}", cleaned.remarks) };
+        assert_eq!(first, "first");
+        assert!(second.starts_with("prompt \"a") && second.contains("an icon is not shown"), "{second}");
+    }
+
+    #[test]
+    fn what_clients_act_on_is_dropped_if_mcp_does_not_allow_it() {
+        let resource = |mime_type: &str, priority, last_modified: &str| ResourceDefinition {
+            uri: "notes://a".into(),
+            mime_type: Some(mime_type.into()),
+            priority: Some(priority),
+            last_modified: Some(last_modified.into()),
+            ..ResourceDefinition::default()
+        };
+        let fine = || resource("text/plain", 1.0, "2026-01-12");
+        let cases = [
+            (ResourceDefinition { mime_type: None, ..fine() }, resource("text", 1.0, "2026-01-12")),
+            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", f64::NAN, "2026-01-12")),
+            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", 1.1, "2026-01-12")),
+            (ResourceDefinition { last_modified: None, ..fine() }, resource("text/plain", 1.0, "today\u{202e}")),
+        ];
+        for (expected, wrong) in cases {
+            let said = Description { resources: vec![fine(), wrong], ..Description::default() };
+            let cleaned = cleaned(said);
+            assert_eq!(cleaned.resources, [fine(), expected]);
+            assert_eq!(cleaned.remarks.len(), 1);
+            assert!(cleaned.remarks[0].starts_with("resource \"notes://a\": "), "{:?}", cleaned.remarks);
+        }
     }
 }

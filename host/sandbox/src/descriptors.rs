@@ -1,9 +1,9 @@
 //! The files and folders that guests have open: each takes a descriptor of the process, of which there are only so many.
 //!
-//! Half of the descriptors are for guests; the other half is left to the server: for connections, plugins, the compiler
-//! and its cache. Of the half for guests, every call that can run has a share of its own, which nobody else can take.
-//! The rest, at least half, goes to whoever comes first. So whatever other calls do, a call can open some files, and
-//! the server can go on.
+//! Half of the descriptors are for guests; the other half is left to the server: for clients, plugins, the compiler
+//! and its cache. Of the half for guests, an eighth is for the connections of plugins' HTTP requests, which outlive calls.
+//! Every call that can run has a share of its own, which nobody else can take; all shares are at most half. The rest goes to
+//! whoever comes first. So whatever other calls do, a call can open some files, and the server can go on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +20,8 @@ const CALLS: usize = 64;
 pub(crate) struct Descriptors {
     /// What each call can open in any case.
     share: usize,
+    /// What the connections of all plugins' HTTP requests have.
+    connections: usize,
     /// How many can be open in all before a call is left with its share.
     common: usize,
     open: AtomicUsize,
@@ -62,7 +64,14 @@ impl Descriptors {
         let guests = most / 2;
         // A call that cannot open a single file cannot use its mounts at all.
         let share = (guests / 2 / calls).max(1);
-        Self { share, common: guests.saturating_sub(share.saturating_mul(calls)), open: AtomicUsize::new(0) }
+        let connections = (guests / 8).max(1);
+        let common = guests.saturating_sub(connections).saturating_sub(share.saturating_mul(calls));
+        Self { share, connections, common, open: AtomicUsize::new(0) }
+    }
+
+    /// How many connections all plugins together can have for their HTTP requests.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections
     }
 
     /// For a call that begins.
@@ -102,17 +111,16 @@ mod tests {
         let all = Arc::new(Descriptors::new(1024, 64));
         let greedy = all.files();
         let held = all_of(&greedy);
-        assert_eq!(held.len(), 256, "half of the half for guests");
+        assert_eq!(held.len(), 192, "what is nobody's share, and not for connections");
         let others: Vec<Files> = (0..63).map(|_| all.files()).collect();
         let theirs: Vec<Vec<Opened>> = others.iter().map(all_of).collect();
         assert!(theirs.iter().all(|files| files.len() == 4));
         let open = held.len() + theirs.iter().map(Vec::len).sum::<usize>();
-        assert!(open <= 512, "{open}");
+        assert!(open + all.connections() <= 512, "{open}");
         assert_eq!(all.open.load(Ordering::Relaxed), open, "what was refused does not count");
-        drop(held);
-        assert!(others[0].take().is_some());
-        drop(theirs);
+        drop((held, theirs));
         assert_eq!(all.open.load(Ordering::Relaxed), 0);
+        assert_eq!(all_of(&others[0]).len(), 192, "what was given back is anybody's");
     }
 
     #[test]
@@ -122,6 +130,7 @@ mod tests {
             let held: Vec<Files> = (0..64).map(|_| all.files()).collect();
             let open: Vec<_> = held.iter().map(Files::take).collect();
             assert!(open.iter().all(Option::is_some));
+            assert!(all.connections() > 0);
         }
         assert_eq!(Descriptors::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / CALLS);
     }

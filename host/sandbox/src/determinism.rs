@@ -1,4 +1,4 @@
-//! Clocks and random numbers that are the same in every call with the same tool and arguments, for tests of plugins
+//! Clocks and random numbers that are the same in every call that asks for the same, for tests of plugins
 //! (`permissions.deterministic`).
 
 use std::sync::Arc;
@@ -8,7 +8,10 @@ use std::time::Duration;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
+use toolbay_model::{CompletionRequest, Reference};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
+
+use crate::asked::Asked;
 
 /// When each call begins, on the wall clock: 2020-01-01T00:00:00Z, in hours since 1970.
 const BEGINNING: Duration = Duration::from_hours(438_288);
@@ -16,7 +19,7 @@ const BEGINNING: Duration = Duration::from_hours(438_288);
 /// What each look at a clock takes, in nanoseconds: a guest that waits for a time in a loop reaches it.
 const TICK: u64 = 1_000_000;
 
-/// What a call is made of: the same tool with the same arguments has the same seed.
+/// What a call is made of: whoever asks for the same has the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed([u8; 32]);
 
@@ -25,8 +28,24 @@ pub(crate) struct Seed([u8; 32]);
 pub(crate) struct Time(Arc<AtomicU64>);
 
 impl Seed {
-    pub(crate) fn new(tool: &str, arguments: &str) -> Self {
-        Self::of("call", &[tool.as_bytes(), arguments.as_bytes()])
+    pub(crate) fn new(asked: Asked<'_>) -> Self {
+        match asked {
+            Asked::Tool { name, arguments } => Self::of("call", &[name.as_bytes(), arguments.as_bytes()]),
+            Asked::Prompt { name, arguments } => {
+                let parts = arguments.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+                Self::of("prompt", &std::iter::once(name.as_bytes()).chain(parts).collect::<Vec<_>>())
+            }
+            Asked::Resource { uri } => Self::of("resource", &[uri.as_bytes()]),
+            Asked::Completion(CompletionRequest { reference, argument, value, context }) => {
+                let (kind, name) = match reference {
+                    Reference::Prompt(name) => ("prompt", name),
+                    Reference::Resource(uri) => ("resource", uri),
+                };
+                let context = context.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+                let parts = [kind, name, argument, value].map(str::as_bytes).into_iter().chain(context);
+                Self::of("completion", &parts.collect::<Vec<_>>())
+            }
+        }
     }
 
     fn of(what: &str, parts: &[&[u8]]) -> Self {
@@ -94,6 +113,8 @@ impl HostMonotonicClock for Time {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
 
     fn random(seed: Seed, interface: &str) -> u64 {
@@ -102,9 +123,30 @@ mod tests {
 
     #[test]
     fn only_the_same_call_has_the_same_numbers() {
-        let seed = Seed::new("roll", "{}");
-        assert_eq!(random(seed, "random"), random(Seed::new("roll", "{}"), "random"));
-        let others = [Seed::new("roll", "{\"n\":1}"), Seed::new("rol", "l{}"), Seed::new("", "roll{}")];
+        let tool = |name, arguments| Seed::new(Asked::Tool { name, arguments });
+        let seed = tool("roll", "{}");
+        assert_eq!(random(seed, "random"), random(tool("roll", "{}"), "random"));
+        let (none, some) = (BTreeMap::new(), BTreeMap::from([("roll".to_owned(), "{}".to_owned())]));
+        let request = |reference| CompletionRequest {
+            reference,
+            argument: "roll".into(),
+            value: "{}".into(),
+            context: BTreeMap::new(),
+        };
+        let (of_prompt, of_template) =
+            (request(Reference::Prompt("roll".into())), request(Reference::Resource("roll".into())));
+        let others = [
+            tool("roll", "{\"n\":1}"),
+            tool("rol", "l{}"),
+            tool("", "roll{}"),
+            Seed::new(Asked::Prompt { name: "roll", arguments: &none }),
+            Seed::new(Asked::Prompt { name: "roll", arguments: &some }),
+            Seed::new(Asked::Resource { uri: "roll" }),
+            Seed::new(Asked::Completion(&of_prompt)),
+            Seed::new(Asked::Completion(&of_template)),
+        ];
+        let numbers: BTreeSet<u64> = others.iter().map(|other| random(*other, "random")).collect();
+        assert_eq!(numbers.len(), others.len(), "each is asked for something else");
         assert!(others.iter().all(|other| random(*other, "random") != random(seed, "random")));
         assert_ne!(random(seed, "random"), random(seed, "insecure"));
         // What a tool answered once, it answers with the next version of the server.

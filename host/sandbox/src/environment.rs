@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolbay_model::{Identity, Limits, Observer, Trace};
+use toolbay_model::{Answerable, Identity, Journal, Limits, Observer, Trace};
 use toolbay_policy::Permissions;
 use toolbay_secrets::Vault;
 
@@ -44,6 +44,10 @@ pub struct Entry<'a> {
     pub trace: Option<&'a Trace>,
     /// Receives log lines and progress.
     pub observer: Arc<dyn Observer>,
+    /// The kinds of questions that the caller can answer.
+    pub answerable: Answerable,
+    /// What earlier runs of the call left; empty in the first one.
+    pub journal: Arc<Journal>,
     /// When the call must have ended: [`Limits::timeout`](toolbay_model::Limits::timeout) after it was admitted.
     pub deadline: Instant,
 }

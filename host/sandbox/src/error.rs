@@ -6,6 +6,9 @@ use toolbay_model::{CallError, Limit, Limits};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
+use crate::ask::Incapable;
+use crate::effects::Diverged;
+
 /// What the store recorded while the guest ran. It reveals the cause behind a trap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
@@ -22,6 +25,12 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     // What the host itself counts says so.
     if let Some(&limit) = error.downcast_ref() {
         return CallError::limit(limit);
+    }
+    if let Some(incapable) = error.downcast_ref::<Incapable>() {
+        return incapable.error();
+    }
+    if let Some(diverged) = error.downcast_ref::<Diverged>() {
+        return CallError::Failed(diverged.to_string());
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => return CallError::limit(Limit::Fuel(limits.fuel)),

@@ -17,6 +17,12 @@ use wasmtime_wasi_http::{Error, WasiBody};
 /// What comes of a request.
 pub(crate) type Answer = Result<Response<WasiBody>, Error>;
 
+/// What is left to do once a response is there, whether or not the guest still wants it.
+pub(crate) type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+/// A request on its way.
+pub(crate) type Sending = Box<dyn Future<Output = Result<(Response<WasiBody>, Rest), Error>> + Send>;
+
 /// The requests on their way. Clones share them. There are no more than the guest has handles of, because dropping the
 /// handle gives up the request.
 #[derive(Clone, Default)]
@@ -44,13 +50,23 @@ struct Signal {
 
 impl Exchanges {
     /// Begins a request. It makes progress in [`Exchanges::advance`], and ends when its handle is dropped.
-    pub(crate) fn begin(&self, answer: impl Future<Output = Answer> + Send + 'static) -> Awaited {
+    pub(crate) fn begin(
+        &self,
+        answer: impl Future<Output = Result<(Response<WasiBody>, Rest), Error>> + Send + 'static,
+    ) -> Awaited {
         let (mut sender, receiver) = oneshot::channel();
         let work = Box::pin(async move {
             tokio::select! {
                 biased;
                 () = sender.closed() => {}
-                answer = answer => drop(sender.send(answer)),
+                answer = answer => match answer {
+                    Ok((response, rest)) => {
+                        drop(sender.send(Ok(response)));
+                        // Its own errors are those of a body that the guest has given up.
+                        drop(Box::into_pin(rest).await);
+                    }
+                    Err(error) => drop(sender.send(Err(error))),
+                },
             }
         });
         let signal = Arc::new(Signal { raised: AtomicBool::new(true), task: Arc::clone(&self.0.task) });

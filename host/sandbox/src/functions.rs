@@ -17,8 +17,9 @@ use wasmtime::{Engine, Store};
 
 use self::schema::Direction;
 use self::shape::{Budget, Shape};
-use crate::block::{Block, Refusal, Returned};
+use crate::block::Block;
 use crate::docs::{Docs, FunctionDocs, RESULT};
+use crate::returned::{Refusal, ToolResult};
 use crate::state::State;
 
 /// The member that wraps a value in structured content, which must be an object.
@@ -242,13 +243,13 @@ impl Function {
     }
 
     /// Converts the returned value for the caller.
-    fn answer(&self, results: &[Val]) -> Option<Result<Returned, Refusal>> {
+    fn answer(&self, results: &[Val]) -> Option<Result<ToolResult, Refusal>> {
         let payload = |shape: &Option<Shape>, value: &Option<Box<Val>>| match (shape, value) {
             (Some(shape), Some(value)) => output(shape, value),
-            _ => Some(Returned::default()),
+            _ => Some(ToolResult::default()),
         };
         Some(Ok(match (&self.returns, results) {
-            (Returns::Nothing, _) => Returned::default(),
+            (Returns::Nothing, _) => ToolResult::default(),
             (Returns::Value(shape), [value]) => output(shape, value)?,
             (Returns::Result(ok, _), [Val::Result(Ok(value))]) => payload(ok, value)?,
             (Returns::Result(_, err), [Val::Result(Err(value))]) => {
@@ -294,7 +295,7 @@ impl Functions {
         store: &mut Store<State>,
         tool: &str,
         arguments: &str,
-    ) -> wasmtime::Result<Result<Returned, Refusal>> {
+    ) -> wasmtime::Result<Result<ToolResult, Refusal>> {
         let Some(function) = self.by_tool.get(tool) else {
             return Ok(Err(Refusal::Failed(format!("There is no function named {tool}."))));
         };
@@ -323,13 +324,13 @@ impl Functions {
 }
 
 /// Converts a value to a result: text stays text, everything else becomes structured content.
-fn output(shape: &Shape, value: &Val) -> Option<Returned> {
+fn output(shape: &Shape, value: &Val) -> Option<ToolResult> {
     if let (Shape::String, Val::String(text)) = (shape, value) {
-        return Some(Returned { content: vec![Block::text(text.clone())], ..Returned::default() });
+        return Some(ToolResult { content: vec![Block::text(text.clone())], ..ToolResult::default() });
     }
     let mut json = value::to_json(shape, value)?;
     if !matches!(shape, Shape::Record(_)) {
         json = json!({VALUE: json});
     }
-    Some(Returned { structured: Some(json.to_string()), ..Returned::default() })
+    Some(ToolResult { structured: Some(json.to_string()), ..ToolResult::default() })
 }

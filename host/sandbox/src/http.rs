@@ -3,6 +3,7 @@
 
 mod code;
 mod denials;
+mod record;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
+use http::{Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use toolbay_model::{Limit, Limits, Trace};
@@ -22,8 +24,11 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use self::code::code;
 pub(crate) use self::denials::Denials;
+use self::record::{Recorded, repeated};
 use crate::account::Held;
+use crate::effects::{Begun, Diverged, Effects, Number};
 use crate::environment::{Entry, Environment};
+use crate::exchanges::{Rest, Sending};
 use crate::hindrance::Hindrance;
 
 /// Bytes of names and values in one set of fields; servers commonly accept no more.
@@ -42,13 +47,13 @@ pub(crate) struct Http {
     deadline: Instant,
     trace: Option<Trace>,
     denials: Arc<Denials>,
+    effects: Effects,
+    /// A request that was another one before the call asked.
+    pub(crate) diverged: Option<Diverged>,
 }
 
-type Sending = Box<dyn Future<Output = Result<Sent, Error>> + Send>;
-type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
-
 impl Http {
-    pub(crate) fn new(entry: &Entry<'_>, secrets: Arc<Opened>) -> Self {
+    pub(crate) fn new(entry: &Entry<'_>, secrets: Arc<Opened>, effects: Effects) -> Self {
         let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, requests, .. } = environment;
         Self {
@@ -59,6 +64,8 @@ impl Http {
             trace: trace.cloned(),
             denials: Arc::new(Denials::new(Arc::clone(observer), Arc::clone(&secrets.secrets))),
             secrets,
+            effects,
+            diverged: None,
         }
     }
 
@@ -110,6 +117,14 @@ impl Http {
             // The guest's mistake, and no request.
             (HeaderError::Forbidden | HeaderError::Immutable, _) => {}
         }
+    }
+
+    /// Begins a request, unless it changes nothing.
+    fn begin(&self, method: &Method, uri: &Uri) -> Result<Begun, Diverged> {
+        if [Method::GET, Method::HEAD].contains(method) {
+            return Ok(Begun::Now(Number::NONE));
+        }
+        self.effects.begin(|| format!("{method} {uri}"))
     }
 
     /// The outlet and where the request goes, if the rules allow it. They are asked again when it is sent.
@@ -171,21 +186,41 @@ impl WasiHttpHooks for Http {
         let Some((outlet, origin)) = self.outlet(&request) else {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
+        // Without the secrets: what is remembered says nothing of them.
+        let uri = request.uri().clone();
         self.add_trace(&mut request);
         let Ok(partition) = self.add_secrets(&mut request, &origin) else {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
+        let number = match self.begin(request.method(), &uri) {
+            Ok(Begun::Now(number)) => number,
+            Ok(Begun::Before(response)) => return repeated(&response, request.into_body()),
+            // The guest sees an error; what it asks for later fails as well, and says why.
+            Err(diverged) => {
+                let why = diverged.to_string();
+                self.diverged.get_or_insert(diverged);
+                return Box::new(async { Err(Error::InternalError(Some(why))) });
+            }
+        };
+        let effects = self.effects.clone();
         let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
         let timeouts = timeouts(options);
         Box::new(async move {
             match outlet.send(request, &partition, timeouts, deadline.into(), &meter).await {
                 Ok(response) => {
-                    let response = response.map(|body| Receiving { body, _held: held }.map_err(code).boxed_unsync());
-                    let done: Box<dyn Future<Output = Result<(), Error>> + Send> = Box::new(async { Ok(()) });
+                    let (parts, body) = response.into_parts();
+                    let body = Receiving { body, _held: held }.map_err(code);
+                    let body = match record::head(&effects, number, &parts) {
+                        Some(recording) => Recorded::new(body, recording).boxed_unsync(),
+                        None => body.boxed_unsync(),
+                    };
+                    let response = http::Response::from_parts(parts, body);
+                    let done: Rest = Box::new(async { Ok(()) });
                     Ok((response, done))
                 }
                 Err(error) => {
                     denials.failed(&error);
+                    record::failure(&effects, number, &error);
                     Err(code(error))
                 }
             }

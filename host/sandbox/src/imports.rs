@@ -12,6 +12,10 @@ use crate::environment::Environment;
 /// Bytes of a progress message that reach the client; more would not be shown anywhere.
 const PROGRESS: usize = 4 << 10;
 
+/// Most changes of resources that a call reports, and the longest URI of one, in bytes.
+const UPDATES: usize = 100;
+const URI: usize = 2 << 10;
+
 /// What the host functions of one call work with.
 pub(crate) struct Imports {
     config: Arc<BTreeMap<String, String>>,
@@ -25,6 +29,8 @@ pub(crate) struct Imports {
     log_dropped: u64,
     /// The last reported progress. The next one must be greater.
     progress: f64,
+    /// Changes of resources that were reported.
+    updates: usize,
 }
 
 impl Imports {
@@ -38,6 +44,7 @@ impl Imports {
             log_limit: limits.log,
             log_dropped: 0,
             progress: f64::NEG_INFINITY,
+            updates: 0,
         }
     }
 
@@ -69,6 +76,14 @@ impl Imports {
             let total = total.filter(|total| total.is_finite());
             let message = message.map(|message| cut(&self.secrets.scrub(message), PROGRESS).to_owned());
             self.observer.progress(Progress { progress, total, message });
+        }
+    }
+
+    /// Reports that a resource changed. The observer knows which ones the plugin can read.
+    pub(crate) fn resource_updated(&mut self, uri: &str) {
+        if self.updates < UPDATES && uri.len() <= URI {
+            self.updates += 1;
+            self.observer.resource_updated(uri);
         }
     }
 

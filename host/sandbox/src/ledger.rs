@@ -11,9 +11,11 @@ mod walk;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -21,15 +23,16 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use toolbay_model::Limit;
 
 use self::books::Books;
+use self::walk::Full;
 #[cfg(test)]
 pub(crate) use self::walk::count;
-pub(crate) use self::walk::{Holds, Identity, identity, length};
+pub(crate) use self::walk::{Found, Holds, Identity, identity, length};
 
 /// Ledgers that are kept although no call uses them, and no plugin holds them: those of callers' folders. Each has a
 /// descriptor.
 const RECENT: usize = 64;
 
-/// Folders that are counted at once: it takes memory and a thread.
+/// Folders that are counted at once. Each takes a thread, and up to 32 MiB.
 const COUNTING: usize = 2;
 
 /// How often counting begins again because a folder was moved meanwhile.
@@ -95,8 +98,15 @@ impl Default for Ledgers {
 }
 
 impl Ledgers {
-    /// The ledger of a folder, which is made if there is none.
-    pub(crate) fn of(&self, folder: &Arc<File>) -> Result<Arc<Ledger>, Errno> {
+    /// The ledger of a folder of which a mount may hold so much. It is made if there is none.
+    pub(crate) fn of(&self, folder: &Arc<File>, bounds: &Bounds) -> Result<Arc<Ledger>, Errno> {
+        let ledger = self.known(folder)?;
+        let most = |bound: Option<(u64, Limit)>| bound.map_or(u64::MAX, |(most, _)| most);
+        lock(&ledger.books).bound(most(bounds.bytes), most(bounds.entries));
+        Ok(ledger)
+    }
+
+    fn known(&self, folder: &Arc<File>) -> Result<Arc<Ledger>, Errno> {
         let key = identity(&fstat(folder)?);
         let mut known = lock(&self.known);
         if let Some(ledger) = known.get(&key).and_then(Weak::upgrade) {
@@ -136,7 +146,7 @@ impl Ledger {
     /// The ledger of a folder that is empty, and that nobody but one call knows.
     pub(crate) fn empty(folder: Arc<File>) -> Arc<Self> {
         let ledger = Self::new(folder, Arc::new(Semaphore::new(COUNTING)));
-        lock(&ledger.books).count(Holds::default(), Instant::now(), std::time::Duration::MAX);
+        lock(&ledger.books).count(Found::All(Holds::default()), Instant::now(), Duration::MAX);
         Arc::new(ledger)
     }
 
@@ -152,6 +162,20 @@ impl Ledger {
     /// Waits until nobody changes the folder.
     pub(crate) async fn at_rest(&self) {
         drop(self.changing.lock().await);
+    }
+
+    /// Notes what was counted. If the folder could not be counted to its end, the operator is told, once until it can.
+    fn note(&self, found: Found, at: Instant, took: Duration) {
+        let mut books = lock(&self.books);
+        let before = books.full();
+        books.count(found, at, took);
+        drop(books);
+        if let Found::Full(full) = found
+            && full != Full::Quota
+            && before != Some(full)
+        {
+            tracing::warn!(folder = ?path(&self.folder), "a folder with a quota counts as full: {full}");
+        }
     }
 
     /// Notes that a call has a file of the folder open; nothing for what is not a file.
@@ -192,14 +216,15 @@ impl Change {
             let _permit = permit;
             let begun = Instant::now();
             let mut counted = Err(Errno::AGAIN);
+            let most = lock(&self.ledger.books).most();
             for _ in 0..TRIES {
-                counted = walk::count(&self.ledger.folder, &stopped);
+                counted = walk::count(&self.ledger.folder, most, &stopped);
                 if counted != Err(Errno::AGAIN) {
                     break;
                 }
             }
             let now = Instant::now();
-            lock(&self.ledger.books).count(counted?, now, now.saturating_duration_since(begun));
+            self.ledger.note(counted?, now, now.saturating_duration_since(begun));
             Ok(self)
         });
         counting.await.map_err(io::Error::other)?
@@ -278,6 +303,61 @@ impl Quota {
     }
 }
 
+/// Where an open folder is, for the log.
+fn path(folder: &File) -> PathBuf {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    path.unwrap_or_else(|_| PathBuf::from("(unknown)"))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use bytesize::ByteSize;
+
+    use super::*;
+
+    fn bounds(bytes: u64, entries: u64) -> Bounds {
+        let limit = Limit::MountQuota(ByteSize::b(bytes));
+        Bounds { bytes: Some((bytes, limit)), entries: Some((entries, Limit::MountEntries(0))) }
+    }
+
+    #[tokio::test]
+    async fn a_full_folder_is_counted_again_for_a_mount_that_may_hold_more() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            fs::write(root.path().join(name), "12345").unwrap();
+        }
+        let (ledgers, folder) = (Ledgers::default(), Arc::new(File::open(root.path()).unwrap()));
+        let more = Holds { bytes: 1, entries: 0 };
+        let measured = async |bounds: Bounds| {
+            let change = ledgers.of(&folder, &bounds).unwrap().change().await.unwrap();
+            // As if somebody deleted one: a folder that was not counted to its end stays full.
+            change.entries(-1);
+            change.has_room(&bounds, more).is_none()
+        };
+        assert!(!measured(bounds(4, 0)).await);
+        assert!(!measured(bounds(4, 0)).await);
+        assert!(measured(bounds(11, 5)).await);
+        assert!(measured(bounds(11, 5)).await);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_grow_is_allowed_in_a_folder_that_cannot_be_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let (ledgers, folder) = (Ledgers::default(), Arc::new(File::open(root.path()).unwrap()));
+        let bounds = bounds(10, 10);
+        let change = ledgers.of(&folder, &bounds).unwrap().change().await.unwrap();
+        change.ledger.note(Found::Full(Full::Memory(1 << 20)), Instant::now(), Duration::ZERO);
+        assert_eq!(change.has_room(&bounds, Holds::default()), None);
+        let one = Holds { bytes: 1, entries: 0 };
+        assert_eq!(change.has_room(&bounds, one), bounds.bytes.map(|(_, limit)| limit));
+        // It is looked at again as soon as somebody may have made room.
+        let change = change.counted().await.unwrap();
+        assert_eq!(change.has_room(&bounds, one), None);
+    }
 }

@@ -1,9 +1,9 @@
 //! Runs guests: compiles and links components, and gives each call a new store within its limits.
 //!
 //! The only crate that knows wasmtime. Data flows in one direction: a [`Source`] becomes [`Compiled`] code and a
-//! [`Prepared`] component once; a call takes the component, an [`Environment`] and arguments, and ends as a
-//! [`Finished`], whose output is [`Unchecked`]. Nothing of a guest outlives its call. This crate does not know the plugin folder, the catalog or the
-//! protocol: its caller supplies bytes and permissions, and receives the results.
+//! [`Prepared`] component once; a call takes the component, an [`Environment`] and what is [`Asked`] for, and ends as a
+//! [`Finished`], whose output is [`Unchecked`]. Nothing of a guest outlives its call. This crate does not know the plugin
+//! folder, the catalog or the protocol: its caller supplies bytes and permissions, and receives the results.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -14,19 +14,24 @@ compile_error!(
 mod about;
 mod account;
 mod adapt;
+mod ask;
+mod asked;
 mod block;
 mod cache;
 mod call;
+mod cleaner;
 mod command;
 mod compile;
 mod compiled;
 mod connections;
+mod content;
 mod contract;
 mod coop;
 mod definition;
 mod descriptors;
 mod determinism;
 mod docs;
+mod effects;
 mod engine;
 mod entrance;
 mod environment;
@@ -45,11 +50,12 @@ mod limiter;
 mod linker;
 mod listed;
 mod output;
+mod part;
 mod preamble;
 mod prepare_error;
 mod prepared;
-
 mod requests;
+mod returned;
 mod roots;
 mod sandbox;
 mod scratch;
@@ -57,12 +63,16 @@ mod sockets;
 mod source;
 mod state;
 mod stdio;
+mod syntax;
 mod traffic;
+#[cfg(test)]
+mod trial;
 mod versions;
 mod wasi;
 mod worker;
 
 pub use self::about::About;
+pub use self::asked::Asked;
 pub use self::call::Finished;
 pub use self::compile::Compile;
 pub use self::compiled::{Compiled, Scratch};

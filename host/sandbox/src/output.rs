@@ -1,21 +1,22 @@
 //! Checks what a guest returned and converts it to the host's types. Rejects what violates the contract or a limit.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use bytesize::ByteSize;
-use serde_json::{Map, Value};
-use toolbay_model::text::{clean, line};
 use toolbay_model::{
-    Body, CallError, Content, Interrupt, JsonSize, Limit, Limits, Media, Output, Resource, ResourceContent,
-    ResourceLink,
+    CallError, Completions, Interrupt, JsonSize, Limit, Limits, Output, PromptMessage, PromptOutput, Reply, Resource,
+    ResourceContent, ResourceItem,
 };
 use toolbay_secrets::Secrets;
 
-use crate::block::{Block, Kind, Refusal, Returned};
+use crate::cleaner::{Cleaner, quoted};
+use crate::content::content;
+use crate::returned::{FilledPrompt, Item, ReadResource, Refusal, Returned, Suggestions, ToolResult};
+use crate::syntax::{is_mime_type, is_uri};
 
-/// What a tool returned, or why it failed in its own words: neither checked nor cleaned.
+/// Longest value of a completion, in bytes. A longer one is left out: cut off, it would be another value.
+const VALUE: usize = 1 << 10;
+
+/// What a guest returned, or why it failed in its own words: neither checked nor cleaned.
 #[derive(Debug)]
 pub struct Unchecked {
     pub(crate) returned: Result<Returned, Refusal>,
@@ -27,20 +28,21 @@ impl Unchecked {
     /// How many bytes there are to check.
     pub fn size(&self) -> usize {
         match &self.returned {
-            Ok(returned) => size(returned),
+            Ok(returned) => returned.size(),
             Err(Refusal::InvalidArguments(text) | Refusal::Failed(text)) => text.len(),
         }
     }
 
-    /// Checks the bounds of the result and the contract, and takes what only acts and what is secret out of all text.
+    /// Checks the bounds of what was returned and the contract, and takes what only acts and what is secret out of all
+    /// text. Returns `None` if the guest said that there is no resource with this URI.
     ///
     /// Takes about 10 ms for each megabyte, of which there are as many as [`Limits::output`] allows.
     ///
     /// # Errors
     ///
-    /// What the tool said of its failure, the bound or the rule that its result breaks, or [`Limit::Deadline`] if
+    /// What the guest said of its failure, the bound or the rule that its answer breaks, or [`Limit::Deadline`] if
     /// `interrupt` was due first.
-    pub fn check(self, limits: &Limits, interrupt: &Interrupt) -> Result<Output, CallError> {
+    pub fn check(self, limits: &Limits, interrupt: &Interrupt) -> Result<Option<Reply>, CallError> {
         let Self { returned, secrets } = self;
         match returned {
             Ok(returned) => check(returned, limits, &secrets, interrupt),
@@ -50,52 +52,128 @@ impl Unchecked {
     }
 }
 
-/// The bytes of a result.
-fn size(output: &Returned) -> usize {
-    output.content.iter().map(Block::size).sum::<usize>()
-        + output.structured.as_ref().map_or(0, String::len)
-        + output.meta.as_ref().map_or(0, String::len)
+/// Checks an answer against its bounds and the contract.
+fn check(
+    returned: Returned,
+    limits: &Limits,
+    secrets: &Secrets,
+    interrupt: &Interrupt,
+) -> Result<Option<Reply>, CallError> {
+    let mut cleaner = Cleaner::new(secrets).until(interrupt);
+    let checked = match returned {
+        // The first values are taken, however many there are.
+        Returned::Completion(suggestions) => Ok(Some(Reply::Completion(completions(suggestions, &mut cleaner)))),
+        returned => {
+            bounded(&returned, limits)?;
+            cleaned(returned, &mut cleaner).map_err(CallError::InvalidOutput)
+        }
+    };
+    // Whatever came of it: what was not cleaned goes nowhere.
+    if cleaner.is_interrupted() { Err(CallError::limit(Limit::Deadline(limits.timeout))) } else { checked }
 }
 
-/// Longest text of a guest that a message about it quotes, in bytes.
-const QUOTED: usize = 200;
-
-/// Checks a result against its bounds and the contract.
-fn check(output: Returned, limits: &Limits, secrets: &Secrets, interrupt: &Interrupt) -> Result<Output, CallError> {
-    if output.content.len() > limits.output_items {
+/// # Errors
+///
+/// The limit that an answer exceeds.
+fn bounded(returned: &Returned, limits: &Limits) -> Result<(), CallError> {
+    if returned.items() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
     }
-    if size(&output) as u64 > limits.output.as_u64() {
-        return Err(CallError::limit(Limit::Output(ByteSize::b(limits.output.as_u64()))));
+    if returned.size() as u64 > limits.output.as_u64() {
+        return Err(CallError::limit(Limit::Output(limits.output)));
     }
-    // The guest's own memory is free by now: the values in its result may take its place.
-    let parsed = [&output.structured, &output.meta].into_iter().flatten().map(|text| JsonSize::of(text).memory);
-    if parsed.sum::<u64>() > limits.memory.as_u64() {
+    // The guest's own memory is free by now: the values in its answer may take its place.
+    if returned.json().map(|text| JsonSize::of(text).memory).sum::<u64>() > limits.memory.as_u64() {
         return Err(CallError::limit(Limit::Parsed(limits.memory)));
     }
-    let mut cleaner = Cleaner::new(secrets);
-    cleaner.interrupt = Some(interrupt);
-    let checked = cleaned(output, &mut cleaner);
-    // Whatever came of it: what was not cleaned goes nowhere.
-    if cleaner.interrupted { Err(CallError::limit(Limit::Deadline(limits.timeout))) } else { checked }
+    Ok(())
 }
 
-fn cleaned(output: Returned, cleaner: &mut Cleaner<'_>) -> Result<Output, CallError> {
-    let content = output
-        .content
-        .into_iter()
-        .enumerate()
-        .map(|(index, block)| {
-            content(block, cleaner).map_err(|what| CallError::InvalidOutput(format!("content[{index}] {what}")))
-        })
-        .collect::<Result<_, _>>()?;
-    let structured = output.structured.map(|text| json("structured", &text, cleaner)).transpose()?;
-    let meta = match output.meta.map(|text| json("meta", &text, cleaner)).transpose()? {
-        None => Map::new(),
-        Some(Value::Object(members)) => members,
-        Some(_) => return Err(CallError::InvalidOutput("meta is not a JSON object".into())),
+/// # Errors
+///
+/// The rule of the contract that an answer breaks.
+fn cleaned(returned: Returned, cleaner: &mut Cleaner<'_>) -> Result<Option<Reply>, String> {
+    Ok(Some(match returned {
+        Returned::Tool(result) => Reply::Tool(output(result, cleaner)?),
+        Returned::Prompt(prompt) => Reply::Prompt(prompt_output(prompt, cleaner)?),
+        Returned::Resource(read) if read.items.is_empty() => return Ok(None),
+        Returned::Resource(read) => Reply::Resource(contents(read, cleaner)?),
+        Returned::Completion(suggestions) => Reply::Completion(completions(suggestions, cleaner)),
+        // They were checked and cleaned when they were asked.
+        Returned::Questions(interview) => Reply::Questions(interview),
+    }))
+}
+
+fn output(result: ToolResult, cleaner: &mut Cleaner<'_>) -> Result<Output, String> {
+    let block = |(index, block)| content(block, cleaner).map_err(|what| format!("content[{index}] {what}"));
+    let content = result.content.into_iter().enumerate().map(block).collect::<Result<_, _>>()?;
+    let structured = result.structured.map(|text| cleaner.json("structured", &text)).transpose()?;
+    Ok(Output { content, structured, meta: cleaner.meta("meta", result.meta.as_ref())? })
+}
+
+fn prompt_output(prompt: FilledPrompt, cleaner: &mut Cleaner<'_>) -> Result<PromptOutput, String> {
+    let description = prompt.description.map(|text| cleaner.text(text));
+    let message = |(index, (role, block))| match content(block, cleaner) {
+        Ok(content) => Ok(PromptMessage { role, content }),
+        Err(what) => Err(format!("messages[{index}] {what}")),
     };
-    Ok(Output { content, structured, meta })
+    let messages = prompt.messages.into_iter().enumerate().map(message).collect::<Result<_, _>>()?;
+    Ok(PromptOutput { description, messages, meta: cleaner.meta("meta", prompt.meta.as_ref())? })
+}
+
+fn contents(read: ReadResource, cleaner: &mut Cleaner<'_>) -> Result<Vec<ResourceItem>, String> {
+    let ReadResource { uri, items } = read;
+    let item = |(index, item): (usize, Item)| {
+        let meta = cleaner.meta(&format!("contents[{index}].meta"), item.meta.as_ref())?;
+        let resource = resource(&uri, item, cleaner).map_err(|what| format!("contents[{index}] {what}"))?;
+        Ok(ResourceItem { resource, meta })
+    };
+    items.into_iter().enumerate().map(item).collect()
+}
+
+/// An item of what was read under the URI `read`, without its `_meta`.
+fn resource(read: &str, item: Item, cleaner: &mut Cleaner<'_>) -> Result<Resource, String> {
+    // As it is: what is taken out of it could make it another one.
+    let is_below = is_at_or_below(&item.uri, read);
+    let uri = cleaner.text(item.uri);
+    if !is_uri(&uri) {
+        return Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)));
+    }
+    if !is_below {
+        return Err(format!("has the URI {}, which is neither the one that was read nor one below it", quoted(&uri)));
+    }
+    let mime_type = item.mime_type.map(|text| cleaner.text(text));
+    if let Some(mime_type) = mime_type.as_deref().filter(|text| !is_mime_type(text)) {
+        return Err(format!("has an invalid MIME type: {}", quoted(mime_type)));
+    }
+    let content = match (item.text, item.data) {
+        (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
+        (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
+        (None, None) => return Err("has neither `text` nor `data`".into()),
+        (Some(_), Some(_)) => return Err("has both `text` and `data`".into()),
+    };
+    Ok(Resource { uri, mime_type, content })
+}
+
+/// Whether a plugin that reads `read` may answer with an item of this URI: the same one, or one that continues it with
+/// another part.
+fn is_at_or_below(uri: &str, read: &str) -> bool {
+    let is_end = |rest: &str| rest.is_empty() || read.ends_with(['/', ':']) || rest.starts_with(['/', '?', '#']);
+    uri.strip_prefix(read).is_some_and(is_end)
+}
+
+fn completions(suggestions: Suggestions, cleaner: &mut Cleaner<'_>) -> Completions {
+    let Suggestions { values: mut all, total, has_more } = suggestions;
+    let listed = all.len();
+    all.truncate(Completions::MOST);
+    let is_short = |value: &String| value.len() <= VALUE;
+    // Twice, because a secret can be shorter than what stands for it.
+    let clean = all.into_iter().filter(is_short).map(|value| cleaner.text(value)).filter(is_short);
+    let values: Vec<String> = clean.collect();
+    let shown = values.len();
+    let total = total.filter(|total| *total as usize >= listed);
+    let has_more = has_more || shown < listed || total.is_some_and(|total| total as usize > shown);
+    Completions { values, total, has_more }
 }
 
 /// A failure's message, at most as long as a result may be.
@@ -106,247 +184,42 @@ fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     text
 }
 
-/// Removes control characters and secrets from a guest's text, and logs how much was removed.
-struct Cleaner<'a> {
-    secrets: &'a Secrets,
-    /// Removed control characters, in bytes.
-    removed: usize,
-    /// Texts that contained secrets.
-    redacted: usize,
-    interrupt: Option<&'a Interrupt>,
-    /// Whether it stopped before the end.
-    interrupted: bool,
-}
-
-impl<'a> Cleaner<'a> {
-    fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, removed: 0, redacted: 0, interrupt: None, interrupted: false }
-    }
-
-    fn text(&mut self, text: String) -> String {
-        self.interrupted |= self.interrupt.is_some_and(Interrupt::is_due);
-        if self.interrupted {
-            return text;
-        }
-        let text = match clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(cleaned) => {
-                self.removed += text.len() - cleaned.len();
-                cleaned
-            }
-        };
-        // After that, because removing characters can join the parts of a secret.
-        match self.secrets.scrub(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(redacted) => {
-                self.redacted += 1;
-                redacted
-            }
-        }
-    }
-
-    fn data(&self, data: Vec<u8>) -> Result<Bytes, String> {
-        if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
-    }
-
-    /// Cleans every string in a JSON value, including the names of members. The value stays valid JSON.
-    fn value(&mut self, value: Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.text(text)),
-            // Digits can be a secret, too.
-            Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
-                Value::String(self.text(number.to_string()))
-            }
-            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
-            Value::Object(members) => {
-                // If two names become equal, the last member counts, as with duplicate names.
-                members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
-            }
-            value => value,
-        }
-    }
-}
-
-impl Drop for Cleaner<'_> {
-    fn drop(&mut self) {
-        if self.removed > 0 {
-            tracing::debug!(bytes = self.removed, "removed control characters from the plugin's output");
-        }
-        if self.redacted > 0 {
-            tracing::warn!(strings = self.redacted, "redacted secrets in the plugin's output");
-        }
-    }
-}
-
-fn json(member: &str, text: &str, cleaner: &mut Cleaner<'_>) -> Result<Value, CallError> {
-    let value = serde_json::from_str(text);
-    let value = value.map_err(|error| CallError::InvalidOutput(format!("{member} is not valid JSON: {error}")))?;
-    Ok(cleaner.value(value))
-}
-
-/// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
-fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
-    let Some(kind) = Kind::parse(&block.kind) else { return unknown(block, cleaner) };
-    let mut members = Members { kind, block };
-    let body = match kind {
-        Kind::Text => Body::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
-        Kind::Image => Body::Image(members.media("image", cleaner)?),
-        Kind::Audio => Body::Audio(members.media("audio", cleaner)?),
-        Kind::ResourceLink => Body::ResourceLink(ResourceLink {
-            uri: members.uri(cleaner)?,
-            name: cleaner.text(members.need("name", |b| &mut b.name)?),
-            title: members.block.title.take().map(|text| cleaner.text(text)),
-            description: members.block.description.take().map(|text| cleaner.text(text)),
-            mime_type: members.mime_type(cleaner)?,
-            size: members.block.size.take(),
-        }),
-        Kind::EmbeddedResource => Body::Resource(Resource {
-            uri: members.uri(cleaner)?,
-            mime_type: members.mime_type(cleaner)?,
-            content: match (members.block.text.take(), members.block.data.take()) {
-                (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
-                (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
-                (None, None) => return Err("is a resource without `text` or `data`".into()),
-                (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
-            },
-        }),
-    };
-    members.nothing_left()?;
-    let block = members.block;
-    annotated(body, block, cleaner)
-}
-
-/// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
-fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
-    if let Some(text) = &block.text {
-        return annotated(Body::Text(cleaner.text(text.clone())), block, cleaner);
-    }
-    let kind = quoted(&cleaner.text(block.kind));
-    Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
-}
-
-/// A text of the guest's, which is clean, as a message shows it.
-fn quoted(text: &str) -> String {
-    format!("{:?}", line(text, QUOTED))
-}
-
-/// The block with the members that all kinds can have.
-fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
-    if let Some(priority) = block.priority
-        && !(0.0..=1.0).contains(&priority)
-    {
-        return Err(format!("has the priority {priority}, which is not between 0.0 and 1.0"));
-    }
-    let last_modified = block.last_modified.map(|text| cleaner.text(text));
-    if let Some(when) = last_modified.as_deref().filter(|when| !is_time(when)) {
-        let when = quoted(when);
-        return Err(format!("was last modified at {when}, which is not a time such as \"2026-01-12T15:00:58Z\""));
-    }
-    Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
-}
-
-/// The members of a block that have not been used yet.
-struct Members {
-    kind: Kind,
-    block: Block,
-}
-
-impl Members {
-    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut Block) -> &mut Option<T>) -> Result<T, String> {
-        let kind = self.kind.article();
-        member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
-    }
-
-    fn media(&mut self, family: &str, cleaner: &mut Cleaner<'_>) -> Result<Media, String> {
-        let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
-        let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
-        if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
-            return Err(format!(
-                "is {}, but its MIME type is {}, not {family}/…",
-                self.kind.article(),
-                quoted(&mime_type)
-            ));
-        }
-        Ok(Media { data, mime_type })
-    }
-
-    fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
-        match self.block.mime_type.take().map(|text| cleaner.text(text)) {
-            Some(mime_type) if !is_mime_type(&mime_type) => {
-                Err(format!("has an invalid MIME type: {}", quoted(&mime_type)))
-            }
-            mime_type => Ok(mime_type),
-        }
-    }
-
-    fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
-        let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
-        if is_uri(&uri) {
-            Ok(uri)
-        } else {
-            Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)))
-        }
-    }
-
-    fn nothing_left(&self) -> Result<(), String> {
-        let block = &self.block;
-        let left = [
-            ("text", block.text.is_some()),
-            ("data", block.data.is_some()),
-            ("mime-type", block.mime_type.is_some()),
-            ("uri", block.uri.is_some()),
-            ("name", block.name.is_some()),
-            ("title", block.title.is_some()),
-            ("description", block.description.is_some()),
-            ("size", block.size.is_some()),
-            ("members", block.members.is_some()),
-        ];
-        match left.into_iter().find(|(_, present)| *present) {
-            Some((name, _)) => Err(format!("is {}, which cannot have `{name}`", self.kind.article())),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Type and subtype of RFC 6838, with or without parameters, in visible ASCII.
-pub(crate) fn is_mime_type(text: &str) -> bool {
-    let essence = text.split(';').next().unwrap_or_default();
-    let token = |part: &str| {
-        (1..=127).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
-    };
-    essence.trim_end().split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
-        && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
-}
-
-/// A date, or a date and time, in the part of ISO 8601 that MCP uses: digits and their separators.
-fn is_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let date = bytes.get(..10).is_some_and(|date| {
-        date.iter()
-            .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() })
-    });
-    let time = bytes.get(10..).unwrap_or_default();
-    let plain = |byte: &u8| byte.is_ascii_digit() || b":.+-Z".contains(byte);
-    date && (time.is_empty()
-        || (time.first() == Some(&b'T') && (2..=30).contains(&time.len()) && time.iter().skip(1).all(plain)))
-}
-
-/// A scheme (RFC 3986), a colon, and nothing that could not stand in a URI.
-pub(crate) fn is_uri(text: &str) -> bool {
-    let Some((scheme, _)) = text.split_once(':') else { return false };
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
-        && !text.chars().any(|c| c.is_whitespace() || c.is_control())
-}
-
 #[cfg(test)]
 mod tests {
+    use bytesize::ByteSize;
+    use serde_json::{Value, json};
+    use toolbay_model::Body;
+
     use super::*;
+    use crate::block::{Block, Kind};
 
     /// As it is checked where nothing is in a hurry.
-    fn check(output: Returned, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
-        super::check(output, limits, secrets, &Interrupt::default())
+    fn check(result: ToolResult, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
+        match super::check(Returned::Tool(result), limits, secrets, &Interrupt::default())? {
+            Some(Reply::Tool(output)) => Ok(output),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The same for any answer, within the usual limits and with a secret.
+    fn checked(returned: Returned) -> Result<Option<Reply>, CallError> {
+        let secrets = Secrets::new([("token", &toolbay_secrets::Value::parse(b"12345678901").unwrap())]).unwrap();
+        super::check(returned, &Limits::DEFAULT, &secrets, &Interrupt::default())
+    }
+
+    fn invalid(returned: Returned) -> String {
+        match checked(returned) {
+            Err(CallError::InvalidOutput(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn read(items: Vec<Item>) -> Returned {
+        Returned::Resource(ReadResource { uri: "notes://a".into(), items })
+    }
+
+    fn item(text: &str) -> Item {
+        Item { uri: "notes://a".into(), text: Some(text.into()), ..Item::default() }
     }
 
     fn block(kind: Kind) -> Block {
@@ -357,8 +230,8 @@ mod tests {
         Block { text: Some(text.into()), ..block(Kind::Text) }
     }
 
-    fn output(content: Vec<Block>) -> Returned {
-        Returned { content, structured: None, meta: None }
+    fn output(content: Vec<Block>) -> ToolResult {
+        ToolResult { content, structured: None, meta: None }
     }
 
     fn refused(block: Block) -> String {
@@ -418,10 +291,11 @@ mod tests {
 
     #[test]
     fn what_is_interrupted_is_neither_cleaned_nor_shown() {
-        let returned = || Returned { structured: Some(r#"["\u001b[31m"]"#.into()), ..output(vec![text("\u{1b}[31m")]) };
+        let returned =
+            || ToolResult { structured: Some(r#"["\u001b[31m"]"#.into()), ..output(vec![text("\u{1b}[31m")]) };
         let due = Interrupt::default();
         due.raise();
-        let stopped = super::check(returned(), &Limits::DEFAULT, Secrets::none(), &due);
+        let stopped = super::check(Returned::Tool(returned()), &Limits::DEFAULT, Secrets::none(), &due);
         assert_eq!(stopped, Err(CallError::limit(Limit::Deadline(Limits::DEFAULT.timeout))));
         assert!(check(returned(), &Limits::DEFAULT, Secrets::none()).is_ok());
     }
@@ -431,9 +305,9 @@ mod tests {
         // Not valid at its end, which nothing may read.
         let lists = |n: usize| format!("[{}!", "[],".repeat(n));
         let limits = Limits { output: ByteSize::mib(16), ..Limits::DEFAULT };
-        let structured = |text| Returned { structured: Some(text), ..Returned::default() };
-        let meta = |text| Returned { meta: Some(text), ..Returned::default() };
-        let both = |text: String| Returned { meta: Some(text.clone()), ..structured(text) };
+        let structured = |text| ToolResult { structured: Some(text), ..ToolResult::default() };
+        let meta = |text| ToolResult { meta: Some(text), ..ToolResult::default() };
+        let both = |text: String| ToolResult { meta: Some(text.clone()), ..structured(text) };
         let too_much = Err(CallError::limit(Limit::Parsed(limits.memory)));
         for returned in [structured(lists(5_000_000)), meta(lists(5_000_000)), both(lists(700_000))] {
             assert_eq!(check(returned, &limits, Secrets::none()), too_much);
@@ -452,22 +326,19 @@ mod tests {
     #[test]
     fn every_string_in_structured_content_is_cleaned_and_the_json_stays_valid() {
         let json = r#"{"a\u001b[2J":["\u001b[31mred\u001b[0m",{"k":"safe\u202eexe","n":1.5,"t":true}],"x":null}"#;
-        let structured = Returned { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
+        let structured = ToolResult { structured: Some(json.into()), meta: Some(json.into()), ..output(vec![]) };
         let shown = check(structured, &Limits::DEFAULT, Secrets::none()).unwrap();
-        let expected = serde_json::json!({"a": ["red", {"k": "safeexe", "n": 1.5, "t": true}], "x": null});
+        let expected = json!({"a": ["red", {"k": "safeexe", "n": 1.5, "t": true}], "x": null});
         assert_eq!(shown.structured.as_ref(), Some(&expected));
         assert_eq!(Value::Object(shown.meta), expected);
-        let mut cleaner = Cleaner::new(Secrets::none());
-        cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
-        assert_eq!(cleaner.removed, 4 + 3);
     }
 
     #[test]
     fn structured_content_and_meta_must_be_json() {
-        let broken = Returned { structured: Some("{".into()), ..output(vec![]) };
+        let broken = ToolResult { structured: Some("{".into()), ..output(vec![]) };
         assert!(matches!(check(broken, &Limits::DEFAULT, Secrets::none()), Err(CallError::InvalidOutput(what))
             if what.starts_with("structured is not valid JSON: ")));
-        let list = Returned { meta: Some("[]".into()), ..output(vec![]) };
+        let list = ToolResult { meta: Some("[]".into()), ..output(vec![]) };
         assert_eq!(
             check(list, &Limits::DEFAULT, Secrets::none()),
             Err(CallError::InvalidOutput("meta is not a JSON object".into()))
@@ -492,7 +363,7 @@ mod tests {
     fn secrets_are_redacted_in_every_member() {
         let secrets = Secrets::new([("token", &toolbay_secrets::Value::parse(b"12345678901").unwrap())]).unwrap();
         let shown = check(
-            Returned {
+            ToolResult {
                 content: vec![
                     text("it is 12345\u{202e}678901"),
                     Block {
@@ -520,5 +391,132 @@ mod tests {
         };
         let refused = check(output(vec![data]), &Limits::DEFAULT, &secrets);
         assert_eq!(refused, Err(CallError::InvalidOutput("content[0] contains a secret in `data`".into())));
+    }
+
+    #[test]
+    fn a_prompt_is_cleaned_and_its_messages_are_blocks() {
+        let prompt = FilledPrompt {
+            description: Some("\u{1b}[2Jwith 12345678901".into()),
+            messages: vec![("user", text("12345\u{202e}678901")), ("assistant", text("fine"))],
+            meta: Some(r#"{"a":"12345678901"}"#.into()),
+        };
+        let Ok(Some(Reply::Prompt(shown))) = checked(Returned::Prompt(prompt)) else { panic!() };
+        assert_eq!(shown.description.as_deref(), Some("with [secret:token]"));
+        let said = shown.messages.into_iter().map(|message| (message.role, message.content.body));
+        let texts = ["[secret:token]", "fine"].map(|text| Body::Text(text.into()));
+        assert_eq!(said.collect::<Vec<_>>(), ["user", "assistant"].into_iter().zip(texts).collect::<Vec<_>>());
+        assert_eq!(Value::Object(shown.meta), json!({"a": "[secret:token]"}));
+        let broken = |messages, meta: Option<&str>| {
+            invalid(Returned::Prompt(FilledPrompt { messages, meta: meta.map(str::to_owned), description: None }))
+        };
+        assert_eq!(
+            broken(vec![("user", text("a")), ("user", block(Kind::Image))], None),
+            "messages[1] is an image without `data`"
+        );
+        assert_eq!(broken(vec![], Some("[]")), "meta is not a JSON object");
+    }
+
+    #[test]
+    fn an_item_of_a_resource_has_text_or_data_and_no_secret() {
+        let whole = Item {
+            mime_type: Some("text/plain".into()),
+            meta: Some(r#"{"a":"\u001b[2J12345678901"}"#.into()),
+            ..item("\u{1b}[31m12345678901")
+        };
+        let Ok(Some(Reply::Resource(shown))) = checked(read(vec![whole])) else { panic!() };
+        let [shown] = shown.as_slice() else { panic!("{shown:?}") };
+        assert_eq!(shown.resource.content, ResourceContent::Text("[secret:token]".into()));
+        assert_eq!(shown.resource.mime_type.as_deref(), Some("text/plain"));
+        assert_eq!(shown.meta["a"], "[secret:token]");
+        let wrong = [
+            (Item { data: Some(vec![]), ..item("") }, "has both `text` and `data`"),
+            (Item { text: None, ..item("") }, "has neither `text` nor `data`"),
+            (Item { text: None, data: Some(b"12345678901".to_vec()), ..item("") }, "contains a secret in `data`"),
+            (Item { mime_type: Some("text".into()), ..item("") }, "has an invalid MIME type: \"text\""),
+            (Item { uri: "a".into(), ..item("") }, "has an invalid URI (no scheme, or a space in it): \"a\""),
+        ];
+        for (wrong, why) in wrong {
+            assert_eq!(invalid(read(vec![item("fine"), wrong])), format!("contents[1] {why}"));
+        }
+        let meta = Item { meta: Some("1".into()), ..item("") };
+        assert_eq!(invalid(read(vec![item(""), meta])), "contents[1].meta is not a JSON object");
+    }
+
+    #[test]
+    fn what_is_read_is_where_it_was_asked_for() {
+        for (uri, below, beside) in [
+            (
+                "notes://a",
+                ["notes://a", "notes://a/b", "notes://a?b", "notes://a#b"],
+                ["notes://b", "notes://ab", "note"],
+            ),
+            ("notes://a/", ["notes://a/", "notes://a/b", "notes://a//", "notes://a/?c"], ["notes://a", "", "notes://"]),
+            ("urn:", ["urn:", "urn:a", "urn:/", "urn:a:b"], ["urn", "urm:a", "a"]),
+        ] {
+            assert!(below.iter().all(|item| is_at_or_below(item, uri)), "{uri}");
+            assert!(!beside.iter().any(|item| is_at_or_below(item, uri)), "{uri}");
+        }
+        // Nobody can be told of another resource by characters that are taken out.
+        let hidden = Item { uri: "notes://\u{202e}a".into(), ..item("") };
+        assert_eq!(
+            invalid(read(vec![hidden])),
+            "contents[0] has the URI \"notes://a\", which is neither the one that was read nor one below it"
+        );
+    }
+
+    #[test]
+    fn an_empty_read_says_that_there_is_no_such_resource() {
+        assert_eq!(checked(read(vec![])), Ok(None));
+    }
+
+    #[test]
+    fn bounds_hold_for_every_answer() {
+        let limits = Limits { output: ByteSize::b(30), output_items: 2, ..Limits::DEFAULT };
+        let check = |returned| super::check(returned, &limits, Secrets::none(), &Interrupt::default());
+        let prompt = |messages, description: &str| {
+            Returned::Prompt(FilledPrompt { messages, description: Some(description.into()), meta: None })
+        };
+        let message = || ("user", text("0123456789"));
+        let (output, items) =
+            (Err(CallError::limit(Limit::Output(limits.output))), Err(CallError::limit(Limit::OutputItems(2))));
+        assert!(check(prompt(vec![message(), message()], "0123456789")).is_ok());
+        assert_eq!(check(prompt(vec![message(), message()], "0123456789a")), output);
+        assert_eq!(check(prompt(vec![("user", text("")), ("user", text("")), ("user", text(""))], "")), items);
+        // Nine bytes are those of the URI.
+        assert!(check(read(vec![item("0123456789abcdef01234")])).is_ok());
+        assert_eq!(check(read(vec![item("0123456789abcdef012345")])), output);
+        assert_eq!(check(read(vec![Item { text: None, data: Some(vec![0; 22]), ..item("") }])), output);
+        assert_eq!(check(read(vec![item(""), item(""), item("")])), items);
+        let limits = Limits { output: ByteSize::mib(16), ..Limits::DEFAULT };
+        let meta = || Item { meta: Some(format!("[{}!", "[],".repeat(700_000))), ..item("") };
+        let parsed = super::check(read(vec![meta(), meta()]), &limits, Secrets::none(), &Interrupt::default());
+        assert_eq!(parsed, Err(CallError::limit(Limit::Parsed(limits.memory))));
+    }
+
+    #[test]
+    fn completions_are_the_first_hundred_that_are_short_and_clean() {
+        let complete = |values: &[&str], total, has_more| {
+            let values = values.iter().map(|value| (*value).to_owned()).collect();
+            match checked(Returned::Completion(Suggestions { values, total, has_more })) {
+                Ok(Some(Reply::Completion(completions))) => completions,
+                other => panic!("{other:?}"),
+            }
+        };
+        let shown = complete(&["a\u{1b}[2J", "12345678901"], None, false);
+        assert_eq!(
+            shown,
+            Completions { values: vec!["a".into(), "[secret:token]".into()], total: None, has_more: false }
+        );
+        let all = vec!["a"; 101];
+        let shown = complete(&all, None, false);
+        assert_eq!((shown.values.len(), shown.total, shown.has_more), (100, None, true));
+        assert!(!complete(&all[1..], Some(100), false).has_more);
+        assert!(complete(&all[1..], Some(101), false).has_more);
+        assert_eq!(complete(&all[1..], Some(99), true).total, None, "there cannot be fewer than there are");
+        let (long, longest) = ("x".repeat(VALUE + 1), "x".repeat(VALUE));
+        let shown = complete(&[&long, &longest, "b"], None, false);
+        assert_eq!((shown.values, shown.has_more), (vec![longest, "b".to_owned()], true));
+        let redacted = format!("{}12345678901", "x".repeat(VALUE - 11));
+        assert!(complete(&[&redacted], None, false).values.is_empty(), "it is longer without the secret");
     }
 }

@@ -44,7 +44,17 @@ pub enum PrepareError {
     /// The component's types differ from those of the version of the contract that it exports.
     #[error("exports {0}, but its types differ from those of that version: {1}")]
     ContractTypes(String, String),
-    /// The component exports nothing that can be a tool.
-    #[error("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports {0}")]
-    NoTools(String),
+    /// The component exports interfaces of two versions of the contract; these are two of their names.
+    #[error(
+        "exports {0} and {1}: all of its interfaces must be of the same version of the contract; build it against one"
+    )]
+    SeveralVersions(String, String),
+    /// The component completes arguments, but offers nothing that has any; this is the name of the export.
+    #[error("exports {0}, but nothing that has arguments to complete; export prompts or resources, too")]
+    NothingToComplete(String),
+    /// The component exports nothing that a plugin can offer.
+    #[error(
+        "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports {0}"
+    )]
+    NothingOffered(String),
 }

@@ -2,19 +2,20 @@
 
 use std::fmt;
 
-use toolbay_model::Description;
 use toolbay_model::text::joined;
+use toolbay_model::{Description, ToolDefinition};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
-use crate::block::{Refusal, Returned};
-use crate::contract::{Contract, Exported};
+use crate::asked::Asked;
+use crate::contract::{self, Contract, Exported};
 use crate::docs::Docs;
 use crate::functions::{self, Functions};
 use crate::linker::WORLD;
 use crate::listed::Listed;
 use crate::prepare_error::PrepareError;
+use crate::returned::{Refusal, Returned};
 use crate::state::State;
 use crate::{command, definition};
 
@@ -28,9 +29,10 @@ const PAGE: u64 = 64 << 10;
 pub struct Prepared {
     form: Form,
     memory: Option<u64>,
+    asks: bool,
 }
 
-/// How a component offers its tools. For each further form, add a variant here and an arm in [`Prepared::list`],
+/// How a component offers what it has. For each further form, add a variant here and an arm in [`Prepared::list`],
 /// [`Prepared::description`] and [`Prepared::call`].
 enum Form {
     /// It implements the contract.
@@ -56,7 +58,7 @@ impl Prepared {
         }
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
         let exports_interface = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
-        let contract = Exported::find(exports.iter().copied());
+        let contract = Exported::find(exports.iter().copied())?;
         let functions = if contract.is_some() { None } else { Some(functions::find(engine, component)) };
         let pre =
             linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
@@ -70,17 +72,20 @@ impl Prepared {
                 let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
                 let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
                 let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
-                return Err(PrepareError::NoTools(why.map_or(exports.clone(), |why| format!("{exports} ({why})"))));
+                return Err(PrepareError::NothingOffered(
+                    why.map_or(exports.clone(), |why| format!("{exports} ({why})")),
+                ));
             }
         };
         let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
-        Ok(Self { form, memory: pages.map(|pages| pages.saturating_mul(PAGE)) })
+        let asks = contract::imports_ask(engine, &ty);
+        Ok(Self { form, asks, memory: pages.map(|pages| pages.saturating_mul(PAGE)) })
     }
 
-    /// How it offers its tools, for people.
+    /// How it offers what it has, for people.
     pub fn form(&self) -> String {
         match &self.form {
-            Form::Contract(contract) => format!("it exports toolbay:plugin/tools@{contract}"),
+            Form::Contract(contract) => format!("it exports {contract}"),
             Form::Functions(_) => "it exports plain functions; each is a tool".to_owned(),
             Form::Command(_) => "it is a command: one tool, named after the file".to_owned(),
         }
@@ -91,43 +96,56 @@ impl Prepared {
         self.memory
     }
 
+    /// Whether it can ask its caller something.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks
+    }
+
     /// Whether it is a single tool that has no name of its own.
     pub fn is_command(&self) -> bool {
         matches!(self.form, Form::Command(_))
     }
 
-    /// Asks it for its tools, if it has a list of its own.
+    /// Asks it for what it offers, if it has lists of its own.
     pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
-            Form::Contract(contract) => contract.list_tools(store).await.map(Listed),
+            Form::Contract(contract) => contract.list(store).await.map(Listed),
             Form::Functions(_) | Form::Command(_) => Ok(Listed::default()),
         }
     }
 
-    /// Its tools. `docs` is the documentation of plain functions.
+    /// What it offers. `docs` is the documentation of plain functions.
     pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
-        let (tools, refused) = match &self.form {
+        let (listed, refused) = match &self.form {
             Form::Contract(_) => (listed.0, [].as_slice()),
-            Form::Functions(functions) => (functions.definitions(docs), functions.refused()),
-            Form::Command(_) => (vec![command::definition()], [].as_slice()),
+            Form::Functions(functions) => (tools(functions.definitions(docs)), functions.refused()),
+            Form::Command(_) => (tools(vec![command::definition()]), [].as_slice()),
         };
-        let (tools, mut remarks) = definition::cleaned(tools);
-        remarks.extend_from_slice(refused);
-        Description { tools, remarks }
+        let mut description = definition::cleaned(listed);
+        description.remarks.extend_from_slice(refused);
+        description
     }
 
+    /// Asks it for something, in a store of its own.
     pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
-        tool: &str,
-        arguments: &str,
+        asked: Asked<'_>,
     ) -> wasmtime::Result<Result<Returned, Refusal>> {
-        match &self.form {
-            Form::Contract(contract) => contract.call_tool(store, tool, arguments).await,
-            Form::Functions(functions) => functions.call(store, tool, arguments).await,
-            Form::Command(pre) => command::call(pre, store).await,
-        }
+        let result = match (&self.form, asked) {
+            (Form::Contract(contract), _) => return contract.call(store, asked).await,
+            (Form::Functions(functions), Asked::Tool { name, arguments }) => {
+                functions.call(store, name, arguments).await?
+            }
+            (Form::Command(pre), Asked::Tool { .. }) => command::call(pre, store).await?,
+            (Form::Functions(_) | Form::Command(_), _) => Err(asked.not_offered()),
+        };
+        Ok(result.map(Returned::Tool))
     }
+}
+
+fn tools(tools: Vec<ToolDefinition>) -> Description {
+    Description { tools, ..Description::default() }
 }
 
 impl fmt::Debug for Prepared {

@@ -125,7 +125,7 @@ impl Root {
         let ledger = if bytes.is_none() && entries.is_none() {
             ledgers.find(&dir.dir)
         } else {
-            let ledger = ledgers.of(&dir.dir)?;
+            let ledger = ledgers.of(&dir.dir, &bounds)?;
             match self.mount.by {
                 None => *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ledger)),
                 Some(By::Caller) => ledgers.keep(&ledger),

@@ -42,7 +42,7 @@ use crate::worker::Notes;
 /// occupies them.
 const BLOCKING_THREADS: usize = 64;
 
-/// Plugins that list their tools at once, when they are loaded: these have slots of their own, so that loading many
+/// Plugins that list what they offer at once, when they are loaded: these have slots of their own, so that loading many
 /// plugins takes none from calls.
 const DESCRIBING: u32 = 8;
 
@@ -50,7 +50,7 @@ const DESCRIBING: u32 = 8;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Calls that run at once. The instance pool has a slot for each, and some more for
-    /// listing tools. 0 runs without a pool and without this bound.
+    /// asking plugins for what they offer. 0 runs without a pool and without this bound.
     pub calls: u32,
     /// Native stack of a guest, in bytes.
     pub stack: ByteSize,
@@ -80,7 +80,7 @@ pub struct Sandbox {
 struct Inner {
     engine: Engine,
     calls: usize,
-    /// Permits to list a plugin's tools.
+    /// Permits to ask a plugin for what it offers.
     describing: Semaphore,
     linker: Linker<State>,
     ticker: Ticker,
@@ -171,8 +171,10 @@ impl Sandbox {
         if http.is_empty() {
             return Ok(Requests::default());
         }
-        let connector = || Connector::new(&self.inner.http_client, Arc::new(SystemResolver));
-        let connector = self.inner.connector.get_or_init(connector).as_ref().map_err(Clone::clone)?;
+        let inner = &self.inner;
+        let sockets = inner.descriptors.connections();
+        let connector = || Connector::new(&inner.http_client, Arc::new(SystemResolver), sockets);
+        let connector = inner.connector.get_or_init(connector).as_ref().map_err(Clone::clone)?;
         Ok(Requests::new(Outlet::new(
             Arc::clone(connector),
             http.clone(),
@@ -198,7 +200,7 @@ impl Sandbox {
         }
     }
 
-    /// Looks up a component in the compile cache, with its tools and what its file contains. Blocks for
+    /// Looks up a component in the compile cache, with what it offers and what its file contains. Blocks for
     /// milliseconds, longer for thousands of plain functions.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
         let (component, description, about) = self.inner.cache.as_ref().ok()?.find(&self.inner.engine, digest)?;
@@ -318,7 +320,7 @@ impl Sandbox {
         self.inner.calls
     }
 
-    /// The permission to list a plugin's tools. The semaphore is never closed.
+    /// The permission to ask a plugin for what it offers. The semaphore is never closed.
     pub(crate) async fn describing(&self) -> Option<SemaphorePermit<'_>> {
         self.inner.describing.acquire().await.ok()
     }

@@ -297,7 +297,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::ledger::{Holds, count};
+    use crate::ledger::{Found, Holds, count};
 
     fn names(folder: &Path) -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -375,10 +375,10 @@ mod tests {
             mkdirat(&here, &name, Mode::RWXU).unwrap();
             here = openat(&here, &name, READ, Mode::empty()).unwrap();
         }
-        let counted = || count(&top, &AtomicBool::new(false)).unwrap();
-        assert_eq!(counted(), Holds { bytes: 0, entries: depth });
+        let counted = || count(&top, Holds::default(), &AtomicBool::new(false)).unwrap();
+        assert_eq!(counted(), Found::All(Holds { bytes: 0, entries: depth }));
         remove(&top).unwrap();
-        assert_eq!(counted(), Holds::default());
+        assert_eq!(counted(), Found::All(Holds::default()));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 use crate::account::{Account, Held, Overdrawn};
 use crate::connections::{Connections, Reach};
 use crate::descriptors::Opened;
+use crate::effects::{Barred, Effects};
 use crate::http::Denials;
 use crate::traffic::Traffic;
 
@@ -53,6 +54,7 @@ pub(crate) struct Gate {
     /// The names that were resolved, by their addresses.
     known: Mutex<BTreeMap<IpAddr, BTreeSet<String>>>,
     denials: Arc<Denials>,
+    effects: Effects,
     traffic: Arc<Traffic>,
 }
 
@@ -85,12 +87,13 @@ impl Sockets {
     pub(crate) fn new(
         connections: &Connections,
         denials: Arc<Denials>,
+        effects: Effects,
         traffic: Traffic,
         account: Account,
         deadline: Instant,
     ) -> Self {
         let traffic = Arc::new(traffic);
-        let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials, traffic };
+        let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials, effects, traffic };
         Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new() }
     }
 
@@ -233,7 +236,11 @@ impl Gate {
         }
         let opened = self.reach.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
         match choose(&[ip], opened) {
-            Ok(_) => self.traffic.connect().is_ok(),
+            Ok(_) if self.traffic.connect().is_ok() => {
+                self.effects.bar(Barred::Connection);
+                true
+            }
+            Ok(_) => false,
             Err(refused) => {
                 let remedy = refused.remedy();
                 self.denials.note(&SendError::Addresses(refused).to_string(), remedy.as_deref());

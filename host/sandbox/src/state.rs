@@ -11,9 +11,11 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::{Account, Held};
+use crate::ask::Asking;
 use crate::coop::Meter;
 use crate::descriptors::{Files, Handle};
 use crate::determinism::{Seed, Time};
+use crate::effects::Effects;
 use crate::environment::{Entry, Environment};
 use crate::exchanges::Exchanges;
 use crate::folders::Folders;
@@ -38,6 +40,8 @@ pub(crate) struct Given {
     pub(crate) stdin: Option<String>,
     /// What time and random numbers depend on, if they are the same in each call.
     pub(crate) seed: Option<Seed>,
+    /// Whether the guest can ask its caller something.
+    pub(crate) asks: bool,
 }
 
 /// The data of one store. It lives as long as one call.
@@ -73,16 +77,22 @@ pub(crate) struct State {
     pub(crate) stdio: Stdio,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) imports: Imports,
+    /// What the call does before it asks.
+    pub(crate) effects: Effects,
+    pub(crate) asking: Asking,
 }
 
 impl State {
     /// The state of a call that is given this.
     pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Self {
-        let Given { secrets: opened, folders, stdin: input, seed } = given;
+        let Given { secrets: opened, folders, stdin: input, seed, asks } = given;
         let Folders { mounted: mounts, full, .. } = folders;
         let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, permissions, connections, .. } = environment;
         let account = Account::new(limits.memory);
+        let effects = Effects::new(asks, &entry.journal.effects, limits, account.clone());
+        let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.secrets));
+        let asking = Asking::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
         if let Some(text) = input {
@@ -111,8 +121,10 @@ impl State {
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
-        let requests = Http::new(entry, Arc::clone(&opened));
-        let sockets = Sockets::new(connections, requests.denials(), Traffic::new(limits), account.clone(), *deadline);
+        let requests = Http::new(entry, Arc::clone(&opened), effects.clone());
+        let traffic = Traffic::new(limits);
+        let sockets =
+            Sockets::new(connections, requests.denials(), effects.clone(), traffic, account.clone(), *deadline);
         let gate = sockets.gate();
         context.allow_tcp(true).socket_addr_check(move |address, purpose| {
             let is_allowed = gate.allows(address, purpose);
@@ -139,6 +151,8 @@ impl State {
             stdio,
             secrets: Arc::clone(&opened.secrets),
             imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
+            effects,
+            asking,
         }
     }
 

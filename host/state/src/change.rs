@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bounds::{BATCH, BATCH_KEYS, KEY, VALUE};
 use crate::error::Error;
 use crate::version::Version;
@@ -34,7 +36,7 @@ pub enum Change {
 }
 
 /// What a change did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Changed {
     /// What was asked.
     Done,

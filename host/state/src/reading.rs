@@ -1,6 +1,7 @@
 //! Reads of the database: each sees one state of it, and waits for no change.
 
 use redb::{ReadTransaction, StorageError};
+use serde::{Deserialize, Serialize};
 
 use crate::bounds::{PAGE_BYTES, PAGE_KEYS};
 use crate::bucket::Bucket;
@@ -20,7 +21,7 @@ pub enum Start {
 }
 
 /// A page of a list of keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Page {
     /// The keys, in the order of their bytes.
     pub keys: Vec<String>,

@@ -1,9 +1,10 @@
 //! What a value is compared by, so that it need not be held.
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// What tells one value of a key from another: the digest of the value, or that there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Version(Option<[u8; 32]>);
 
 impl Version {

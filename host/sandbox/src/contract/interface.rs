@@ -1,8 +1,14 @@
 //! Inspects the types of an exported interface without instantiating the component.
 
+use std::collections::BTreeMap;
+
+use toolbay_model::text::joined;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
+
+use crate::part::Part;
+use crate::prepare_error::PrepareError;
 
 /// An exported interface whose types are to be checked.
 pub(super) struct Interface<'a> {
@@ -11,11 +17,19 @@ pub(super) struct Interface<'a> {
     name: &'a str,
 }
 
+/// The interfaces that a component exports.
+pub(super) type Interfaces<'a> = BTreeMap<Part, Interface<'a>>;
+
 impl<'a> Interface<'a> {
-    pub(super) fn of(engine: &'a Engine, component: &Component, name: &'a str) -> Option<Self> {
-        let component = component.component_type();
-        let is_interface = matches!(component.get_export(engine, name)?.ty, ComponentItem::ComponentInstance(_));
-        is_interface.then_some(Self { engine, component, name })
+    /// # Errors
+    ///
+    /// What the component exports under this name is not an interface.
+    pub(super) fn of(engine: &'a Engine, component: &Component, name: &'a str) -> Result<Self, PrepareError> {
+        let interface = Self { engine, component: component.component_type(), name };
+        match interface.component.get_export(engine, name).map(|export| export.ty) {
+            Some(ComponentItem::ComponentInstance(_)) => Ok(interface),
+            _ => Err(interface.refused("it is not an interface")),
+        }
     }
 
     /// Passes the function `name` to `check`, together with what is needed to inspect its types.
@@ -23,16 +37,25 @@ impl<'a> Interface<'a> {
         &self,
         name: &str,
         check: impl FnOnce(&ComponentFunc, &types::Component) -> wasmtime::Result<()>,
-    ) -> wasmtime::Result<()> {
+    ) -> Result<(), PrepareError> {
         let interface = self.component.get_export(self.engine, self.name).map(|export| export.ty);
         let Some(ComponentItem::ComponentInstance(interface)) = interface else {
-            wasmtime::bail!("there is no interface {}", self.name);
+            return Err(self.refused("it is not an interface"));
         };
         match interface.get_export(self.engine, name).map(|export| export.ty) {
-            Some(ComponentItem::ComponentFunc(function)) => {
-                check(&function, &self.component).map_err(|error| error.context(format!("function {name}")))
-            }
-            _ => wasmtime::bail!("there is no function {name}"),
+            Some(ComponentItem::ComponentFunc(function)) => check(&function, &self.component)
+                .map_err(|error| self.differs(&error.context(format!("function {name}")))),
+            _ => Err(self.refused(&format!("there is no function {name}"))),
         }
+    }
+
+    /// Why the component is refused, if this is how the interface differs from that of its version.
+    pub(super) fn differs(&self, error: &wasmtime::Error) -> PrepareError {
+        self.refused(&joined(&format!("{error:#}")))
+    }
+
+    /// The same in words of ours.
+    pub(super) fn refused(&self, why: &str) -> PrepareError {
+        PrepareError::ContractTypes(self.name.to_owned(), why.to_owned())
     }
 }

@@ -1,14 +1,19 @@
 //! Version 0.1.0 of the contract.
 
-use toolbay_model::{Annotations, Icon, LogLevel, Theme, ToolDefinition};
+use toolbay_model::text::joined;
+use toolbay_model::{Annotations, Description, Icon, LogLevel, Theme, ToolDefinition};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 
 use self::bindings::exports::toolbay::plugin::tools::{Failure, Output};
 use self::bindings::toolbay::plugin::{host, types};
 use self::bindings::{Plugin, PluginPre};
-use super::interface::Interface;
-use crate::block::{self, Block, Kind, Refusal, Returned};
+use super::interface::Interfaces;
+use crate::asked::Asked;
+use crate::block::{self, Block, Kind};
+use crate::part::Part;
+use crate::prepare_error::PrepareError;
+use crate::returned::{Refusal, Returned, ToolResult};
 use crate::state::State;
 
 mod bindings {
@@ -24,31 +29,40 @@ mod bindings {
 pub(crate) struct Adapter(PluginPre<State>);
 
 impl Adapter {
-    pub(super) fn new(tools: &Interface<'_>, pre: InstancePre<State>) -> wasmtime::Result<Self> {
-        tools.check("list-tools", |function, ty| {
-            function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
-        })?;
-        tools.check("call-tool", |function, ty| {
-            function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
-        })?;
-        PluginPre::new(pre).map(Self)
+    pub(super) fn new(interfaces: &Interfaces<'_>, pre: InstancePre<State>) -> Result<Self, PrepareError> {
+        for (part, interface) in interfaces {
+            match part {
+                Part::Tools => {
+                    interface.check("list-tools", |function, ty| {
+                        function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
+                    })?;
+                    interface.check("call-tool", |function, ty| {
+                        function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
+                    })?;
+                }
+                Part::Prompts | Part::Resources | Part::Completion => {
+                    return Err(interface.refused("that version has tools only; build it against 0.2.0"));
+                }
+            }
+        }
+        PluginPre::new(pre).map(Self).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))
     }
 
-    pub(super) async fn list_tools(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<ToolDefinition>> {
+    pub(super) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
-        Ok(tools.into_iter().map(definition).collect())
+        Ok(Description { tools: tools.into_iter().map(definition).collect(), ..Description::default() })
     }
 
-    pub(super) async fn call_tool(
+    pub(super) async fn call(
         &self,
         store: &mut Store<State>,
-        tool: &str,
-        arguments: &str,
+        asked: Asked<'_>,
     ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        let Asked::Tool { name, arguments } = asked else { return Ok(Err(asked.not_offered())) };
         let plugin = self.0.instantiate_async(&mut *store).await?;
-        let result = plugin.toolbay_plugin_tools().call_call_tool(store, tool, arguments).await?;
-        Ok(result.map(returned).map_err(|failure| match failure {
+        let result = plugin.toolbay_plugin_tools().call_call_tool(store, name, arguments).await?;
+        Ok(result.map(|output| Returned::Tool(returned(output))).map_err(|failure| match failure {
             Failure::InvalidArguments(text) => Refusal::InvalidArguments(text),
             Failure::Failed(text) => Refusal::Failed(text),
         }))
@@ -85,9 +99,9 @@ fn icon(icon: types::Icon) -> Icon {
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }
 
-fn returned(output: types::Output) -> Returned {
+fn returned(output: types::Output) -> ToolResult {
     let content = output.content.into_iter().map(block).collect();
-    Returned { content, structured: output.structured, meta: output.meta }
+    ToolResult { content, structured: output.structured, meta: output.meta }
 }
 
 fn block(block: types::Content) -> Block {

@@ -1,65 +1,183 @@
 //! Version 0.2.0 of the contract.
 
-use toolbay_model::{Annotations, Icon, LogLevel, Theme, ToolDefinition};
+use toolbay_model::{
+    Annotations, CompletionRequest, Description, Icon, LogLevel, PromptArgument, PromptDefinition, Reference,
+    ResourceDefinition, Theme, ToolDefinition,
+};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 
-use self::bindings::exports::toolbay::plugin::tools::{Failure, Output};
+use self::bindings::FullPlugin;
+use self::bindings::exports::toolbay::plugin::{completion, prompts, resources, tools};
 use self::bindings::toolbay::plugin::{host, types};
-use self::bindings::{Plugin, PluginPre};
-use super::interface::Interface;
-use crate::block::{self, Block, Refusal, Returned};
+use super::interface::{Interface, Interfaces};
+use crate::ask::{Posed, PosedKind, Refused};
+use crate::asked::Asked;
+use crate::block::{self, Block};
+use crate::part::Part;
+use crate::prepare_error::PrepareError;
+use crate::returned::{FilledPrompt, Item, ReadResource, Refusal, Returned, Suggestions, ToolResult};
 use crate::state::State;
 
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/0.2.0",
-        world: "plugin",
+        world: "full-plugin",
         imports: { default: trappable },
         exports: { default: async },
     });
 }
 
-/// A component that implements the contract.
-pub(crate) struct Adapter(PluginPre<State>);
+/// A component that implements the contract, with the interfaces that it exports.
+pub(crate) struct Adapter {
+    pre: InstancePre<State>,
+    tools: Option<tools::GuestIndices>,
+    prompts: Option<prompts::GuestIndices>,
+    resources: Option<resources::GuestIndices>,
+    completion: Option<completion::GuestIndices>,
+}
 
 impl Adapter {
-    pub(super) fn new(tools: &Interface<'_>, pre: InstancePre<State>) -> wasmtime::Result<Self> {
-        tools.check("list-tools", |function, ty| {
-            function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
-        })?;
-        tools.check("call-tool", |function, ty| {
-            function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
-        })?;
-        PluginPre::new(pre).map(Self)
+    pub(super) fn new(interfaces: &Interfaces<'_>, pre: InstancePre<State>) -> Result<Self, PrepareError> {
+        let mut adapter = Self { pre, tools: None, prompts: None, resources: None, completion: None };
+        for (part, interface) in interfaces {
+            let differs = |error| interface.differs(&error);
+            match part {
+                Part::Tools => {
+                    check_tools(interface)?;
+                    adapter.tools = Some(tools::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                }
+                Part::Prompts => {
+                    check_prompts(interface)?;
+                    adapter.prompts = Some(prompts::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                }
+                Part::Resources => {
+                    check_resources(interface)?;
+                    adapter.resources = Some(resources::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                }
+                Part::Completion => {
+                    check_completion(interface)?;
+                    adapter.completion = Some(completion::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                }
+            }
+        }
+        Ok(adapter)
     }
 
-    pub(super) async fn list_tools(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<ToolDefinition>> {
-        let plugin = self.0.instantiate_async(&mut *store).await?;
-        let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
-        Ok(tools.into_iter().map(definition).collect())
+    /// Asks for every list, in one instance.
+    pub(super) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let mut said = Description { completes: self.completion.is_some(), ..Description::default() };
+        if let Some(tools) = &self.tools {
+            let tools = tools.load(&mut *store, &instance)?.call_list_tools(&mut *store).await?;
+            said.tools = tools.into_iter().map(tool).collect();
+            draw(store, said.tools.iter().map(ToolDefinition::size));
+        }
+        if let Some(prompts) = &self.prompts {
+            let prompts = prompts.load(&mut *store, &instance)?.call_list_prompts(&mut *store).await?;
+            said.prompts = prompts.into_iter().map(prompt).collect();
+            draw(store, said.prompts.iter().map(PromptDefinition::size));
+        }
+        if let Some(resources) = &self.resources {
+            let resources = resources.load(&mut *store, &instance)?;
+            let listed = resources.call_list_resources(&mut *store).await?;
+            said.resources = listed.into_iter().map(resource).collect();
+            draw(store, said.resources.iter().map(ResourceDefinition::size));
+            let templates = resources.call_list_resource_templates(&mut *store).await?;
+            said.templates = templates.into_iter().map(template).collect();
+        }
+        Ok(said)
     }
 
-    pub(super) async fn call_tool(
+    pub(super) async fn call(
         &self,
         store: &mut Store<State>,
-        tool: &str,
-        arguments: &str,
+        asked: Asked<'_>,
     ) -> wasmtime::Result<Result<Returned, Refusal>> {
-        let plugin = self.0.instantiate_async(&mut *store).await?;
-        let result = plugin.toolbay_plugin_tools().call_call_tool(store, tool, arguments).await?;
-        Ok(result.map(returned).map_err(|failure| match failure {
-            Failure::InvalidArguments(text) => Refusal::InvalidArguments(text),
-            Failure::Failed(text) => Refusal::Failed(text),
+        let result = match (asked, &self.tools, &self.prompts, &self.resources, &self.completion) {
+            (Asked::Tool { name, arguments }, Some(tools), ..) => {
+                let instance = self.pre.instantiate_async(&mut *store).await?;
+                let tools = tools.load(&mut *store, &instance)?;
+                tools.call_call_tool(store, name, arguments).await?.map(|output| Returned::Tool(returned(output)))
+            }
+            (Asked::Prompt { name, arguments }, _, Some(prompts), ..) => {
+                let instance = self.pre.instantiate_async(&mut *store).await?;
+                let prompts = prompts.load(&mut *store, &instance)?;
+                let arguments: Vec<_> = arguments.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+                prompts.call_get_prompt(store, name, &arguments).await?.map(|output| Returned::Prompt(filled(output)))
+            }
+            (Asked::Resource { uri }, _, _, Some(resources), _) => {
+                let instance = self.pre.instantiate_async(&mut *store).await?;
+                let resources = resources.load(&mut *store, &instance)?;
+                let items = resources.call_read_resource(store, uri).await?;
+                items.map(|items| Returned::Resource(read(uri, items)))
+            }
+            (Asked::Completion(request), .., Some(completion)) => {
+                let instance = self.pre.instantiate_async(&mut *store).await?;
+                let completion = completion.load(&mut *store, &instance)?;
+                let completions = completion.call_complete(store, &completion_request(request)).await?;
+                completions.map(|completions| Returned::Completion(suggestions(completions)))
+            }
+            (asked, ..) => return Ok(Err(asked.not_offered())),
+        };
+        Ok(result.map_err(|failure| match failure {
+            types::Failure::InvalidArguments(text) => Refusal::InvalidArguments(text),
+            types::Failure::Failed(text) => Refusal::Failed(text),
         }))
     }
 }
 
-pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    Plugin::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+fn check_tools(interface: &Interface<'_>) -> Result<(), PrepareError> {
+    interface.check("list-tools", |function, ty| {
+        function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
+    })?;
+    interface.check("call-tool", |function, ty| {
+        function.typecheck::<(&str, &str), (Result<types::Output, types::Failure>,)>(&ty.instance_type())
+    })
 }
 
-fn definition(tool: types::ToolDefinition) -> ToolDefinition {
+fn check_prompts(interface: &Interface<'_>) -> Result<(), PrepareError> {
+    interface.check("list-prompts", |function, ty| {
+        function.typecheck::<(), (Vec<types::PromptDefinition>,)>(&ty.instance_type())
+    })?;
+    interface.check("get-prompt", |function, ty| {
+        function.typecheck::<(&str, &[(String, String)]), (Result<types::PromptOutput, types::Failure>,)>(
+            &ty.instance_type(),
+        )
+    })
+}
+
+fn check_resources(interface: &Interface<'_>) -> Result<(), PrepareError> {
+    interface.check("list-resources", |function, ty| {
+        function.typecheck::<(), (Vec<types::ResourceDefinition>,)>(&ty.instance_type())
+    })?;
+    interface.check("list-resource-templates", |function, ty| {
+        function.typecheck::<(), (Vec<types::ResourceTemplate>,)>(&ty.instance_type())
+    })?;
+    interface.check("read-resource", |function, ty| {
+        function.typecheck::<(&str,), (Result<Vec<types::ResourceContents>, types::Failure>,)>(&ty.instance_type())
+    })
+}
+
+fn check_completion(interface: &Interface<'_>) -> Result<(), PrepareError> {
+    interface.check("complete", |function, ty| {
+        function.typecheck::<(&types::CompletionRequest,), (Result<types::Completions, types::Failure>,)>(
+            &ty.instance_type(),
+        )
+    })
+}
+
+/// Wasmtime bounds the bytes of each answer. All lists together have what a call may transfer.
+fn draw(store: &mut Store<State>, sizes: impl Iterator<Item = usize>) {
+    let left = store.hostcall_fuel().saturating_sub(sizes.sum());
+    store.set_hostcall_fuel(left);
+}
+
+pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    FullPlugin::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+}
+
+fn tool(tool: types::ToolDefinition) -> ToolDefinition {
     ToolDefinition {
         name: tool.name,
         title: tool.title,
@@ -77,6 +195,59 @@ fn definition(tool: types::ToolDefinition) -> ToolDefinition {
     }
 }
 
+fn prompt(prompt: types::PromptDefinition) -> PromptDefinition {
+    let argument = |argument: types::PromptArgument| PromptArgument {
+        name: argument.name,
+        title: argument.title,
+        description: argument.description,
+        required: argument.required,
+    };
+    PromptDefinition {
+        name: prompt.name,
+        title: prompt.title,
+        description: prompt.description,
+        arguments: prompt.arguments.into_iter().map(argument).collect(),
+        icons: prompt.icons.into_iter().map(icon).collect(),
+        meta: prompt.meta,
+    }
+}
+
+fn resource(resource: types::ResourceDefinition) -> ResourceDefinition {
+    ResourceDefinition {
+        uri: resource.uri,
+        name: resource.name,
+        title: resource.title,
+        description: resource.description,
+        mime_type: resource.mime_type,
+        size: resource.size,
+        audience: audiences(resource.audience),
+        priority: resource.priority,
+        last_modified: resource.last_modified,
+        icons: resource.icons.into_iter().map(icon).collect(),
+        meta: resource.meta,
+    }
+}
+
+fn template(template: types::ResourceTemplate) -> ResourceDefinition {
+    ResourceDefinition {
+        uri: template.uri_template,
+        name: template.name,
+        title: template.title,
+        description: template.description,
+        mime_type: template.mime_type,
+        size: None,
+        audience: audiences(template.audience),
+        priority: template.priority,
+        last_modified: None,
+        icons: template.icons.into_iter().map(icon).collect(),
+        meta: template.meta,
+    }
+}
+
+fn audiences(named: Vec<types::Audience>) -> Vec<String> {
+    block::audience(named.into_iter().map(audience)).into_iter().map(str::to_owned).collect()
+}
+
 fn icon(icon: types::Icon) -> Icon {
     let theme = icon.theme.map(|theme| match theme {
         types::Theme::Light => Theme::Light,
@@ -85,9 +256,48 @@ fn icon(icon: types::Icon) -> Icon {
     Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
 }
 
-fn returned(output: types::Output) -> Returned {
+fn returned(output: types::Output) -> ToolResult {
     let content = output.content.into_iter().map(block).collect();
-    Returned { content, structured: output.structured, meta: output.meta }
+    ToolResult { content, structured: output.structured, meta: output.meta }
+}
+
+fn filled(output: types::PromptOutput) -> FilledPrompt {
+    let message = |message: types::PromptMessage| (audience(message.role), block(message.content));
+    FilledPrompt {
+        description: output.description,
+        messages: output.messages.into_iter().map(message).collect(),
+        meta: output.meta,
+    }
+}
+
+fn read(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource {
+    let item = |item: types::ResourceContents| Item {
+        uri: item.uri,
+        mime_type: item.mime_type,
+        text: item.text,
+        data: item.data,
+        meta: item.meta,
+    };
+    ReadResource { uri: uri.to_owned(), items: items.into_iter().map(item).collect() }
+}
+
+fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
+    let (kind, name) = match &request.reference {
+        Reference::Prompt(name) => (types::ReferenceKind::Prompt, name),
+        Reference::Resource(uri) => (types::ReferenceKind::ResourceTemplate, uri),
+    };
+    types::CompletionRequest {
+        kind,
+        name: name.clone(),
+        argument: request.argument.clone(),
+        value: request.value.clone(),
+        context: request.context.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
+fn suggestions(completions: types::Completions) -> Suggestions {
+    let types::Completions { values, total, has_more } = completions;
+    Suggestions { values, total, has_more }
 }
 
 fn block(block: types::Content) -> Block {
@@ -139,6 +349,30 @@ impl host::Host for State {
     fn config_all(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
         Ok(self.imports.config_all())
     }
+
+    fn ask(&mut self, questions: Vec<types::Question>) -> wasmtime::Result<Result<Vec<String>, types::AskError>> {
+        let questions: Vec<_> = questions.into_iter().map(posed).collect();
+        let answers = self.asking.ask(&questions)?;
+        Ok(answers.map_err(|refused| match refused {
+            Refused::Unsupported(why) => types::AskError::Unsupported(why),
+            Refused::Invalid(why) => types::AskError::Invalid(why),
+        }))
+    }
+
+    fn resource_updated(&mut self, uri: String) -> wasmtime::Result<()> {
+        self.imports.resource_updated(&uri);
+        Ok(())
+    }
+}
+
+fn posed(question: types::Question) -> Posed {
+    let kind = match question.kind {
+        types::QuestionKind::Form => PosedKind::Form,
+        types::QuestionKind::Url => PosedKind::Url,
+        types::QuestionKind::Sampling => PosedKind::Sampling,
+        types::QuestionKind::Roots => PosedKind::Roots,
+    };
+    Posed { key: question.key, kind, params: question.params, required: question.required }
 }
 
 fn log_level(level: host::Level) -> LogLevel {

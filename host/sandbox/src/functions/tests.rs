@@ -4,22 +4,18 @@
 //! canonical ABI passes it by pointer, and returns the same type, so it can return the pointer that it received,
 //! whatever the type.
 
-use std::sync::Arc;
-use std::time::Instant;
-
-use bytesize::ByteSize;
 use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Union};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use toolbay_model::{Body, CallError, Description, Interrupt, Limits, Output, Quiet, ToolDefinition};
+use toolbay_model::{Body, CallError, Output};
 use toolbay_schema::{Patterns, Schema};
 use toolbay_testkit::wit::component_with_memory;
 
 use super::schema::{Direction, EXACT, f32_json, number, of};
 use super::shape::{Integer, Shape};
 use super::value::{from_json, to_json};
-use crate::{Compile, Entry, Environment, PrepareError, Prepared, Sandbox, Settings, Source};
+use crate::trial::{Loaded, sandbox};
 
 /// A component that implements `wit` with the core functions `exports`, and has memory for wide values.
 fn component(wit: &str, exports: &str) -> Vec<u8> {
@@ -268,66 +264,6 @@ fn arguments_with_too_many_values_are_rejected() {
     assert!(from_json(&Shape::Bytes, &json!("AAAA"), "", &mut 3).is_err());
 }
 
-/// A sandbox that compiles in this process.
-fn sandbox() -> Sandbox {
-    let limits = Compile {
-        memory: ByteSize::gib(2),
-        cpu: std::time::Duration::from_mins(1),
-        timeout: std::time::Duration::from_mins(1),
-    };
-    let settings = Settings {
-        calls: 16,
-        stack: ByteSize::kib(512),
-        ceiling: Limits::CEILING,
-        compiler: None,
-        compile: limits,
-        cache: None,
-        http_client: toolbay_outgoing::Options::default(),
-        state: None,
-        scratch: std::env::temp_dir(),
-    };
-    Sandbox::new(settings).unwrap()
-}
-
-/// A loaded component and its tools.
-struct Loaded {
-    sandbox: Sandbox,
-    prepared: Arc<Prepared>,
-    description: Description,
-}
-
-impl Loaded {
-    fn new(sandbox: &Sandbox, file: Vec<u8>) -> Result<Self, PrepareError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
-            let listed = sandbox.describe(&compiled, &Limits::DEFAULT).await.result.unwrap();
-            let description = compiled.description(listed);
-            let (prepared, ..) = compiled.into_parts();
-            Ok(Self { sandbox: sandbox.clone(), prepared: Arc::new(prepared), description })
-        })
-    }
-
-    fn tool(&self, name: &str) -> &ToolDefinition {
-        self.description.tools.iter().find(|tool| tool.name == name).unwrap()
-    }
-
-    fn call(&self, tool: &str, arguments: &Value) -> Result<Output, CallError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (sandbox, prepared) = (self.sandbox.clone(), Arc::clone(&self.prepared));
-        let (tool, arguments) = (tool.to_owned(), arguments.to_string());
-        let work = self.sandbox.spawn(async move {
-            let environment = Environment::default();
-            let deadline = Instant::now() + environment.limits.timeout;
-            let entry =
-                Entry { environment: &environment, caller: None, trace: None, observer: Arc::new(Quiet), deadline };
-            let returned = sandbox.call(&prepared, entry, &tool, &arguments).await.result;
-            returned.and_then(|returned| returned.check(&environment.limits, &Interrupt::at(deadline)))
-        });
-        runtime.block_on(work).unwrap()
-    }
-}
-
 #[test]
 fn every_type_makes_the_round_trip_through_a_guest() {
     let sandbox = sandbox();
@@ -440,6 +376,7 @@ fn the_refusal_of_a_component_without_functions_names_its_exports() {
     let refused = |wat: &str| Loaded::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
     assert_eq!(
         refused("(component)"),
-        "exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing (is `export!(…)` missing?)"
+        "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports nothing \
+         (is `export!(…)` missing?)"
     );
 }

@@ -15,7 +15,7 @@ pub(super) fn code(error: SendError) -> Error {
         SendError::NoAddress => Error::DestinationNotFound,
         SendError::Resolve(_) => Error::DnsError { rcode: None, info_code: None },
         SendError::ResolveTimeout => Error::DnsTimeout,
-        SendError::NoConnection => Error::ConnectionLimitReached,
+        SendError::NoConnection | SendError::NoSocket => Error::ConnectionLimitReached,
         SendError::ConnectTimeout => Error::ConnectionTimeout,
         SendError::ConnectionRefused(_) => Error::ConnectionRefused,
         SendError::Unreachable(_) | SendError::Proxy(_) => Error::DestinationUnavailable,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::walk::{Holds, Identity};
+use super::walk::{Found, Full, Holds, Identity};
 
 /// How long a count is trusted. Programs other than this server can change the folder as well.
 const TRUSTED: Duration = Duration::from_mins(1);
@@ -20,6 +20,10 @@ const SHARE_IF_FULL: u32 = 10;
 pub(super) struct Books {
     /// What the folder holds, with the files that have no name any more and are open.
     holds: Holds,
+    /// Why it counts as full whatever changes, until it is counted again.
+    full: Option<Full>,
+    /// The most that any of its mounts may hold.
+    most: Holds,
     /// The last count.
     counted: Option<Counted>,
     /// Files that calls of this server have open.
@@ -53,14 +57,40 @@ impl Books {
     }
 
     /// Notes what was counted.
-    pub(super) fn count(&mut self, found: Holds, at: Instant, took: Duration) {
+    pub(super) fn count(&mut self, found: Found, at: Instant, took: Duration) {
+        let (found, full) = match found {
+            Found::All(holds) => (holds, None),
+            Found::Full(full) => (Holds::default(), Some(full)),
+        };
         let nameless = self.open.values().filter_map(|open| open.nameless).fold(0, u64::saturating_add);
         self.holds = Holds { bytes: found.bytes.saturating_add(nameless), ..found };
+        self.full = full;
         self.counted = Some(Counted { at, took });
     }
 
+    /// What the folder holds; as much as there can be if it is full.
     pub(super) fn holds(&self) -> Holds {
-        self.holds
+        if self.full.is_some() { Holds { bytes: u64::MAX, entries: u64::MAX } } else { self.holds }
+    }
+
+    /// Why it was not counted to its end.
+    pub(super) fn full(&self) -> Option<Full> {
+        self.full
+    }
+
+    /// Notes what a mount of the folder may hold. If that is more than any mount might when it was counted, a folder that
+    /// was full may not be.
+    pub(super) fn bound(&mut self, bytes: u64, entries: u64) {
+        let most = Holds { bytes: self.most.bytes.max(bytes), entries: self.most.entries.max(entries) };
+        if most != self.most && self.full == Some(Full::Quota) {
+            self.counted = None;
+        }
+        self.most = most;
+    }
+
+    /// The most that any of its mounts may hold.
+    pub(super) fn most(&self) -> Holds {
+        self.most
     }
 
     /// Adds entries that were made, or subtracts those that were removed.
@@ -122,7 +152,7 @@ mod tests {
 
     fn counted(bytes: u64, entries: u64) -> Books {
         let mut books = Books::default();
-        books.count(Holds { bytes, entries }, Instant::now(), Duration::ZERO);
+        books.count(Found::All(Holds { bytes, entries }), Instant::now(), Duration::ZERO);
         books
     }
 
@@ -136,7 +166,7 @@ mod tests {
         books.length(FILE, 10, 30);
         assert_eq!(books.holds(), Holds { bytes: 30, entries: 0 });
         // Counting does not find it.
-        books.count(Holds { bytes: 5, entries: 1 }, Instant::now(), Duration::ZERO);
+        books.count(Found::All(Holds { bytes: 5, entries: 1 }), Instant::now(), Duration::ZERO);
         assert_eq!(books.holds().bytes, 35);
         books.closed(FILE);
         assert_eq!(books.holds().bytes, 35);
@@ -171,13 +201,35 @@ mod tests {
         let now = Instant::now();
         assert!(books.is_stale(now), "never counted");
         assert!(!books.may_have_room(now));
-        books.count(Holds::default(), now, Duration::from_millis(1));
+        books.count(Found::All(Holds::default()), now, Duration::from_millis(1));
         let after = |millis| now + Duration::from_millis(millis);
         assert!(!books.is_stale(after(59_999)) && books.is_stale(after(60_000)));
         assert!(!books.may_have_room(after(9)) && books.may_have_room(after(10)));
         // Counting a large folder takes long, so it is counted less often.
-        books.count(Holds::default(), now, Duration::from_secs(2));
+        books.count(Found::All(Holds::default()), now, Duration::from_secs(2));
         assert!(!books.is_stale(after(199_999)) && books.is_stale(after(200_000)));
         assert!(!books.may_have_room(after(19_999)) && books.may_have_room(after(20_000)));
+    }
+
+    #[test]
+    fn a_folder_that_was_not_counted_to_its_end_is_full_until_it_is() {
+        let mut books = Books::default();
+        books.bound(10, 20);
+        books.bound(30, 5);
+        assert_eq!(books.most(), Holds { bytes: 30, entries: 20 });
+        let now = Instant::now();
+        books.count(Found::Full(Full::Quota), now, Duration::ZERO);
+        // However much is removed.
+        books.entries(-1_000_000);
+        books.length(FILE, u64::MAX, 0);
+        assert_eq!(books.holds(), Holds { bytes: u64::MAX, entries: u64::MAX });
+        books.bound(30, 20);
+        assert!(!books.is_stale(now));
+        books.bound(31, 0);
+        assert!(books.is_stale(now), "there may be room for this mount");
+        books.count(Found::All(Holds { bytes: 1, entries: 2 }), now, Duration::ZERO);
+        assert_eq!((books.holds(), books.full()), (Holds { bytes: 1, entries: 2 }, None));
+        books.bound(32, 0);
+        assert!(!books.is_stale(now), "it was counted to its end");
     }
 }

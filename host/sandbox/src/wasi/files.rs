@@ -79,6 +79,9 @@ pub(super) fn take(state: &mut State) -> FsResult<Opened> {
 /// Opens a file or a folder.
 async fn open(state: &mut State, folder: File, opening: Opening) -> FsResult<File> {
     let taken = take(state)?;
+    if opening.changes() || opening.flags.contains(DescriptorFlags::WRITE) {
+        quota::noted(state, &folder);
+    }
     let quota = state.quotas.get(&folder.rep()).cloned();
     let mut files = state.filesystem();
     let opened = match (quota.clone(), files.table.get(&folder)?) {

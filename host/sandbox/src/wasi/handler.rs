@@ -52,7 +52,7 @@ pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-/// Sends a request. An error here is one of the request itself.
+/// Sends a request. An inner error is one of the request itself; the outer one ends the call.
 fn handle(
     state: &mut State,
     request: Resource<HostOutgoingRequest>,
@@ -67,7 +67,10 @@ fn handle(
     };
     state.requests.held = held;
     let sending = Pin::from(state.requests.send_request(request, options, Box::new(async { Ok(()) })));
-    let awaited = state.exchanges.begin(async move { Ok(sending.await?.0) });
+    if let Some(diverged) = state.requests.diverged.take() {
+        return Err(diverged.into());
+    }
+    let awaited = state.exchanges.begin(sending);
     Ok(Ok(state.table().push(awaited)?))
 }
 

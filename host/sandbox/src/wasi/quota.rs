@@ -9,6 +9,7 @@ mod writer;
 use std::io;
 
 use bytes::Bytes;
+use toolbay_model::Limit;
 use wasmtime::component::{Linker, Resource, ResourceTable};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
@@ -20,6 +21,7 @@ pub(super) use self::writer::Writer;
 use self::writer::{At, resize, write};
 use super::opening::{File, Opening, answered};
 use super::version::versioned;
+use crate::effects::Barred;
 use crate::ledger::{Change, Holds, Quota, length};
 use crate::state::State;
 
@@ -119,6 +121,15 @@ fn again(file: &File) -> File {
     Resource::new_borrow(file.rep())
 }
 
+/// A call that changes files can no longer ask its caller something: it would change them again. Its temporary folder is
+/// another one the next time.
+pub(super) fn noted(state: &mut State, file: &File) {
+    let limit = state.quotas.get(&file.rep()).and_then(|quota| quota.bounds.bytes).map(|(_, limit)| limit);
+    if !matches!(limit, Some(Limit::ScratchSize(_))) {
+        state.effects.bar(Barred::File);
+    }
+}
+
 /// The quota of a file or folder that can be written, and what is behind its handle; `None` where nothing is bounded.
 fn bounded(state: &mut State, file: &File) -> FsResult<Option<(Quota, Descriptor)>> {
     let Some(quota) = state.quotas.get(&file.rep()).cloned() else { return Ok(None) };
@@ -173,6 +184,7 @@ pub(super) async fn open(quota: Quota, folder: Descriptor, opening: Opening) -> 
 }
 
 async fn put(state: &mut State, file: File, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+    noted(state, &file);
     match bounded(state, &file)? {
         Some((quota, Descriptor::File(file))) => {
             let written = write(quota, file.file, Bytes::from(bytes), At::Offset(offset)).await?;
@@ -183,6 +195,7 @@ async fn put(state: &mut State, file: File, bytes: Vec<u8>, offset: u64) -> FsRe
 }
 
 async fn set_size(state: &mut State, file: File, size: u64) -> FsResult<()> {
+    noted(state, &file);
     match bounded(state, &file)? {
         Some((quota, Descriptor::File(file))) => {
             Ok(resize(quota, file.file, move |_| size, move |file| file.set_len(size)).await?)
@@ -192,6 +205,7 @@ async fn set_size(state: &mut State, file: File, size: u64) -> FsResult<()> {
 }
 
 async fn create_folder(state: &mut State, folder: File, path: String) -> FsResult<()> {
+    noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().create_directory_at(folder, path).await;
     };
@@ -206,6 +220,7 @@ async fn create_folder(state: &mut State, folder: File, path: String) -> FsResul
 }
 
 async fn symlink(state: &mut State, folder: File, target: String, path: String) -> FsResult<()> {
+    noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().symlink_at(folder, target, path).await;
     };
@@ -239,6 +254,7 @@ fn between(state: &mut State, from: &File, to: &File) -> FsResult<Between> {
 }
 
 async fn link(state: &mut State, folder: File, flags: PathFlags, path: String, to: File, name: String) -> FsResult<()> {
+    noted(state, &to);
     let Between::Same(quota, [from, into]) = between(state, &folder, &to)? else {
         return state.filesystem().link_at(folder, flags, path, to, name).await;
     };
@@ -254,6 +270,7 @@ async fn link(state: &mut State, folder: File, flags: PathFlags, path: String, t
 }
 
 async fn rename(state: &mut State, folder: File, path: String, to: File, name: String) -> FsResult<()> {
+    noted(state, &folder);
     let Between::Same(quota, [from, into]) = between(state, &folder, &to)? else {
         return state.filesystem().rename_at(folder, path, to, name).await;
     };
@@ -279,6 +296,7 @@ async fn rename(state: &mut State, folder: File, path: String, to: File, name: S
 }
 
 async fn unlink(state: &mut State, folder: File, path: String) -> FsResult<()> {
+    noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().unlink_file_at(folder, path).await;
     };
@@ -296,6 +314,7 @@ async fn unlink(state: &mut State, folder: File, path: String) -> FsResult<()> {
 }
 
 async fn remove_folder(state: &mut State, folder: File, path: String) -> FsResult<()> {
+    noted(state, &folder);
     let Some((quota, descriptor)) = bounded(state, &folder)? else {
         return state.filesystem().remove_directory_at(folder, path).await;
     };

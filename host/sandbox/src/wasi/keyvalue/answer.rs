@@ -1,5 +1,6 @@
 //! What operations answer to a guest.
 
+use serde::{Deserialize, Serialize};
 use toolbay_state::Error as StateError;
 use wasmtime::component::{ComponentType, Lower};
 
@@ -7,7 +8,7 @@ use crate::account::Overdrawn;
 use crate::state::State;
 
 /// Why an operation failed (`store.error`).
-#[derive(Debug, ComponentType, Lower)]
+#[derive(Debug, Deserialize, Serialize, ComponentType, Lower)]
 #[component(variant)]
 pub(super) enum Error {
     #[component(name = "no-such-store")]

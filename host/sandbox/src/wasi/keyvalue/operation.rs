@@ -2,12 +2,15 @@
 
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use toolbay_policy::StateGrant;
 use toolbay_state::{Bucket, Change, Changed, KEY, Page, Start, Version};
 use wasmtime::component::{Linker, Resource, ResourceType};
 
 use super::answer::{Error, Fallible, answered};
 use crate::account::Held;
+use crate::effects::Begun;
 use crate::kept::Closed;
 use crate::state::State;
 
@@ -16,6 +19,9 @@ const BUCKET_HELD: usize = 2 * KEY;
 
 /// Bytes that a list of keys holds for each key, besides its text.
 pub(super) const KEY_HELD: usize = size_of::<String>();
+
+/// Keys of an operation that its description names.
+const NAMED: usize = 8;
 
 /// A bucket that a guest has open.
 pub(super) struct Open {
@@ -90,8 +96,12 @@ pub(super) fn bucket(state: &mut State, handle: &Handle) -> wasmtime::Result<Buc
 
 pub(super) async fn values(state: &mut State, bucket: &Bucket, keys: Vec<String>) -> Fallible<Vec<Option<Vec<u8>>>> {
     let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
-    let paying = state.kept.paying();
-    answered(state, store.get(bucket, keys, paying.payer()).await)
+    let begun = state.effects.begin(|| named("get", bucket, &keys))?;
+    once(state, begun, async move |state| {
+        let paying = state.kept.paying();
+        answered(state, store.get(bucket, keys, paying.payer()).await)
+    })
+    .await
 }
 
 pub(super) async fn value(state: &mut State, bucket: &Bucket, key: String) -> Fallible<Option<Vec<u8>>> {
@@ -106,15 +116,23 @@ async fn get(state: &mut State, handle: &Handle, key: String) -> Fallible<Option
 async fn exists(state: &mut State, handle: &Handle, key: String) -> Fallible<bool> {
     let bucket = bucket(state, handle)?;
     let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
-    let paying = state.kept.paying();
-    answered(state, store.exists(&bucket, key, paying.payer()).await)
+    let begun = state.effects.begin(|| named("exists", &bucket, [&key]))?;
+    once(state, begun, async move |state| {
+        let paying = state.kept.paying();
+        answered(state, store.exists(&bucket, key, paying.payer()).await)
+    })
+    .await
 }
 
 pub(super) async fn keys(state: &mut State, handle: &Handle, start: Start) -> Fallible<Page> {
     let bucket = bucket(state, handle)?;
     let Some((store, _)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
-    let paying = state.kept.paying();
-    answered(state, store.keys(&bucket, start, paying.payer()).await)
+    let begun = state.effects.begin(|| named("list keys", &bucket, []))?;
+    once(state, begun, async move |state| {
+        let paying = state.kept.paying();
+        answered(state, store.keys(&bucket, start, paying.payer()).await)
+    })
+    .await
 }
 
 pub(super) async fn change(state: &mut State, handle: &Handle, change: Change) -> Fallible<Changed> {
@@ -126,8 +144,44 @@ pub(super) async fn change_in(state: &mut State, bucket: &Bucket, change: Change
     let Some((store, quota)) = state.kept.store() else { return Ok(Err(Error::AccessDenied)) };
     // What the guest gave was copied, and waits for its turn.
     let _memory = state.account.hold(change.bytes())?;
-    let paying = state.kept.paying();
-    answered(state, store.change(bucket, quota, change, paying.payer()).await)
+    let begun = state.effects.begin(|| described(bucket, &change))?;
+    once(state, begun, async move |state| {
+        let paying = state.kept.paying();
+        answered(state, store.change(bucket, quota, change, paying.payer()).await)
+    })
+    .await
+}
+
+/// Does an operation, unless the call did it before it asked: then the answer is the one of that time.
+async fn once<T: Serialize + DeserializeOwned>(
+    state: &mut State,
+    begun: Begun,
+    operation: impl AsyncFnOnce(&mut State) -> Fallible<T>,
+) -> Fallible<T> {
+    let number = match begun {
+        Begun::Before(answer) => return Ok(postcard::from_bytes(&answer)?),
+        Begun::Now(number) => number,
+    };
+    let answer = operation(state).await?;
+    if number.is_wanted() {
+        state.effects.end(number, postcard::to_allocvec(&answer)?);
+    }
+    Ok(answer)
+}
+
+/// An operation, as the author knows it.
+fn named<'a>(operation: &str, bucket: &Bucket, keys: impl IntoIterator<Item = &'a String>) -> String {
+    let keys: Vec<&str> = keys.into_iter().take(NAMED).map(String::as_str).collect();
+    format!("{operation} {} in the bucket {}", keys.join(", "), bucket.name())
+}
+
+fn described(bucket: &Bucket, change: &Change) -> String {
+    match change {
+        Change::Set(entries) => named("set", bucket, entries.iter().map(|(key, _)| key)),
+        Change::Delete(keys) => named("delete", bucket, keys),
+        Change::Increment { key, .. } => named("increment", bucket, [key]),
+        Change::Swap { key, .. } => named("swap", bucket, [key]),
+    }
 }
 
 pub(super) async fn increment(

@@ -1,0 +1,138 @@
+//! A secret key in a private folder: made once, and the same for every server that uses the folder.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
+use rustix::io::Errno;
+
+use crate::{Private, TEMPORARY};
+
+/// Length of a key in bytes.
+pub const KEY: usize = 32;
+
+/// Bits of a mode that let others read or write.
+const OTHERS: u32 = 0o077;
+
+impl Private {
+    /// Reads the key in the file `name`. Makes a new one if there is none, or if others may know the one that is there:
+    /// what was made with that one then counts for nothing.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read or written.
+    pub fn key(&self, name: &str) -> io::Result<[u8; KEY]> {
+        match self.read_key(name) {
+            Ok(Some(key)) => return Ok(key),
+            Ok(None) => {
+                tracing::warn!(
+                    "the key {} could have been read or changed by others, or is damaged: a new one replaces it",
+                    self.path.join(name).display()
+                );
+                self.make_key(name, true)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_key(name, false)?,
+            Err(error) => return Err(error),
+        }
+        self.read_key(name)?.ok_or_else(|| io::Error::other("the key changes while it is being read"))
+    }
+
+    /// The key; `None` if it must not be used.
+    fn read_key(&self, name: &str) -> io::Result<Option<[u8; KEY]>> {
+        let (file, found) = match self.open_file(name) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+            // A link, another user's file, a FIFO: it is not a key of ours.
+            Err(_) => return Ok(None),
+        };
+        let mut bytes = Vec::new();
+        file.take(KEY as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes.try_into().ok().filter(|_| found.st_mode & OTHERS == 0))
+    }
+
+    /// Writes a new key, under a temporary name first: nobody reads a part of it. Unless it replaces, another server may
+    /// have been faster, and its key stays.
+    fn make_key(&self, name: &str, replaces: bool) -> io::Result<()> {
+        let mut random = [0; KEY + 8];
+        getrandom::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
+        let (key, number) = random.split_at(KEY);
+        let number = number.iter().fold(0, |all: u64, byte| all << 8 | u64::from(*byte));
+        let temporary = format!("{TEMPORARY}key-{number:x}");
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
+        let written = file.write_all(key).and_then(|()| file.sync_all()).and_then(|()| {
+            let put = || renameat(&self.handle, &temporary, &self.handle, name);
+            if replaces {
+                return Ok(put()?);
+            }
+            match renameat_with(&self.handle, &temporary, &self.handle, name, RenameFlags::NOREPLACE) {
+                // Not every file system can. If two servers make a key now, the later one counts.
+                Err(Errno::INVAL | Errno::NOSYS) => Ok(put()?),
+                done => Ok(done?),
+            }
+        });
+        match written {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                unlinkat(&self.handle, &temporary, AtFlags::empty()).ok();
+                if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::path::Path;
+
+    use super::*;
+
+    fn key_in(folder: &Path) -> [u8; KEY] {
+        Private::open(folder, "tests").unwrap().key("key").unwrap()
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_only_its_user_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = key_in(dir.path());
+        let metadata = fs::metadata(dir.path().join("key")).unwrap();
+        assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
+        assert_eq!(key_in(dir.path()), first);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+        assert_ne!(Private::open(dir.path(), "tests").unwrap().key("other").unwrap(), first);
+    }
+
+    #[test]
+    fn a_key_that_others_may_know_is_replaced() {
+        type Change = fn(&Path);
+        let changes: [Change; 5] = [
+            |key| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(),
+            |key| fs::write(key, "short").unwrap(),
+            |key| fs::write(key, [0; 33]).unwrap(),
+            |key| fs::write(key, "").unwrap(),
+            |key| {
+                fs::rename(key, key.with_extension("elsewhere")).unwrap();
+                symlink(key.with_extension("elsewhere"), key).unwrap();
+            },
+        ];
+        for change in changes {
+            let dir = tempfile::tempdir().unwrap();
+            let first = key_in(dir.path());
+            change(&dir.path().join("key"));
+            assert_ne!(key_in(dir.path()), first);
+            assert_eq!(fs::symlink_metadata(dir.path().join("key")).unwrap().mode(), 0o100_600);
+        }
+    }
+
+    #[test]
+    fn servers_that_start_at_once_have_one_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| key_in(dir.path()))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+}

@@ -1,0 +1,443 @@
+//! Questions of a guest to its caller. A guest does not live while somebody thinks: its call ends with the questions, and
+//! begins anew when the answers are there.
+
+mod form;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use toolbay_model::text::{clean, line};
+use toolbay_model::{Answerable, CallError, Interview, Journal, Json, JsonSize, Limit, Limits, Question, QuestionKind};
+use toolbay_secrets::Secrets;
+
+use crate::effects::Effects;
+
+/// The most questions that are asked at once.
+const QUESTIONS: usize = 16;
+
+/// Longest key of a question, in bytes.
+const KEY: usize = 64;
+
+/// The largest parameters of a question, in bytes.
+const PARAMS: usize = 64 << 10;
+
+/// Most JSON values in the parameters of a question.
+const VALUES: u64 = 4_000;
+
+/// Longest part of a question that a message about it quotes, in bytes.
+const QUOTED: usize = 100;
+
+/// A question in the words of the contract, not yet checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Posed {
+    pub(crate) key: String,
+    pub(crate) kind: PosedKind,
+    /// The parameters, a JSON object as text.
+    pub(crate) params: String,
+    /// Whether the call is pointless without an answer.
+    pub(crate) required: bool,
+}
+
+/// The kind of a question in the words of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PosedKind {
+    Form,
+    Url,
+    Sampling,
+    Roots,
+}
+
+/// Why questions have no answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The client cannot answer this kind.
+    Unsupported(String),
+    /// The questions cannot be asked.
+    Invalid(String),
+}
+
+/// What the questions of one call are asked with.
+pub(crate) struct Asking {
+    answerable: Answerable,
+    journal: Arc<Journal>,
+    effects: Effects,
+    secrets: Arc<Secrets>,
+    rounds: u64,
+    time: Duration,
+    size: usize,
+}
+
+/// The call ends with these questions. As the error of a host call, it ends the call.
+#[derive(Clone, Debug)]
+pub(crate) struct Suspended(pub(crate) Interview);
+
+/// The call ends because the client cannot answer these kinds of questions. As the error of a host call, it ends the call.
+#[derive(Clone, Debug)]
+pub(crate) struct Incapable(Vec<QuestionKind>);
+
+impl Asking {
+    pub(crate) fn new(
+        answerable: Answerable,
+        journal: Arc<Journal>,
+        effects: Effects,
+        secrets: Arc<Secrets>,
+        limits: &Limits,
+    ) -> Self {
+        let (rounds, time) = (limits.ask_rounds, limits.ask_time);
+        let size = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX);
+        Self { answerable, journal, effects, secrets, rounds, time, size }
+    }
+
+    /// The answers to these questions, in order: each is the client's result as JSON text.
+    ///
+    /// # Errors
+    ///
+    /// Ends the call: [`Suspended`] if an answer is missing, [`Incapable`] if the client cannot answer what must be
+    /// answered, [`Limit`] if the call has asked too often or for too long. The inner error is for the guest.
+    pub(crate) fn ask(&self, posed: &[Posed]) -> wasmtime::Result<Result<Vec<String>, Refused>> {
+        let questions = match self.checked(posed) {
+            Ok(questions) => questions,
+            Err(why) => return Ok(Err(Refused::Invalid(why))),
+        };
+        let (mut answers, mut open) = (Vec::new(), Vec::new());
+        for (question, posed) in questions.into_iter().zip(posed) {
+            match self.journal.answers.get(&question.key).and_then(|answer| fitting(&question, answer)) {
+                Some(answer) => answers.push(answer),
+                None => open.push((question, posed.required)),
+            }
+        }
+        if open.is_empty() {
+            return Ok(Ok(answers));
+        }
+        let lacking = |required| {
+            let lacking = open
+                .iter()
+                .filter(move |(question, needed)| !self.answerable.contains(question.kind) && *needed == required);
+            lacking.map(|(question, _)| question.kind).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        };
+        let needed = lacking(true);
+        if !needed.is_empty() {
+            return Err(Incapable(needed).into());
+        }
+        if let Some(kind) = lacking(false).first() {
+            return Ok(Err(Refused::Unsupported(format!("the client does not support {}", kind.method()))));
+        }
+        self.suspended(open.into_iter().map(|(question, _)| question).collect())
+    }
+
+    /// Ends the call with these questions.
+    fn suspended(&self, questions: Vec<Question>) -> wasmtime::Result<Result<Vec<String>, Refused>> {
+        let effects = match self.effects.all() {
+            Ok(effects) => effects,
+            Err(why) => return Ok(Err(Refused::Invalid(why))),
+        };
+        if u64::from(self.journal.rounds) >= self.rounds {
+            return Err(Limit::AskRounds(self.rounds).into());
+        }
+        let now = milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let began = if self.journal.began == 0 { now } else { self.journal.began };
+        if now.saturating_sub(began) > milliseconds(self.time) {
+            return Err(Limit::AskTime(self.time).into());
+        }
+        let (answers, edition) = (self.journal.answers.clone(), self.journal.edition);
+        let until = began.saturating_add(milliseconds(self.time));
+        let journal = Journal { answers, effects, rounds: self.journal.rounds + 1, began, until, edition };
+        if journal.size() > self.size {
+            let why = "the answers so far, and what the call did before this question, are too large to keep \
+                       (limits.journal): ask for less";
+            return Ok(Err(Refused::Invalid(why.to_owned())));
+        }
+        Err(Suspended(Interview { questions, journal }).into())
+    }
+
+    /// # Errors
+    ///
+    /// What is wrong with a question, in words for the author.
+    fn checked(&self, posed: &[Posed]) -> Result<Vec<Question>, String> {
+        if posed.len() > QUESTIONS {
+            return Err(format!("at most {QUESTIONS} questions can be asked at once, not {}", posed.len()));
+        }
+        let mut keys = BTreeSet::new();
+        posed
+            .iter()
+            .map(|posed| {
+                let key = &posed.key;
+                let named = |why: String| format!("question {:?}: {why}", line(key, QUOTED));
+                if !is_key(key) {
+                    return Err(named(format!("a key has 1 to {KEY} characters of A-Z a-z 0-9 _ - .")));
+                }
+                if !keys.insert(key) {
+                    return Err(named("another question has the same key".to_owned()));
+                }
+                self.question(posed).map_err(named)
+            })
+            .collect()
+    }
+
+    fn question(&self, posed: &Posed) -> Result<Question, String> {
+        if posed.params.len() > PARAMS || JsonSize::of(&posed.params).values > VALUES {
+            return Err(format!("its parameters are larger than {} KiB or {VALUES} values", PARAMS >> 10));
+        }
+        let Ok(mut params @ Value::Object(_)) = serde_json::from_str(&posed.params) else {
+            return Err("its parameters are not a JSON object".to_owned());
+        };
+        self.clean(&mut params);
+        let kind = match posed.kind {
+            PosedKind::Form => form::check(&params).map(|()| QuestionKind::Form)?,
+            PosedKind::Url => check_url(&params).map(|()| QuestionKind::Url)?,
+            PosedKind::Sampling => check_sampling(&params)?,
+            PosedKind::Roots => QuestionKind::Roots,
+        };
+        Ok(Question { key: posed.key.clone(), kind, params: Json::new(&params) })
+    }
+
+    /// Takes what only acts and what is secret out of every text.
+    fn clean(&self, value: &mut Value) {
+        let text = |text: &str| self.secrets.scrub(&clean(text)).into_owned();
+        match value {
+            Value::String(words) => *words = text(words),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
+            Value::Object(members) => {
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(name, mut member)| {
+                        self.clean(&mut member);
+                        (text(&name), member)
+                    })
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The answer, if it is one to this question. One that does not fit is none: the question is asked again.
+fn fitting(question: &Question, answer: &str) -> Option<String> {
+    let Ok(answer @ Value::Object(_)) = serde_json::from_str(answer) else { return None };
+    let fits = match question.kind {
+        QuestionKind::Form => form::fits(&question.params, &answer),
+        QuestionKind::Url => form::action(&answer).is_some(),
+        QuestionKind::Sampling | QuestionKind::SamplingWithTools => answer.get("content").is_some(),
+        QuestionKind::Roots => answer.get("roots").is_some_and(Value::is_array),
+    };
+    fits.then(|| cleaned(answer).to_string())
+}
+
+/// A client's result without what only acts.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, member)| (clean(&name).into_owned(), cleaned(member))).collect()
+        }
+        value => value,
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    key.len() <= KEY && toolbay_model::is_name(key)
+}
+
+/// A page is behind TLS, or on the machine of the client.
+fn check_url(params: &Value) -> Result<(), String> {
+    if !params.get("message").is_some_and(Value::is_string) {
+        return Err("`message` must say what the page is for".to_owned());
+    }
+    let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
+    let host = url.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let local = host.is_some_and(|host| {
+        let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
+        ["localhost", "127.0.0.1", "[::1]"].contains(&name)
+    });
+    let secure =
+        url.strip_prefix("https://").is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#']));
+    if (local || secure) && !url.contains(char::is_whitespace) {
+        return Ok(());
+    }
+    let shown = line(url, QUOTED);
+    Err(format!("`url` must begin with https://, or with http://localhost or a loopback address, not {shown:?}"))
+}
+
+fn check_sampling(params: &Value) -> Result<QuestionKind, String> {
+    let messages = params.get("messages").and_then(Value::as_array);
+    let is_message = |message: &Value| {
+        let role = message.get("role").and_then(Value::as_str);
+        matches!(role, Some("user" | "assistant")) && message.get("content").is_some()
+    };
+    if !messages.is_some_and(|messages| !messages.is_empty() && messages.iter().all(is_message)) {
+        return Err(
+            "`messages` must be a list of messages, each with a role (user or assistant) and content".to_owned()
+        );
+    }
+    if params.get("maxTokens").and_then(Value::as_u64).is_none_or(|most| most == 0) {
+        return Err("`maxTokens` must be a whole number above 0".to_owned());
+    }
+    match params.get("tools") {
+        None => Ok(QuestionKind::Sampling),
+        Some(Value::Array(_)) => Ok(QuestionKind::SamplingWithTools),
+        Some(_) => Err("`tools` must be a list".to_owned()),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    toolbay_model::milliseconds(time)
+}
+
+impl Incapable {
+    pub(crate) fn error(&self) -> CallError {
+        CallError::Incapable(self.0.clone())
+    }
+}
+
+impl fmt::Display for Suspended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the call asks its caller something")
+    }
+}
+
+impl std::error::Error for Suspended {}
+
+impl fmt::Display for Incapable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client cannot answer the question")
+    }
+}
+
+impl std::error::Error for Incapable {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::account::Account;
+    use crate::effects::Barred;
+
+    fn asking(journal: Journal, answerable: Answerable) -> Asking {
+        let effects = Effects::new(true, &journal.effects, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory));
+        Asking::new(answerable, Arc::new(journal), effects, Arc::new(Secrets::none().clone()), &Limits::DEFAULT)
+    }
+
+    fn all() -> Answerable {
+        QuestionKind::ALL.into_iter().fold(Answerable::default(), Answerable::with)
+    }
+
+    fn form(key: &str) -> Posed {
+        let properties = json!({"name": {"type": "string", "minLength": 1}});
+        let schema = json!({"type": "object", "properties": properties, "required": ["name"]});
+        let params = json!({"message": "Who?", "requestedSchema": schema}).to_string();
+        Posed { key: key.to_owned(), kind: PosedKind::Form, params, required: true }
+    }
+
+    fn posed(kind: PosedKind, params: &Value) -> Posed {
+        Posed { key: "k".to_owned(), kind, params: params.to_string(), required: true }
+    }
+
+    fn interview(asking: &Asking, questions: &[Posed]) -> Interview {
+        let error = asking.ask(questions).unwrap_err();
+        error.downcast_ref::<Suspended>().unwrap().0.clone()
+    }
+
+    #[test]
+    fn a_call_ends_with_what_has_no_answer_and_goes_on_when_it_is_there() {
+        let first = interview(&asking(Journal::default(), all()), &[form("a"), form("b")]);
+        let keys: Vec<&str> = first.questions.iter().map(|question| question.key.as_str()).collect();
+        assert_eq!((keys.as_slice(), first.journal.rounds), (&["a", "b"][..], 1));
+        let mut journal = first.journal;
+        let answer = json!({"action": "accept", "content": {"name": "Ada\u{202e}"}}).to_string();
+        journal.answers.insert("a".to_owned(), answer);
+        let second = interview(&asking(journal.clone(), all()), &[form("a"), form("b")]);
+        assert_eq!((second.questions[0].key.as_str(), second.journal.rounds), ("b", 2));
+        assert_eq!(second.journal.began, journal.began);
+        journal.answers.insert("b".to_owned(), json!({"action": "decline"}).to_string());
+        let answers = asking(journal, all()).ask(&[form("a"), form("b")]).unwrap().unwrap();
+        assert_eq!(answers[0], r#"{"action":"accept","content":{"name":"Ada"}}"#);
+        assert_eq!(answers[1], r#"{"action":"decline"}"#);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_asked_again() {
+        for wrong in [
+            json!({"action": "accept", "content": {}}),
+            json!({"action": "accept", "content": {"name": ""}}),
+            json!({"action": "accept", "content": {"name": 7}}),
+            json!({"action": "accept"}),
+            json!({"action": "perhaps"}),
+            json!([]),
+            json!(12345),
+        ] {
+            let mut journal = Journal::default();
+            journal.answers.insert("a".to_owned(), wrong.to_string());
+            assert_eq!(interview(&asking(journal, all()), &[form("a")]).questions.len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_cannot_answer_ends_the_call_or_is_told() {
+        let asking = asking(Journal::default(), Answerable::default().with(QuestionKind::Form));
+        let roots = posed(PosedKind::Roots, &json!({}));
+        let error = asking.ask(&[form("a"), roots.clone()]).unwrap_err();
+        let incapable = error.downcast_ref::<Incapable>().unwrap().error();
+        assert_eq!(incapable, CallError::Incapable(vec![QuestionKind::Roots]));
+        let refused = asking.ask(&[Posed { required: false, ..roots }]).unwrap().unwrap_err();
+        assert_eq!(refused, Refused::Unsupported("the client does not support roots/list".to_owned()));
+    }
+
+    #[test]
+    fn a_question_that_makes_no_sense_is_refused_with_the_reason() {
+        let asking = asking(Journal::default(), all());
+        let refused = |questions: Vec<Posed>| match asking.ask(&questions) {
+            Ok(Err(Refused::Invalid(why))) => why,
+            other => panic!("{other:?}"),
+        };
+        let message = json!({"role": "user", "content": {"type": "text", "text": "x"}});
+        let cases = [
+            vec![form("")],
+            vec![form("two words")],
+            vec![form(&"k".repeat(65))],
+            vec![form("a"), form("a")],
+            vec![form("a"); 17],
+            vec![posed(PosedKind::Roots, &json!([]))],
+            vec![posed(PosedKind::Roots, &json!({"x": "y".repeat(PARAMS)}))],
+            vec![posed(PosedKind::Roots, &json!({"x": vec![0; 5000]}))],
+            vec![posed(PosedKind::Url, &json!({"url": "https://a.example"}))],
+            vec![posed(PosedKind::Url, &json!({"message": "m", "url": "http://a.example"}))],
+            vec![posed(PosedKind::Url, &json!({"message": "m", "url": "http://localhost.evil.example"}))],
+            vec![posed(PosedKind::Url, &json!({"message": "m", "url": "javascript:alert(1)"}))],
+            vec![posed(PosedKind::Sampling, &json!({"messages": [], "maxTokens": 1}))],
+            vec![posed(PosedKind::Sampling, &json!({"messages": [message], "maxTokens": 0}))],
+            vec![posed(PosedKind::Sampling, &json!({"messages": [message], "maxTokens": 1, "tools": {}}))],
+            vec![posed(PosedKind::Form, &json!({"message": "m"}))],
+        ];
+        let said: Vec<String> = cases.into_iter().map(refused).collect();
+        insta::assert_snapshot!(said.join("\n"));
+        for url in ["https://a.example/x?y", "http://localhost:8080/", "http://[::1]:1/", "http://127.0.0.1"] {
+            interview(&asking, &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]);
+        }
+    }
+
+    #[test]
+    fn rounds_and_time_are_bounded() {
+        let often = Journal { rounds: 8, began: 1, ..Journal::default() };
+        let limit = |journal| *asking(journal, all()).ask(&[form("a")]).unwrap_err().downcast_ref::<Limit>().unwrap();
+        assert_eq!(limit(often), Limit::AskRounds(8));
+        let late = Journal { rounds: 1, began: 1, ..Journal::default() };
+        assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_time));
+    }
+
+    #[test]
+    fn what_cannot_be_remembered_is_refused() {
+        let barred = asking(Journal::default(), all());
+        barred.effects.bar(Barred::File);
+        let Ok(Err(Refused::Invalid(why))) = barred.ask(&[form("a")]) else { panic!() };
+        assert!(why.contains("changed files"), "{why}");
+        let mut large = Journal::default();
+        large.answers.insert("b".to_owned(), "x".repeat(64 << 10));
+        let Ok(Err(Refused::Invalid(why))) = asking(large, all()).ask(&[form("a")]) else { panic!() };
+        assert!(why.contains("limits.journal"), "{why}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Forms: which fields clients can show (MCP, "Elicitation"), and which answers fit them.
+
+use serde_json::{Map, Value};
+use toolbay_model::Json;
+use toolbay_model::text::line;
+use toolbay_schema::{Patterns, Schema};
+
+/// The most fields of a form.
+const FIELDS: usize = 64;
+
+/// Longest name of a field that a message quotes, in bytes.
+const QUOTED: usize = 100;
+
+/// The keywords that a form can have, and those of its fields by type.
+const FORM: [&str; 4] = ["$schema", "properties", "required", "type"];
+const ANY: [&str; 4] = ["default", "description", "title", "type"];
+const STRING: [&str; 6] = ["enum", "enumNames", "format", "maxLength", "minLength", "oneOf"];
+const NUMBER: [&str; 2] = ["maximum", "minimum"];
+const LIST: [&str; 3] = ["items", "maxItems", "minItems"];
+const FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
+
+/// Checks the parameters of a form.
+///
+/// # Errors
+///
+/// What clients cannot show.
+pub(super) fn check(params: &Value) -> Result<(), String> {
+    if !params.get("message").is_some_and(Value::is_string) {
+        return Err("`message` must say what the form is for".to_owned());
+    }
+    let Some(Value::Object(schema)) = params.get("requestedSchema") else {
+        return Err("`requestedSchema` must be an object: the schema of the fields".to_owned());
+    };
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err("`requestedSchema.type` must be \"object\"".to_owned());
+    }
+    only(schema, &[&FORM])
+        .map_err(|name| format!("`requestedSchema.{name}` is not something that clients can show"))?;
+    let Some(Value::Object(fields)) = schema.get("properties") else {
+        return Err("`requestedSchema.properties` must be an object: a schema for each field".to_owned());
+    };
+    if fields.is_empty() || fields.len() > FIELDS {
+        return Err(format!("a form has 1 to {FIELDS} fields, not {}", fields.len()));
+    }
+    for (name, field) in fields {
+        self::field(field).map_err(|why| format!("field {:?}: {why}", line(name, QUOTED)))?;
+    }
+    compiled(&Value::Object(schema.clone())).map(drop)
+}
+
+/// Whether the client's result is an answer to the form with these parameters.
+pub(super) fn fits(params: &Json, answer: &Value) -> bool {
+    match action(answer) {
+        None => false,
+        Some("accept") => {
+            let schema = serde_json::from_str::<Value>(params.get()).ok();
+            let schema = schema.and_then(|mut params| compiled(&params.get_mut("requestedSchema")?.take()).ok());
+            let content = answer.get("content");
+            schema
+                .zip(content)
+                .is_some_and(|(schema, content)| schema.glance(content).is_some_and(|violations| violations.is_empty()))
+        }
+        Some(_) => true,
+    }
+}
+
+/// What the user did.
+pub(super) fn action(answer: &Value) -> Option<&str> {
+    answer.get("action").and_then(Value::as_str).filter(|action| ["accept", "cancel", "decline"].contains(action))
+}
+
+fn compiled(schema: &Value) -> Result<Schema, String> {
+    let text = schema.to_string();
+    let patterns = Patterns::of([text.as_str()]);
+    Schema::compile_with(&text, &patterns).map_err(|why| format!("`requestedSchema` is not valid: {why}"))
+}
+
+fn field(schema: &Value) -> Result<(), String> {
+    let Value::Object(schema) = schema else { return Err("its schema must be an object".to_owned()) };
+    let own: &[&str] = match schema.get("type").and_then(Value::as_str) {
+        Some("string") => &STRING,
+        Some("number" | "integer") => &NUMBER,
+        Some("boolean") => &[],
+        Some("array") => &LIST,
+        _ => return Err("its type must be string, number, integer, boolean, or array for several choices".to_owned()),
+    };
+    only(schema, &[&ANY, own]).map_err(|name| format!("`{name}` is not something that clients can show"))?;
+    if let Some(format) = schema.get("format")
+        && !format.as_str().is_some_and(|format| FORMATS.contains(&format))
+    {
+        return Err(format!("its format must be one of {}", FORMATS.join(", ")));
+    }
+    if own == LIST {
+        let Some(Value::Object(items)) = schema.get("items") else {
+            return Err("`items` must say what the choices are".to_owned());
+        };
+        only(items, &[&["anyOf", "enum", "type"]])
+            .map_err(|name| format!("`items.{name}` is not something that clients can show"))?;
+        if !items.contains_key("enum") && !items.contains_key("anyOf") {
+            return Err("`items` must have `enum` or `anyOf`: the choices".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+///
+/// The first member that is not known.
+fn only<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
+    match members.keys().find(|name| !known.iter().any(|known| known.contains(&name.as_str()))) {
+        Some(name) => Err(line_of(name)),
+        None => Ok(()),
+    }
+}
+
+fn line_of(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(QUOTED)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form(properties: &Value) -> Value {
+        json!({"message": "m", "requestedSchema": {"type": "object", "properties": properties}})
+    }
+
+    #[test]
+    fn every_field_that_clients_can_show_is_accepted() {
+        let properties = json!({
+            "name": {"type": "string", "title": "Name", "minLength": 1, "maxLength": 9, "default": "Ada"},
+            "mail": {"type": "string", "format": "email"},
+            "age": {"type": "integer", "minimum": 0, "maximum": 150, "default": 30},
+            "score": {"type": "number", "default": 95.5},
+            "verified": {"type": "boolean", "default": true},
+            "single": {"type": "string", "enum": ["a", "b"]},
+            "titled": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]},
+            "legacy": {"type": "string", "enum": ["a"], "enumNames": ["A"]},
+            "several": {"type": "array", "items": {"type": "string", "enum": ["a"]}, "minItems": 1, "maxItems": 2},
+            "many": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "default": []},
+        });
+        check(&form(&properties)).unwrap();
+        let params = Json::new(&form(&properties));
+        assert!(fits(&params, &json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})));
+        assert!(!fits(&params, &json!({"action": "accept", "content": {"several": ["c"]}})));
+        assert!(!fits(&params, &json!({"action": "accept", "content": {"titled": "c"}})));
+        assert!(fits(&params, &json!({"action": "cancel", "content": 7})));
+    }
+
+    #[test]
+    fn what_clients_cannot_show_is_refused_with_its_place() {
+        let nested = json!({"a": {"type": "object", "properties": {}}});
+        let cases = [
+            json!({"requestedSchema": {}}),
+            json!({"message": "m", "requestedSchema": {"type": "string"}}),
+            json!({"message": "m", "requestedSchema": {"type": "object", "allOf": []}}),
+            form(&json!({})),
+            form(&json!([])),
+            form(&nested),
+            form(&json!({"a": 1})),
+            form(&json!({"a": {"type": "string", "pattern": "(a+)+$"}})),
+            form(&json!({"a": {"type": "string", "format": "regex"}})),
+            form(&json!({"a": {"type": "number", "minLength": 1}})),
+            form(&json!({"a": {"type": "array"}})),
+            form(&json!({"a": {"type": "array", "items": {"type": "string"}}})),
+            form(&json!({"a": {"type": "array", "items": {"$ref": "#"}}})),
+            form(&json!({"a": {"type": "string", "minLength": "x"}})),
+        ];
+        let said: Vec<String> = cases.iter().map(|params| check(params).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+        let many = (0..65).map(|n| (n.to_string(), json!({"type": "string"}))).collect::<Map<_, _>>();
+        assert_eq!(check(&form(&many.into())).unwrap_err(), "a form has 1 to 64 fields, not 65");
+    }
+}

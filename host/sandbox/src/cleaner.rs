@@ -1,0 +1,126 @@
+//! Takes what only acts, and what is secret, out of what a guest says.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use toolbay_model::Interrupt;
+use toolbay_model::text::{clean, line};
+use toolbay_secrets::Secrets;
+
+/// Longest text of a guest that a message about it quotes, in bytes.
+const QUOTED: usize = 200;
+
+/// Removes control characters and secrets from a guest's text, and logs how much was removed.
+pub(crate) struct Cleaner<'a> {
+    secrets: &'a Secrets,
+    /// Removed control characters, in bytes.
+    removed: usize,
+    /// Texts that contained secrets.
+    redacted: usize,
+    interrupt: Option<&'a Interrupt>,
+    /// Whether it stopped before the end.
+    interrupted: bool,
+}
+
+impl<'a> Cleaner<'a> {
+    pub(crate) fn new(secrets: &'a Secrets) -> Self {
+        Self { secrets, removed: 0, redacted: 0, interrupt: None, interrupted: false }
+    }
+
+    /// The same, but stops when it is interrupted. What it did not clean must go nowhere.
+    pub(crate) fn until(self, interrupt: &'a Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    /// Whether it stopped before the end.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    pub(crate) fn text(&mut self, text: String) -> String {
+        self.interrupted |= self.interrupt.is_some_and(Interrupt::is_due);
+        if self.interrupted {
+            return text;
+        }
+        let text = match clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cleaned) => {
+                self.removed += text.len() - cleaned.len();
+                cleaned
+            }
+        };
+        // After that, because removing characters can join the parts of a secret.
+        match self.secrets.scrub(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => {
+                self.redacted += 1;
+                redacted
+            }
+        }
+    }
+
+    pub(crate) fn data(&self, data: Vec<u8>) -> Result<Bytes, String> {
+        if self.secrets.are_in(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
+    }
+
+    /// A JSON value that is the guest's `member`, cleaned.
+    pub(crate) fn json(&mut self, member: &str, text: &str) -> Result<Value, String> {
+        let value = serde_json::from_str(text).map_err(|error| format!("{member} is not valid JSON: {error}"))?;
+        Ok(self.value(value))
+    }
+
+    /// The members for a `_meta` that the guest's `member` has, cleaned.
+    pub(crate) fn meta(&mut self, member: &str, text: Option<&String>) -> Result<Map<String, Value>, String> {
+        match text.map(|text| self.json(member, text)).transpose()? {
+            None => Ok(Map::new()),
+            Some(Value::Object(members)) => Ok(members),
+            Some(_) => Err(format!("{member} is not a JSON object")),
+        }
+    }
+
+    /// Cleans every string in a JSON value, including the names of members. The value stays valid JSON.
+    pub(crate) fn value(&mut self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            // Digits can be a secret, too.
+            Value::Number(number) if self.secrets.are_in(number.to_string().as_bytes()) => {
+                Value::String(self.text(number.to_string()))
+            }
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(members) => {
+                // If two names become equal, the last member counts, as with duplicate names.
+                members.into_iter().map(|(name, member)| (self.text(name), self.value(member))).collect()
+            }
+            value => value,
+        }
+    }
+}
+
+impl Drop for Cleaner<'_> {
+    fn drop(&mut self) {
+        if self.removed > 0 {
+            tracing::debug!(bytes = self.removed, "removed control characters from the plugin's output");
+        }
+        if self.redacted > 0 {
+            tracing::warn!(strings = self.redacted, "redacted secrets in the plugin's output");
+        }
+    }
+}
+
+/// A text of the guest's, which is clean, as a message shows it.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("{:?}", line(text, QUOTED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_removed_is_counted() {
+        let mut cleaner = Cleaner::new(Secrets::none());
+        cleaner.value(serde_json::json!({"\u{1b}[2J": "\u{202e}"}));
+        assert_eq!(cleaner.removed, 4 + 3);
+    }
+}

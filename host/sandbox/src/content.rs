@@ -1,0 +1,126 @@
+//! Checks a content block of a guest and converts it to the host's types.
+
+use toolbay_model::{Body, Content, Media, Resource, ResourceContent, ResourceLink};
+
+use crate::block::{Block, Kind};
+use crate::cleaner::{Cleaner, quoted};
+use crate::syntax::{is_mime_type, is_time, is_uri};
+
+/// Converts a block according to its kind. A missing or superfluous member is a mistake of the author.
+pub(crate) fn content(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+    let Some(kind) = Kind::parse(&block.kind) else { return unknown(block, cleaner) };
+    let mut members = Members { kind, block };
+    let body = match kind {
+        Kind::Text => Body::Text(cleaner.text(members.need("text", |b| &mut b.text)?)),
+        Kind::Image => Body::Image(members.media("image", cleaner)?),
+        Kind::Audio => Body::Audio(members.media("audio", cleaner)?),
+        Kind::ResourceLink => Body::ResourceLink(ResourceLink {
+            uri: members.uri(cleaner)?,
+            name: cleaner.text(members.need("name", |b| &mut b.name)?),
+            title: members.block.title.take().map(|text| cleaner.text(text)),
+            description: members.block.description.take().map(|text| cleaner.text(text)),
+            mime_type: members.mime_type(cleaner)?,
+            size: members.block.size.take(),
+        }),
+        Kind::EmbeddedResource => Body::Resource(Resource {
+            uri: members.uri(cleaner)?,
+            mime_type: members.mime_type(cleaner)?,
+            content: match (members.block.text.take(), members.block.data.take()) {
+                (Some(text), None) => ResourceContent::Text(cleaner.text(text)),
+                (None, Some(data)) => ResourceContent::Blob(cleaner.data(data)?),
+                (None, None) => return Err("is a resource without `text` or `data`".into()),
+                (Some(_), Some(_)) => return Err("is a resource with both `text` and `data`".into()),
+            },
+        }),
+    };
+    members.nothing_left()?;
+    let block = members.block;
+    annotated(body, block, cleaner)
+}
+
+/// A block of an unknown kind: its text, which is meant for hosts that do not know the kind.
+fn unknown(block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+    if let Some(text) = &block.text {
+        return annotated(Body::Text(cleaner.text(text.clone())), block, cleaner);
+    }
+    let kind = quoted(&cleaner.text(block.kind));
+    Err(format!("is of the kind {kind}, which this host does not know, and has no `text` instead"))
+}
+
+/// The block with the members that all kinds can have.
+fn annotated(body: Body, block: Block, cleaner: &mut Cleaner<'_>) -> Result<Content, String> {
+    if let Some(priority) = block.priority
+        && !(0.0..=1.0).contains(&priority)
+    {
+        return Err(format!("has the priority {priority}, which is not between 0.0 and 1.0"));
+    }
+    let last_modified = block.last_modified.map(|text| cleaner.text(text));
+    if let Some(when) = last_modified.as_deref().filter(|when| !is_time(when)) {
+        let when = quoted(when);
+        return Err(format!("was last modified at {when}, which is not a time such as \"2026-01-12T15:00:58Z\""));
+    }
+    Ok(Content { body, audience: block.audience, priority: block.priority, last_modified })
+}
+
+/// The members of a block that have not been used yet.
+struct Members {
+    kind: Kind,
+    block: Block,
+}
+
+impl Members {
+    fn need<T>(&mut self, name: &str, member: impl FnOnce(&mut Block) -> &mut Option<T>) -> Result<T, String> {
+        let kind = self.kind.article();
+        member(&mut self.block).take().ok_or_else(|| format!("is {kind} without `{name}`"))
+    }
+
+    fn media(&mut self, family: &str, cleaner: &mut Cleaner<'_>) -> Result<Media, String> {
+        let data = cleaner.data(self.need("data", |b| &mut b.data)?)?;
+        let mime_type = cleaner.text(self.need("mime-type", |b| &mut b.mime_type)?);
+        if mime_type.split('/').next() != Some(family) || !is_mime_type(&mime_type) {
+            return Err(format!(
+                "is {}, but its MIME type is {}, not {family}/…",
+                self.kind.article(),
+                quoted(&mime_type)
+            ));
+        }
+        Ok(Media { data, mime_type })
+    }
+
+    fn mime_type(&mut self, cleaner: &mut Cleaner<'_>) -> Result<Option<String>, String> {
+        match self.block.mime_type.take().map(|text| cleaner.text(text)) {
+            Some(mime_type) if !is_mime_type(&mime_type) => {
+                Err(format!("has an invalid MIME type: {}", quoted(&mime_type)))
+            }
+            mime_type => Ok(mime_type),
+        }
+    }
+
+    fn uri(&mut self, cleaner: &mut Cleaner<'_>) -> Result<String, String> {
+        let uri = cleaner.text(self.need("uri", |b| &mut b.uri)?);
+        if is_uri(&uri) {
+            Ok(uri)
+        } else {
+            Err(format!("has an invalid URI (no scheme, or a space in it): {}", quoted(&uri)))
+        }
+    }
+
+    fn nothing_left(&self) -> Result<(), String> {
+        let block = &self.block;
+        let left = [
+            ("text", block.text.is_some()),
+            ("data", block.data.is_some()),
+            ("mime-type", block.mime_type.is_some()),
+            ("uri", block.uri.is_some()),
+            ("name", block.name.is_some()),
+            ("title", block.title.is_some()),
+            ("description", block.description.is_some()),
+            ("size", block.size.is_some()),
+            ("members", block.members.is_some()),
+        ];
+        match left.into_iter().find(|(_, present)| *present) {
+            Some((name, _)) => Err(format!("is {}, which cannot have `{name}`", self.kind.article())),
+            None => Ok(()),
+        }
+    }
+}

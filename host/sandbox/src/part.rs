@@ -1,0 +1,72 @@
+//! The interfaces of the contract with which a plugin offers something.
+
+use std::collections::BTreeSet;
+
+/// What the names of the contract's exports begin with.
+const PACKAGE: &str = "toolbay:plugin/";
+
+/// An interface of the contract that a plugin can export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// It offers tools.
+    Tools,
+    /// It offers prompts.
+    Prompts,
+    /// It offers resources.
+    Resources,
+    /// It completes arguments of prompts and of resource templates.
+    Completion,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Completion];
+
+    /// Its name in the contract.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Completion => "completion",
+        }
+    }
+
+    /// The interface that a name such as `toolbay:plugin/tools@0.2.0` begins with, and what follows the `@`.
+    pub(crate) fn of_export(name: &str) -> Option<(Self, &str)> {
+        let (interface, rest) = name.strip_prefix(PACKAGE)?.split_once('@')?;
+        Some((Self::ALL.into_iter().find(|part| part.name() == interface)?, rest))
+    }
+}
+
+/// Some of them, for people: `toolbay:plugin/tools@0.2.0`, `toolbay:plugin/{prompts, resources}@0.2.0`.
+pub(crate) fn export_names(parts: &BTreeSet<Part>, version: &str) -> String {
+    let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+    match names.as_slice() {
+        [name] => format!("{PACKAGE}{name}@{version}"),
+        names => format!("{PACKAGE}{{{}}}@{version}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_export_belongs_to_an_interface_and_a_version() {
+        assert_eq!(Part::of_export("toolbay:plugin/tools@0.1.0"), Some((Part::Tools, "0.1.0")));
+        let function = "toolbay:plugin/completion@0.2.0#complete";
+        assert_eq!(Part::of_export(function), Some((Part::Completion, "0.2.0#complete")));
+        for none in
+            ["toolbay:plugin/toolshed@0.1.0", "toolbay:plugin/tools", "toolbay:plugin/host@0.2.0", "tools@0.1.0"]
+        {
+            assert_eq!(Part::of_export(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn several_interfaces_are_named_together() {
+        assert_eq!(export_names(&BTreeSet::from([Part::Tools]), "0.2.0"), "toolbay:plugin/tools@0.2.0");
+        let both = BTreeSet::from([Part::Resources, Part::Prompts]);
+        assert_eq!(export_names(&both, "0.2.0"), "toolbay:plugin/{prompts, resources}@0.2.0");
+    }
+}
