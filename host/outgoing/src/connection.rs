@@ -17,6 +17,7 @@ use crate::cause;
 use crate::connector::Connected;
 use crate::error::SendError;
 use crate::field::{FIELDS, HEAD};
+use crate::sockets::Room;
 use crate::upload::Upload;
 use crate::wire::{Allowance, Wire};
 
@@ -36,21 +37,30 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// What a server may send before the body of a response: its head and interim responses.
 const BEFORE_BODY: usize = 2 * HEAD;
 
-/// The place of a connection among those that its plugin may have open. It is free again when this is dropped.
+/// The place of a connection among those that its plugin may have open, and the room for its socket. Both are free again when
+/// this is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     permit: Option<OwnedSemaphorePermit>,
+    room: Option<Room>,
     changed: Arc<Notify>,
 }
 
 impl Slot {
     pub(crate) fn new(permit: OwnedSemaphorePermit, changed: Arc<Notify>) -> Self {
-        Self { permit: Some(permit), changed }
+        Self { permit: Some(permit), room: None, changed }
+    }
+
+    /// With room for its socket.
+    pub(crate) fn with(mut self, room: Room) -> Self {
+        self.room = Some(room);
+        self
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        self.room = None;
         self.permit = None;
         self.changed.notify_waiters();
     }

@@ -15,6 +15,7 @@ use crate::error::SendError;
 use crate::lookups::{Lookups, Places};
 use crate::proxy::Proxy;
 use crate::resolve::Resolve;
+use crate::sockets::Sockets;
 use crate::{roots, tls};
 
 /// How a server reaches others. It has no `Debug`: the URL of a proxy may contain a password.
@@ -54,6 +55,7 @@ pub struct Connector {
     tls: Arc<ClientConfig>,
     lookups: Lookups,
     proxy: Option<Proxy>,
+    pub(crate) sockets: Sockets,
 }
 
 /// A connection of bytes.
@@ -68,15 +70,16 @@ pub(crate) struct Connected {
 }
 
 impl Connector {
-    /// Reads the certificates. This blocks, and is done once.
+    /// Reads the certificates. This blocks, and is done once. All plugins together have at most so many `sockets`, at
+    /// least one.
     ///
     /// # Errors
     ///
     /// Which file cannot be used and why, or what is wrong with the proxy's URL.
-    pub fn new(options: &Options, resolver: Arc<dyn Resolve>) -> Result<Arc<Self>, String> {
+    pub fn new(options: &Options, resolver: Arc<dyn Resolve>, sockets: usize) -> Result<Arc<Self>, String> {
         let proxy = options.proxy.as_ref().map(Proxy::parse).transpose()?;
         let tls = tls::config(roots::load(&options.extra_ca)?)?;
-        Ok(Arc::new(Self { tls, lookups: Lookups::new(resolver), proxy }))
+        Ok(Arc::new(Self { tls, lookups: Lookups::new(resolver), proxy, sockets: Sockets::new(sockets) }))
     }
 
     /// The proxy that requests over plain http are written for.
@@ -84,7 +87,7 @@ impl Connector {
         self.proxy.as_ref().filter(|_| origin.scheme == Scheme::Http)
     }
 
-    /// Connects to an origin, or to the proxy on its behalf.
+    /// Connects to an origin, or to the proxy on its behalf. The caller has room for one socket.
     pub(crate) async fn connect(
         &self,
         origin: &Origin,
@@ -100,7 +103,7 @@ impl Connector {
                 Host::Ip(address) => vec![*address],
                 Host::Name(name) => within(until, SendError::ResolveTimeout, self.lookups.resolve(name, None)).await?,
             };
-            let stream = within(until, SendError::ConnectTimeout, dial(&addresses, proxy.port)).await?;
+            let stream = within(until, SendError::ConnectTimeout, dial(&addresses, proxy.port, &self.sockets)).await?;
             if origin.scheme == Scheme::Http {
                 stream
             } else {
@@ -115,7 +118,7 @@ impl Connector {
                 }
             };
             let addresses = choose(&addresses, opened).map_err(SendError::Addresses)?;
-            let stream = within(until, SendError::ConnectTimeout, dial(&addresses, origin.port)).await?;
+            let stream = within(until, SendError::ConnectTimeout, dial(&addresses, origin.port, &self.sockets)).await?;
             check(&stream, opened)?;
             stream
         };

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use toolbay_policy::{Network, choose};
 
 use crate::error::SendError;
+use crate::sockets::Sockets;
 
 /// At most this many addresses are tried. A name can have any number of them.
 const ADDRESSES: usize = 8;
@@ -19,24 +20,32 @@ const ADDRESSES: usize = 8;
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Connects to the first address that answers. They are tried in their order, IPv4 and IPv6 in turns, each with a head
-/// start before the next one (RFC 8305).
-pub(crate) async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, SendError> {
+/// start before the next one (RFC 8305). The caller has room for one socket; attempts beside each other need more, and if there
+/// is none, come one after the other.
+pub(crate) async fn dial(addresses: &[IpAddr], port: u16, sockets: &Sockets) -> Result<TcpStream, SendError> {
     let mut waiting = in_turns(addresses);
     let mut attempts = FuturesUnordered::new();
     let mut failure = SendError::NoAddress;
     loop {
-        if let Some(address) = waiting.pop_front() {
+        // The first one has the caller's room.
+        let room = if attempts.is_empty() { None } else { sockets.spare() };
+        if (attempts.is_empty() || room.is_some())
+            && let Some(address) = waiting.pop_front()
+        {
             let address = SocketAddr::new(address, port);
-            attempts.push(async move { TcpStream::connect(address).await.map_err(|error| failed(address, &error)) });
+            attempts.push(async move {
+                let connected = TcpStream::connect(address).await.map_err(|error| failed(address, &error));
+                (connected, room)
+            });
         }
         tokio::select! {
             attempt = attempts.next() => match attempt {
-                Some(Ok(stream)) => {
+                Some((Ok(stream), _)) => {
                     // Requests are written whole: waiting for more of them would only delay them.
                     let _slower_without = stream.set_nodelay(true);
                     return Ok(stream);
                 }
-                Some(Err(error)) => failure = error,
+                Some((Err(error), _)) => failure = error,
                 None => return Err(failure),
             },
             () = sleep(HEAD_START), if !waiting.is_empty() => {}
@@ -82,6 +91,7 @@ mod tests {
 
     use super::{ADDRESSES, check, dial, in_turns};
     use crate::error::SendError;
+    use crate::sockets::Sockets;
 
     fn addresses(text: &[&str]) -> Vec<IpAddr> {
         text.iter().map(|text| text.parse().unwrap()).collect()
@@ -100,12 +110,14 @@ mod tests {
     async fn the_next_address_is_tried_if_one_refuses() {
         let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let stream = dial(&addresses(&["127.0.0.3", "127.0.0.2"]), port).await.unwrap();
+        let sockets = Sockets::new(1);
+        let dial = async |text: &[&str]| dial(&addresses(text), port, &sockets).await;
+        let stream = dial(&["127.0.0.3", "127.0.0.2"]).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap().ip(), IpAddr::from([127, 0, 0, 2]));
         assert!(matches!(check(&stream, &[]), Err(SendError::Addresses(_))));
         check(&stream, &["127.0.0.2".parse::<IpAddr>().unwrap().into()]).unwrap();
-        let refused = dial(&addresses(&["127.0.0.3"]), port).await.unwrap_err();
+        let refused = dial(&["127.0.0.3"]).await.unwrap_err();
         assert!(matches!(refused, SendError::ConnectionRefused(_)), "{refused:?}");
-        assert_eq!(dial(&[], port).await.unwrap_err(), SendError::NoAddress);
+        assert_eq!(dial(&[]).await.unwrap_err(), SendError::NoAddress);
     }
 }

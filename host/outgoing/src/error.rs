@@ -54,6 +54,10 @@ pub enum SendError {
     /// `connection-limit-reached`.
     #[error("This tool has as many connections open as it may, and none became free in time.")]
     NoConnection,
+    /// All plugins together have as many connections open as the process can, and none became free within the timeout for
+    /// connecting. `connection-limit-reached`.
+    #[error("The server has as many connections open as it may, and none became free in time.")]
+    NoSocket,
     /// No connection within the timeout. `connection-timeout`.
     #[error("The host did not accept a connection in time.")]
     ConnectTimeout,
@@ -149,6 +153,11 @@ impl SendError {
             | Self::Reset(details)
             | Self::Protocol(details)
             | Self::Incomplete(details) => Some(details.clone()),
+            Self::NoSocket => Some(
+                "a sixteenth of the files that the server may have open is for the HTTP connections of all plugins; to allow \
+                 more, raise the limit of open files (`ulimit -n`)"
+                    .to_owned(),
+            ),
             Self::Proxy(0) => Some("the proxy's response to CONNECT was not HTTP".to_owned()),
             Self::Proxy(status) => Some(format!("the proxy's response to CONNECT had the status {status}")),
             Self::HostHeader

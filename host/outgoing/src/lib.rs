@@ -36,6 +36,7 @@ mod received;
 mod request;
 mod resolve;
 mod roots;
+mod sockets;
 mod timeouts;
 mod tls;
 mod upload;

@@ -1,6 +1,6 @@
 //! The way out for the requests of one plugin.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -50,6 +50,8 @@ impl Outlet {
     ) -> Self {
         let close = CancellationToken::new();
         let pool = Pool::new(connections, close.clone());
+        let holder: Weak<Pool> = Arc::downgrade(&pool);
+        connector.sockets.share(holder);
         Self { connector, rules, opened, places: Places::new(), pool, _close: close.drop_guard() }
     }
 
@@ -161,6 +163,8 @@ impl Outlet {
             Got::Lease(lease) => return Ok(lease),
             Got::Room(slot) => slot,
         };
+        let room = async { self.connector.sockets.take().await.ok_or(SendError::NoSocket) };
+        let slot = slot.with(within(until, SendError::NoSocket, room).await?);
         let close = self.pool.child_token();
         // A handshake that is given up closes the connection.
         let given_up = close.clone().drop_guard();

@@ -13,6 +13,7 @@ use crate::connection::{Established, STREAMS, Sender, Slot, Tasks};
 use crate::error::SendError;
 use crate::exchange::Exchange;
 use crate::partition::Partition;
+use crate::sockets::Holder;
 use crate::upload::Upload;
 use crate::wire::Allowance;
 
@@ -213,14 +214,6 @@ impl Pool {
         self.changed.notify_waiters();
     }
 
-    fn close_oldest_idle(&self) {
-        let mut kept = self.lock();
-        let idle = kept.connections.iter().enumerate().filter_map(|(at, one)| Some((one.idle_since?, at)));
-        if let Some((_, at)) = idle.min() {
-            kept.connections.remove(at).close.cancel();
-        }
-    }
-
     /// Forgets a connection that was idle for too long. Otherwise says when to ask again.
     fn expire(&self, id: u64) -> Option<Instant> {
         let mut kept = self.lock();
@@ -253,7 +246,9 @@ impl Pool {
     /// Keeps connections for another time without a request. Before the first is made.
     #[cfg(test)]
     pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
-        Arc::get_mut(self).expect("no connection has been made").idle = idle;
+        let (room, close) = (self.room.clone(), self.close.clone());
+        let (kept, changed, turn) = <(Mutex<Kept>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
+        *self = Arc::new(Self { kept, room, changed, turn, idle, close });
     }
 
     /// How many connections there are, idle ones included.
@@ -266,6 +261,20 @@ impl Pool {
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.room.available_permits()
+    }
+}
+
+impl Holder for Pool {
+    fn idle_since(&self) -> Option<Instant> {
+        self.lock().connections.iter().filter_map(|one| one.idle_since).min()
+    }
+
+    fn close_oldest_idle(&self) {
+        let mut kept = self.lock();
+        let idle = kept.connections.iter().enumerate().filter_map(|(at, one)| Some((one.idle_since?, at)));
+        if let Some((_, at)) = idle.min() {
+            kept.connections.remove(at).close.cancel();
+        }
     }
 }
 

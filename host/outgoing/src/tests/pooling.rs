@@ -237,3 +237,30 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
         eventually(|| outlet.connections() == (0, 1)).await;
     }
 }
+
+#[tokio::test]
+async fn the_connections_of_all_plugins_together_are_bounded() {
+    let server = Server::http(None, hello).await;
+    let world = World::narrow(2);
+    let outlets: Vec<Outlet> = (0..5).map(|_| world.outlet(&server, 8)).collect();
+    let url = server.url("http", "/");
+    // Each keeps its connection, and loses it to the next plugin but one.
+    for outlet in outlets.iter().chain(&outlets) {
+        assert_eq!(with(outlet, &url, &Partition::NONE).await, "hello");
+        let open: usize = outlets.iter().map(|outlet| outlet.connections().0).sum();
+        assert!(open <= 2, "{open}");
+    }
+    assert_eq!(server.accepted(), 10);
+    // Those in use are nobody else's.
+    let used = [send(&outlets[0], get(&url)).await.unwrap(), send(&outlets[1], get(&url)).await.unwrap()];
+    let soon = Timeouts { connect: SHORT, ..PATIENT };
+    let error = send_within(&outlets[2], get(&url), soon).await.map(drop).unwrap_err();
+    assert_eq!(error, SendError::NoSocket);
+    assert!(error.details().unwrap().contains("ulimit -n"));
+    // One that becomes idle while somebody waits is closed for it.
+    let waiting = send(&outlets[2], get(&url));
+    let [first, second] = used;
+    let (answer, ended) = tokio::join!(waiting, read(first));
+    assert_eq!((read(answer.unwrap()).await.unwrap(), ended.unwrap()), ("hello".to_owned(), "hello".to_owned()));
+    assert_eq!(read(second).await.unwrap(), "hello");
+}

@@ -51,6 +51,7 @@ async fn everything_goes_through_the_proxy() {
     let connector = crate::Connector::new(
         &Options { extra_ca: trusting.extra_ca.clone(), proxy: Some(url.parse().unwrap()) },
         trusting.names.clone(),
+        4,
     )
     .unwrap();
     let world = World { connector, ..trusting };

@@ -222,8 +222,15 @@ impl World {
     pub(crate) fn with(options: &Options) -> Self {
         let names = Arc::new(Names::default());
         names.set("server.example", &[&["127.0.0.1"]]);
-        let connector = Connector::new(options, names.clone()).unwrap();
+        let connector = Connector::new(options, names.clone(), 1000).unwrap();
         Self { names, connector, extra_ca: options.extra_ca.clone() }
+    }
+
+    /// One in which all plugins together have so many sockets.
+    pub(crate) fn narrow(sockets: usize) -> Self {
+        let world = Self::new();
+        let connector = Connector::new(&Options::default(), world.names.clone(), sockets).unwrap();
+        Self { connector, ..world }
     }
 
     /// An outlet to `server.example` at this server's port, which may connect to the loopback interface.
