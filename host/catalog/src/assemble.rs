@@ -8,8 +8,8 @@ use toolbay_sandbox::Environment;
 
 use crate::grant::prefix_for;
 use crate::guard::{Overlaps, overlaps};
-use crate::offer::Offer;
-use crate::plugin::{Named, Plugin};
+use crate::offer::{Offer, PromptOffer, ResourceOffer};
+use crate::plugin::{Named, NamedPrompt, Plugin};
 use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
@@ -25,10 +25,10 @@ pub struct Candidate {
     pub remarks: Vec<String>,
 }
 
-/// Puts the tools of all entries into one snapshot. `entries` are by plugin id.
+/// Puts what all entries offer into one snapshot. `entries` are by plugin id.
 ///
-/// If two plugins have a tool of the same name, the plugin whose id sorts first keeps the name. A plugin that could
-/// write to what others depend on has no tools.
+/// If two plugins have a tool or a prompt of the same name, or a resource or a template with the same URI, the plugin whose
+/// id sorts first keeps it. A plugin that could write to what others depend on offers nothing.
 pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
     let mut overlaps = overlaps(
@@ -45,9 +45,13 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
                 (None, Some(_)) => Status::Refused,
                 (None, None) => Status::Loading,
             },
-            digest: entry.plugin.as_ref().map(|plugin| plugin.component.digest.to_string()),
+            digest: entry.plugin.as_ref().and_then(|plugin| Some(plugin.digest()?.to_string())),
+            about: entry.plugin.as_ref().and_then(|plugin| plugin.component.about.clone()),
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
             grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
             made_from: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
         };
@@ -55,12 +59,15 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
         if let Some(why) = refused {
             report.status = Status::Refused;
             report.digest = None;
+            report.about = None;
             report.made_from = None;
             report.problems.push(why);
         } else if let Some(plugin) = &entry.plugin {
             report.problems.extend(remarks);
-            report.problems.extend(entry.remarks.iter().cloned());
+            report.problems.extend(entry.remarks.iter().chain(&plugin.files.remarks).cloned());
             add_tools(&mut snapshot.tools, plugin, &mut report);
+            add_prompts(&mut snapshot.prompts, plugin, &mut report);
+            add_resources(&mut snapshot, plugin, &mut report);
         }
         snapshot.plugins.insert(id.clone(), report);
     }
@@ -68,7 +75,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
 }
 
 fn made_from(plugin: &Plugin) -> MadeFrom {
-    MadeFrom { component: plugin.component.digest, grant: plugin.terms.grant }
+    MadeFrom { component: plugin.digest(), grant: plugin.terms.grant }
 }
 
 /// A plugin's terms in the form in which they are reported.
@@ -117,14 +124,98 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, rep
     }
 }
 
+fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+    for NamedPrompt { prompt, entry, text } in &plugin.prompts {
+        let name = prompt.name.clone();
+        if !is_tool_name(&name) {
+            report.problems.push(format!("prompt {name:?} is not offered: its name is too long with the prefix"));
+        } else if let Some(first) = prompts.get(&name) {
+            // Only a prompt that is a file can have the name of another one of its plugin.
+            let why = if Arc::ptr_eq(&first.plugin, plugin) {
+                format!(
+                    "the plugin already has a prompt with this name; rename {0}.prompts/{1}.md",
+                    plugin.id, entry.prompt.name
+                )
+            } else {
+                format!(
+                    "plugin {:?} already has a prompt with this name; add prefix = \"{}\" to {}.toml",
+                    first.plugin.id,
+                    prefix_for(&plugin.id),
+                    plugin.id,
+                )
+            };
+            report.problems.push(format!("prompt {name:?} is not offered: {why}"));
+        } else {
+            report.prompts.push(name.clone());
+            let (prompt, entry) = (Arc::clone(prompt), Arc::clone(entry));
+            let offer = PromptOffer { prompt, entry, plugin: Arc::clone(plugin), text: text.clone() };
+            prompts.insert(name, Arc::new(offer));
+        }
+    }
+}
+
+fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+    let contents = &plugin.component.contents;
+    let own = contents.resources.iter().map(|entry| (entry, None));
+    let files = plugin.files.resources.iter().map(|file| (&file.entry, Some(file)));
+    for (entry, file) in own.chain(files) {
+        let uri = entry.resource.uri.clone();
+        if let Some(first) = snapshot.resources.get(&uri) {
+            report.problems.push(format!(
+                "resource {uri:?} is not offered: plugin {:?} already has a resource with this URI",
+                first.plugin.id
+            ));
+        } else {
+            report.resources.push(uri.clone());
+            let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
+            snapshot.resources.insert(uri, Arc::new(ResourceOffer { entry, plugin, file: file.cloned() }));
+        }
+    }
+    for entry in &contents.templates {
+        let text = entry.resource.uri.clone();
+        if let Some(first) = snapshot.templates.get(&text) {
+            report.problems.push(format!(
+                "resource template {text:?} is not offered: plugin {:?} already has the same one",
+                first.plugin.id
+            ));
+        } else {
+            report.templates.push(text.clone());
+            let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
+            let offer = Arc::new(ResourceOffer { entry, plugin, file: None });
+            snapshot.matching.push(Arc::clone(&offer));
+            snapshot.templates.insert(text, offer);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use toolbay_model::{Description, PromptDefinition, ResourceDefinition};
+
     use super::*;
     use crate::offer::tests::{definition, plugin};
+    use crate::plain_files::PlainFiles;
+    use crate::resource_entry::tests::definition as resource;
+    use crate::text_prompt::TextPrompt;
 
     fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, Candidate) {
-        let plugin = plugin(id, prefix, tools.iter().map(|name| definition(name)).collect());
-        (id.into(), Candidate { plugin: Some(plugin), ..Candidate::default() })
+        let tools = tools.iter().map(|name| definition(name)).collect();
+        listing(id, prefix, Description { tools, ..Description::default() })
+    }
+
+    fn listing(id: &str, prefix: Option<&str>, description: Description) -> (String, Candidate) {
+        (id.into(), Candidate { plugin: Some(plugin(id, prefix, description)), ..Candidate::default() })
+    }
+
+    fn prompts(names: &[&str]) -> Description {
+        let prompts = names.iter().map(|name| PromptDefinition { name: (*name).into(), ..PromptDefinition::default() });
+        Description { prompts: prompts.collect(), ..Description::default() }
+    }
+
+    fn resources(uris: &[&str], templates: &[(&str, &str)]) -> Description {
+        let resources = uris.iter().map(|uri| resource(uri)).collect();
+        let named = |(name, text): &(&str, &str)| ResourceDefinition { name: (*name).into(), ..resource(text) };
+        Description { resources, templates: templates.iter().map(named).collect(), ..Description::default() }
     }
 
     fn names(snapshot: &Snapshot) -> Vec<&str> {
@@ -172,5 +263,75 @@ mod tests {
             [Status::Ready, Status::Stale, Status::Refused, Status::Loading]
         );
         assert_eq!(names(&snapshot), ["a", "b"], "the stale version goes on serving");
+    }
+
+    #[test]
+    fn prompts_have_the_prefix_and_one_name_each() {
+        let entries = [
+            listing("a", None, prompts(&["review", "sum"])),
+            listing("b", None, prompts(&["review"])),
+            listing("c", Some("acme"), prompts(&["review"])),
+        ];
+        let snapshot = assemble(&entries.into(), true);
+        assert_eq!(snapshot.prompts.keys().collect::<Vec<_>>(), ["acme.review", "review", "sum"]);
+        assert_eq!(snapshot.prompts["review"].plugin.id, "a");
+        let prefixed = &snapshot.prompts["acme.review"];
+        assert_eq!((prefixed.prompt.name.as_str(), prefixed.entry.prompt.name.as_str()), ("acme.review", "review"));
+        assert_eq!(
+            snapshot.plugins["b"].problems,
+            [
+                "prompt \"review\" is not offered: plugin \"a\" already has a prompt with this name; add prefix = \"b\" to \
+              b.toml"
+            ]
+        );
+        assert_eq!(
+            (&snapshot.plugins["a"].prompts[..], snapshot.plugins["b"].prompts.len()),
+            (&["review".into(), "sum".into()][..], 0)
+        );
+    }
+
+    #[test]
+    fn a_file_does_not_take_the_name_of_its_plugins_own_prompt() {
+        let (id, mut candidate) = listing("a", None, prompts(&["review"]));
+        let texts = ["review", "other"].map(|name| Arc::new(TextPrompt::parse(name, "Text").unwrap().0));
+        let files = PlainFiles { prompts: texts.into(), ..PlainFiles::default() };
+        candidate.plugin = candidate.plugin.map(|plugin| Arc::new(plugin.with_files(Arc::new(files))));
+        let snapshot = assemble(&[(id, candidate)].into(), true);
+        assert!(snapshot.prompts["review"].text.is_none() && snapshot.prompts["other"].text.is_some());
+        assert_eq!(
+            snapshot.plugins["a"].problems,
+            [
+                "prompt \"review\" is not offered: the plugin already has a prompt with this name; rename a.prompts/review.md"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_uri_is_read_from_the_list_first_and_then_from_the_templates_of_the_first_plugin() {
+        let entries = [
+            listing("b", Some("b"), resources(&["x://1", "x://both"], &[("any", "x://{+any}")])),
+            listing("a", None, resources(&["x://both"], &[("two", "x://{two}"), ("one", "x://{one}")])),
+            listing("c", None, resources(&[], &[("any", "x://{+any}")])),
+        ];
+        let snapshot = assemble(&entries.into(), true);
+        let found = |uri: &str| {
+            let offer = snapshot.resource(uri)?;
+            Some((offer.plugin.id.as_str(), offer.resource().uri.as_str()))
+        };
+        assert_eq!(found("x://1"), Some(("b", "x://1")));
+        assert_eq!(found("x://both"), Some(("a", "x://both")));
+        assert_eq!(found("x://2"), Some(("a", "x://{one}")));
+        assert_eq!(found("x://2/3"), Some(("b", "x://{+any}")));
+        assert_eq!((found("x://../3"), found("y://1"), found("x://{one}")), (None, None, None));
+        assert_eq!(
+            snapshot.plugins["b"].problems,
+            ["resource \"x://both\" is not offered: plugin \"a\" already has a resource with this URI"]
+        );
+        assert_eq!(
+            snapshot.plugins["c"].problems,
+            ["resource template \"x://{+any}\" is not offered: plugin \"b\" already has the same one"]
+        );
+        let report = &snapshot.plugins["a"];
+        assert_eq!((report.resources.len(), report.templates.len()), (1, 2));
     }
 }

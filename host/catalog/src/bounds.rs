@@ -1,56 +1,83 @@
-//! How much a plugin may say of its tools.
+//! How much a plugin may say of what it offers.
 
 use bytesize::ByteSize;
-use toolbay_model::ToolDefinition;
 use toolbay_model::text::thousands;
+use toolbay_model::{Description, PromptDefinition, ResourceDefinition, ToolDefinition};
 
-/// How much a plugin may say of its tools: it is kept, and every client receives it.
+/// How much a plugin may say of what it offers: it is kept, and every client receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The highest number of tools of a plugin.
     pub tools: usize,
+    /// The highest number of prompts of a plugin, and of files with prompts beside one.
+    pub prompts: usize,
+    /// The highest number of resources and resource templates of a plugin together, and of files with resources beside
+    /// one.
+    pub resources: usize,
     /// The largest size of all schemas of a plugin together.
     pub schemas: ByteSize,
-    /// The largest size of everything that a plugin says of its tools together.
+    /// The largest size of everything that a plugin says of what it offers together, and of the prompts in files beside
+    /// one.
     pub size: ByteSize,
 }
 
 impl Bounds {
-    /// Checks a list before anything in it is parsed.
+    /// Checks what a plugin lists before anything in it is parsed.
     ///
     /// # Errors
     ///
     /// Which bound it exceeds, and the key that raises it.
-    pub fn check(&self, tools: &[ToolDefinition]) -> Result<(), String> {
-        if tools.len() > self.tools {
-            let [n, most] = [tools.len(), self.tools].map(|n| thousands(n as u64));
-            return Err(format!("has {n} tools, but at most {most} are allowed (to allow more, raise describe.tools)"));
+    pub fn check(&self, description: &Description) -> Result<(), String> {
+        let Description { tools, prompts, resources, templates, completes: _, remarks: _ } = description;
+        let resources = || resources.iter().chain(templates);
+        for (n, most, what, key) in [
+            (tools.len(), self.tools, "tools", "tools"),
+            (prompts.len(), self.prompts, "prompts", "prompts"),
+            (resources().count(), self.resources, "resources and resource templates", "resources"),
+        ] {
+            if n > most {
+                let [n, most] = [n, most].map(|n| thousands(n as u64));
+                return Err(format!(
+                    "has {n} {what}, but at most {most} are allowed (to allow more, raise describe.{key})"
+                ));
+            }
         }
         let larger = |size: usize, most: ByteSize| size as u64 > most.as_u64();
         if larger(tools.iter().map(ToolDefinition::schemas).sum(), self.schemas) {
             let most = self.schemas.display().iec();
             return Err(format!("its schemas are larger than {most} in total (to allow more, raise describe.schemas)"));
         }
-        if larger(tools.iter().map(ToolDefinition::size).sum(), self.size) {
+        let size = tools.iter().map(ToolDefinition::size).sum::<usize>()
+            + prompts.iter().map(PromptDefinition::size).sum::<usize>()
+            + resources().map(ResourceDefinition::size).sum::<usize>();
+        if larger(size, self.size) {
+            let what = match (prompts.is_empty(), resources().next().is_none()) {
+                (true, true) => "the descriptions, schemas, icons and _meta of its tools",
+                _ => "the descriptions, schemas, icons and _meta of what it offers",
+            };
             let most = self.size.display().iec();
-            return Err(format!(
-                "the descriptions, schemas, icons and _meta of its tools are larger than {most} in total (to allow more, \
-                 raise describe.size)"
-            ));
+            return Err(format!("{what} are larger than {most} in total (to allow more, raise describe.size)"));
         }
         Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use toolbay_model::Icon;
+pub(crate) mod tests {
+    use toolbay_model::{Icon, PromptArgument};
 
     use super::*;
 
+    /// Small bounds.
+    pub(crate) const SMALL: Bounds =
+        Bounds { tools: 3, prompts: 3, resources: 3, schemas: ByteSize::b(100), size: ByteSize::kib(1) };
+
+    fn check(tools: Vec<ToolDefinition>) -> Result<(), String> {
+        SMALL.check(&Description { tools, ..Description::default() })
+    }
+
     #[test]
     fn everything_that_is_listed_counts() {
-        let bounds = Bounds { tools: 3, schemas: ByteSize::b(100), size: ByteSize::kib(1) };
         let tool = ToolDefinition { name: "a".into(), ..ToolDefinition::default() };
         let long = || "x".repeat(1000);
         let icon = |src: String| Icon { src, mime_type: None, sizes: Vec::new(), theme: None };
@@ -70,14 +97,45 @@ mod tests {
             },
         ];
         for large in large {
-            let why = bounds.check(&[large]).unwrap_err();
+            let why = check(vec![large]).unwrap_err();
             assert!(why.contains("are larger than 1.0 KiB in total (to allow more, raise describe.size)"), "{why}");
         }
         let schema = ToolDefinition { output_schema: Some("x".repeat(101)), ..tool.clone() };
-        assert!(bounds.check(&[schema]).unwrap_err().contains("describe.schemas"));
-        assert_eq!(bounds.check(&[tool.clone(), tool.clone(), tool.clone()]), Ok(()));
-        assert!(
-            bounds.check(&[tool.clone(), tool.clone(), tool.clone(), tool]).unwrap_err().contains("describe.tools")
+        assert!(check(vec![schema]).unwrap_err().contains("describe.schemas"));
+        assert_eq!(check(vec![tool.clone(); 3]), Ok(()));
+        assert!(check(vec![tool; 4]).unwrap_err().contains("describe.tools"));
+    }
+
+    #[test]
+    fn prompts_and_resources_count_with_the_tools() {
+        let some = || Some("x".repeat(400));
+        let tools = vec![ToolDefinition { description: some(), ..ToolDefinition::default() }];
+        let argument = PromptArgument { description: some(), ..PromptArgument::default() };
+        let prompts = vec![PromptDefinition { arguments: vec![argument], ..PromptDefinition::default() }];
+        let resources = vec![ResourceDefinition { description: some(), ..ResourceDefinition::default() }];
+        let empty = Description::default;
+        for two in [
+            Description { tools: tools.clone(), ..empty() },
+            Description { prompts: prompts.clone(), ..empty() },
+            Description { resources: resources.clone(), ..empty() },
+        ] {
+            assert_eq!(SMALL.check(&two), Ok(()));
+        }
+        let all = Description { tools, prompts: prompts.clone(), resources: resources.clone(), ..empty() };
+        let why = SMALL.check(&all).unwrap_err();
+        assert_eq!(
+            why,
+            "the descriptions, schemas, icons and _meta of what it offers are larger than 1.0 KiB in total (to allow more, \
+             raise describe.size)"
         );
+        let many = Description { prompts: vec![PromptDefinition::default(); 4], ..empty() };
+        let why = SMALL.check(&many).unwrap_err();
+        assert_eq!(why, "has 4 prompts, but at most 3 are allowed (to allow more, raise describe.prompts)");
+        let small = ResourceDefinition::default();
+        let many = Description { resources: vec![small.clone(); 2], templates: vec![small; 2], ..empty() };
+        let why = SMALL.check(&many).unwrap_err();
+        let expected = "has 4 resources and resource templates, but at most 3 are allowed (to allow more, raise \
+             describe.resources)";
+        assert_eq!(why, expected);
     }
 }

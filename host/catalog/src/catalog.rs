@@ -17,19 +17,22 @@ pub struct Catalog {
 #[derive(Debug)]
 pub struct Publisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
-    witness: Option<Arc<dyn Witness>>,
+    witnesses: Vec<Arc<dyn Witness>>,
 }
 
-/// Sees every snapshot before anybody can use it.
+/// Sees what is published. Its methods must not block.
 pub trait Witness: Debug + Send + Sync {
-    /// `next` is about to take the place of `previous`. Must not block.
-    fn publishing(&self, previous: &Snapshot, next: &Snapshot);
+    /// `next` is about to take the place of `previous`. Nobody can use it yet.
+    fn publishing(&self, _previous: &Snapshot, _next: &Snapshot) {}
+
+    /// These resources are files that changed, came or went. What is published now has them as they are.
+    fn updated(&self, _uris: &[String]) {}
 }
 
 /// An empty catalog and its publisher.
 pub fn channel() -> (Publisher, Catalog) {
     let (sender, receiver) = watch::channel(Arc::default());
-    (Publisher { snapshots: sender, witness: None }, Catalog { snapshots: receiver })
+    (Publisher { snapshots: sender, witnesses: Vec::new() }, Catalog { snapshots: receiver })
 }
 
 impl Catalog {
@@ -51,24 +54,29 @@ impl Catalog {
 }
 
 impl Publisher {
-    /// The same publisher with a witness of what it publishes.
+    /// The same publisher with another witness of what it publishes.
     #[must_use]
-    pub fn witnessed(self, witness: Arc<dyn Witness>) -> Self {
-        Self { witness: Some(witness), ..self }
+    pub fn witnessed(mut self, witness: Arc<dyn Witness>) -> Self {
+        self.witnesses.push(witness);
+        self
     }
 
     /// Publishes `next` and sets its `generation` and `listing`.
     ///
-    /// Returns whether the result of `tools/list` has changed.
+    /// Returns whether the result of a list method has changed.
     pub fn publish(&self, mut next: Snapshot) -> bool {
         let previous = Arc::clone(&self.snapshots.borrow());
         let changed = !previous.lists_the_same(&next);
         next.generation = previous.generation + 1;
         next.listing = previous.listing + u64::from(changed);
-        if let Some(witness) = &self.witness {
+        for witness in &self.witnesses {
             witness.publishing(&previous, &next);
         }
+        let updated = next.updated_since(&previous);
         self.snapshots.send_replace(Arc::new(next));
+        if !updated.is_empty() {
+            self.witnesses.iter().for_each(|witness| witness.updated(&updated));
+        }
         changed
     }
 }

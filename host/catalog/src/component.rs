@@ -1,29 +1,32 @@
-//! A compiled component and the tools that it defines.
+//! A compiled component and what it offers.
 
 use std::sync::Arc;
 
 use toolbay_model::Digest;
 use toolbay_sandbox::Prepared;
 
-use crate::definition::Definition;
+use crate::contents::Contents;
 
-/// A compiled component and the tools that it defines. Plugins with identical files share one.
+/// A compiled component and what it offers. Plugins with identical files share one.
 #[derive(Debug)]
 pub struct Component {
     /// Digest of what was compiled.
     pub digest: Digest,
     /// The compiled code; `None` for a component of [`Component::without_code`].
     pub prepared: Option<Arc<Prepared>>,
-    /// Its tools, sorted by name.
-    pub tools: Vec<Arc<Definition>>,
+    /// What it offers.
+    pub contents: Contents,
+    /// What it is for, on one line, as its file says.
+    pub about: Option<String>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }
 
 impl Component {
-    /// A component with these tools that cannot be called, for those who only need to know what it would offer.
-    pub fn without_code(tools: Vec<Arc<Definition>>) -> Self {
-        Self { digest: Digest::new([0; 32]), prepared: None, tools, remarks: Vec::new() }
+    /// A component that offers this and cannot be called, for those who only need to know what it would offer, and for
+    /// plugins that are plain files.
+    pub fn without_code(contents: Contents) -> Self {
+        Self { digest: Digest::new([0; 32]), prepared: None, contents, about: None, remarks: Vec::new() }
     }
 
     /// Whether it is a single tool that has no name of its own.

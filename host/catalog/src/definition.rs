@@ -5,22 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use toolbay_model::text::thousands;
-use toolbay_model::{Annotations, Icon, Json, JsonSize, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
+use toolbay_model::{Annotations, Json, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
 use toolbay_schema::{Patterns, Schema};
 
 use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
-
-/// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
-const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
-
-/// Most JSON values in a tool's `_meta`: as many as in a schema.
-const META: u64 = 10_000;
-
-/// Most icons of a tool, and most sizes of an icon.
-const ICONS: usize = 64;
+use crate::members::{check_icons, meta};
 
 /// A definition whose name and schemas are valid. All offers made from it share it.
 #[derive(Clone, Debug)]
@@ -37,12 +28,12 @@ pub struct Definition {
     pub needs: Map<String, Value>,
 }
 
-/// Validates the definitions of a plugin. The result is sorted by name.
+/// Validates the tools of a plugin. The result is sorted by name.
 ///
 /// # Errors
 ///
 /// What is wrong. One invalid tool refuses the whole plugin: half a plugin would be a surprise.
-pub fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, String> {
+pub(crate) fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, String> {
     let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
     let patterns = Patterns::of(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
@@ -126,37 +117,6 @@ impl Definition {
     }
 }
 
-/// A tool's `_meta`, and the client capabilities that it names. It is kept as text: as values, it would be many times as
-/// large.
-fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), String> {
-    let values = JsonSize::of(text).values;
-    if values > META {
-        let [values, most] = [values, META].map(thousands);
-        return Err(format!("its _meta has {values} values, but at most {most} are allowed"));
-    }
-    let Ok(meta @ Value::Object(_)) = serde_json::from_str(text) else {
-        return Err("its _meta must be a JSON object".into());
-    };
-    let needs = match meta.get(CLIENT_CAPABILITIES) {
-        None => Map::new(),
-        Some(Value::Object(needs)) => needs.clone(),
-        Some(_) => return Err(format!("{CLIENT_CAPABILITIES:?} in its _meta must be a JSON object")),
-    };
-    Ok((Some(Json::new(&meta)).filter(|meta| meta.get() != "{}"), needs))
-}
-
-fn check_icons(icons: &[Icon]) -> Result<(), String> {
-    let too_many =
-        |what: &str, n: usize| Err(format!("{what} {}, but at most {ICONS} are allowed", thousands(n as u64)));
-    if icons.len() > ICONS {
-        return too_many("the number of its icons is", icons.len());
-    }
-    match icons.iter().find(|icon| icon.sizes.len() > ICONS) {
-        Some(icon) => too_many("the number of sizes of one of its icons is", icon.sizes.len()),
-        None => Ok(()),
-    }
-}
-
 /// An error that begins with a verb continues the sentence; any other follows a colon.
 fn bad_schema(error: &str) -> String {
     if ["must ", "contains ", "is nested ", "refers to ", "has the "].iter().any(|verb| error.starts_with(verb)) {
@@ -168,6 +128,8 @@ fn bad_schema(error: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use toolbay_model::Icon;
+
     use super::*;
 
     fn definition(name: &str, input: &str) -> ToolDefinition {

@@ -1,14 +1,14 @@
-//! Fingerprints of tools, by which two lists of tools are compared without a look at their schemas.
+//! Fingerprints of what is listed, by which two lists are compared without a look at their schemas.
 
 use std::hash::{BuildHasher as _, Hash, Hasher as _, RandomState};
 use std::sync::LazyLock;
 
-use toolbay_model::Tool;
+use toolbay_model::{ListedResource, Prompt, Tool};
 
 /// The keys of the hashes: random, so that no plugin can make two tools that look alike.
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The fingerprint of a tool's definition. It differs if a client sees a difference. It is valid in this process only.
+/// The fingerprint of a definition. It differs if a client sees a difference. It is valid in this process only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Fingerprint(u64);
 
@@ -17,13 +17,38 @@ impl Fingerprint {
     pub(crate) fn of(tool: &Tool) -> Self {
         Self(KEYS.hash_one(tool))
     }
+
+    /// The fingerprint of one prompt.
+    pub(crate) fn of_prompt(prompt: &Prompt) -> Self {
+        Self(KEYS.hash_one(prompt))
+    }
+
+    /// The fingerprint of one resource or resource template.
+    pub(crate) fn of_resource(resource: &ListedResource) -> Self {
+        // All of it, so that no member is forgotten.
+        let ListedResource {
+            uri,
+            name,
+            title,
+            description,
+            mime_type,
+            size,
+            audience,
+            priority,
+            last_modified,
+            icons,
+            meta,
+        } = resource;
+        let texts = (uri, name, title, description, mime_type, last_modified);
+        Self(KEYS.hash_one((texts, size, audience, priority.map(f64::to_bits), icons, meta)))
+    }
 }
 
-/// A digest of a list of tools: their names, as clients call them, and their fingerprints.
-pub(crate) fn digest<'a>(tools: impl Iterator<Item = (&'a str, Fingerprint)>) -> u64 {
+/// A digest of a list: the names, as clients use them, and the fingerprints.
+pub(crate) fn digest<'a>(items: impl Iterator<Item = (&'a str, Fingerprint)>) -> u64 {
     let mut hasher = KEYS.build_hasher();
-    for tool in tools {
-        tool.hash(&mut hasher);
+    for item in items {
+        item.hash(&mut hasher);
     }
     hasher.finish()
 }

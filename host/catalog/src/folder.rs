@@ -1,41 +1,54 @@
 //! The contents of the plugin folder: which files are plugins, and whether a file has changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::Display;
-use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
 
 use toolbay_model::text::clean;
+
+use crate::bounds::Bounds;
+use crate::stamp::Stamp;
+use crate::tree::{self, Kind, Tree};
 
 /// The files of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// `<id>.wasm`.
-    pub component: Fingerprint,
+    /// `<id>.wasm`; `None` if there are only plain files.
+    pub component: Option<Stamp>,
     /// `<id>.toml`, if there is one.
-    pub grant: Option<Fingerprint>,
+    pub grant: Option<Stamp>,
     /// `<id>.wit`, if there is one.
-    pub wit: Option<Fingerprint>,
+    pub wit: Option<Stamp>,
+    /// `<id>.prompts`, if there is one.
+    pub prompts: Option<Arc<Tree>>,
+    /// `<id>.resources`, if there is one.
+    pub resources: Option<Arc<Tree>>,
 }
 
-/// Differs whenever a file has changed. Cheap to take, so that unchanged files need not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fingerprint {
-    length: u64,
-    modified: Option<SystemTime>,
-    /// Device, inode and change time, so that a replaced file differs even if its length and modification time were
-    /// made equal.
-    identity: (u64, u64, i64, i64),
-}
+impl Files {
+    /// Whether all is the same but what is in the folders of plain files. Another folder in the place of one may be
+    /// somewhere else, which is compared with what plugins can write to.
+    pub(crate) fn same_but_plain(&self, other: &Self) -> bool {
+        let root = |tree: &Option<Arc<Tree>>| tree.as_ref().and_then(|tree| tree.folders.get("").copied());
+        self.component == other.component
+            && self.grant == other.grant
+            && self.wit == other.wit
+            && root(&self.prompts) == root(&other.prompts)
+            && root(&self.resources) == root(&other.resources)
+    }
 
-impl Fingerprint {
-    fn of(metadata: &Metadata) -> Self {
-        let identity = (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
-        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
+    /// The paths of the folders with plain files.
+    pub(crate) fn folders<'a>(&'a self, folder: &Path, id: &str) -> impl Iterator<Item = (PathBuf, (u64, u64))> + 'a {
+        let trees = [(prompts_path(folder, id), &self.prompts), (resources_path(folder, id), &self.resources)];
+        trees.into_iter().filter_map(|(path, tree)| Some((path, tree.as_ref()?))).flat_map(|(path, tree)| {
+            tree.folders.iter().map(move |(inner, identity)| {
+                let path = if inner.is_empty() { path.clone() } else { path.join(inner) };
+                (path, *identity)
+            })
+        })
     }
 }
 
@@ -44,16 +57,17 @@ impl Fingerprint {
 pub(crate) struct Found {
     /// Every plugin, by id.
     pub plugins: BTreeMap<String, Files>,
-    /// Files that are not plugins or grants but were probably meant to be: by name, with the reason.
+    /// Files that are none of a plugin's but were probably meant to be: by name, with the reason.
     pub notes: BTreeMap<String, String>,
 }
 
-/// Scans `folder`, if it exists. Follows symbolic links.
+/// Scans `folder`, if it exists. Follows symbolic links, but those in folders of plain files only as long as they stay
+/// there.
 ///
 /// # Errors
 ///
 /// The folder cannot be read.
-pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
+pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.
@@ -63,34 +77,69 @@ pub(crate) fn scan(folder: &Path) -> io::Result<Option<Found>> {
         Err(error) => return Err(error),
     };
     let mut found = Found::default();
-    let mut grants = Vec::new();
+    let (mut components, mut trees, mut grants) = (BTreeMap::new(), BTreeMap::<String, Trees>::new(), Vec::new());
     for entry in entries {
         let name = entry?.file_name();
-        let Some(id) = plugin_id(&name) else {
+        let Some((id, part)) = part_of(&name) else {
             if let Some(why) = note(&name) {
                 found.note(&name.display(), &why);
             }
-            grants.extend(stem(&name, ".toml").map(str::to_owned));
             continue;
         };
-        match look(&component_path(folder, id)) {
-            Ok(Some(component)) => {
-                let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Fingerprint::of(&metadata));
-                let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
-                found.plugins.insert(id.to_owned(), Files { component, grant, wit });
+        let (kind, most) = match part {
+            Part::Component => {
+                match look(&component_path(folder, id)) {
+                    Ok(Some(component)) => drop(components.insert(id.to_owned(), component)),
+                    // It was deleted after it was listed.
+                    Ok(None) => {}
+                    Err(why) => found.note(&name.display(), &why),
+                }
+                continue;
             }
-            // It was deleted after it was listed.
-            Ok(None) => {}
-            Err(why) => found.note(&name.display(), &why),
+            Part::Grant => {
+                grants.push(id.to_owned());
+                continue;
+            }
+            Part::Wit => continue,
+            Part::Prompts => (Kind::Prompts, bounds.prompts),
+            Part::Resources => (Kind::Resources, bounds.resources),
+        };
+        match tree::scan(&folder.join(&name), kind, most)? {
+            Some(tree) => {
+                let trees = trees.entry(id.to_owned()).or_default();
+                let place = if kind == Kind::Prompts { &mut trees.prompts } else { &mut trees.resources };
+                *place = Some(Arc::new(tree));
+            }
+            None => {
+                if let Some(why) = no_folder(&folder.join(&name)) {
+                    found.note(&name.display(), &why);
+                }
+            }
         }
+    }
+    let ids: BTreeSet<&String> = components.keys().chain(trees.keys()).collect();
+    for id in ids {
+        let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
+        let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
+        let Trees { prompts, resources } = trees.get(id).cloned().unwrap_or_default();
+        let component = components.get(id).cloned();
+        found.plugins.insert(id.clone(), Files { component, grant, wit, prompts, resources });
     }
     for id in grants {
         // The plugin folder may contain the server's own configuration.
         if !found.plugins.contains_key(&id) && id != "toolbay" {
-            found.note(&format_args!("{id}.toml"), &format!("it is a grant, but there is no {id}.wasm"));
+            let why = format!("it is a grant, but there is no {id}.wasm, {id}.prompts or {id}.resources");
+            found.note(&format_args!("{id}.toml"), &why);
         }
     }
     Ok(Some(found))
+}
+
+/// The folders with plain files of one plugin.
+#[derive(Clone, Default)]
+struct Trees {
+    prompts: Option<Arc<Tree>>,
+    resources: Option<Arc<Tree>>,
 }
 
 impl Found {
@@ -101,10 +150,10 @@ impl Found {
 }
 
 /// Checks a file whose name is that of a component.
-fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
+fn look(path: &Path) -> Result<Option<Stamp>, String> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
-        Ok(metadata) => Ok(Some(Fingerprint::of(&metadata))),
+        Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
             Ok(target) => Err(format!("it is a link to {}, which does not exist", target.display())),
             Err(_) => Ok(None),
@@ -114,7 +163,17 @@ fn look(path: &Path) -> Result<Option<Fingerprint>, String> {
     }
 }
 
-/// The note about a file whose name is neither that of a component nor that of a grant.
+/// What is wrong with something that has the name of a folder of plain files and is none; `None` if it no longer exists.
+fn no_folder(path: &Path) -> Option<String> {
+    match std::fs::metadata(path) {
+        Ok(_) => Some("it must be a folder".to_owned()),
+        Err(_) => {
+            std::fs::read_link(path).ok().map(|to| format!("it is a link to {}, which does not exist", to.display()))
+        }
+    }
+}
+
+/// The note about a file whose name is none of a plugin's.
 fn note(name: &OsStr) -> Option<String> {
     let bytes = name.as_encoded_bytes();
     let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
@@ -128,14 +187,39 @@ fn note(name: &OsStr) -> Option<String> {
     })
 }
 
-/// The id of the plugin whose component has the file name `name`; `None` for all other files.
-pub(crate) fn plugin_id(name: &OsStr) -> Option<&str> {
-    stem(name, ".wasm")
+/// What a file or folder is for a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// `<id>.wasm`.
+    Component,
+    /// `<id>.toml`.
+    Grant,
+    /// `<id>.wit`.
+    Wit,
+    /// `<id>.prompts`.
+    Prompts,
+    /// `<id>.resources`.
+    Resources,
 }
 
-/// The id of the plugin to which the file `name` belongs, as its component or as a file beside it.
-pub(crate) fn owner(name: &OsStr) -> Option<&str> {
-    plugin_id(name).or_else(|| stem(name, ".toml")).or_else(|| stem(name, ".wit"))
+impl Part {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Component, ".wasm"),
+        (Self::Grant, ".toml"),
+        (Self::Wit, ".wit"),
+        (Self::Prompts, ".prompts"),
+        (Self::Resources, ".resources"),
+    ];
+
+    /// Whether it is a folder of plain files.
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Self::Prompts | Self::Resources)
+    }
+}
+
+/// The id of the plugin to which the file or folder `name` belongs, and what it is for it; `None` for all others.
+pub(crate) fn part_of(name: &OsStr) -> Option<(&str, Part)> {
+    Part::ALL.into_iter().find_map(|(part, extension)| Some((stem(name, extension)?, part)))
 }
 
 /// Files such as `.x.wasm` and `x.wasm~`, which are still being written or which editors keep, are not plugins. The
@@ -160,9 +244,24 @@ pub(crate) fn wit_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.wit"))
 }
 
+/// The path of the folder of a plugin's prompts without code, which may not exist.
+pub(crate) fn prompts_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.prompts"))
+}
+
+/// The path of the folder of a plugin's resources without code, which may not exist.
+pub(crate) fn resources_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.resources"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::tests::SMALL;
+
+    fn scan(folder: &Path) -> io::Result<Option<Found>> {
+        super::scan(folder, &SMALL)
+    }
 
     #[test]
     fn which_names_are_plugins() {
@@ -180,10 +279,12 @@ mod tests {
             ("weather", None),
         ];
         for (name, id) in cases {
-            assert_eq!(plugin_id(OsStr::new(name)), id, "{name}");
+            let component = part_of(OsStr::new(name)).filter(|(_, part)| *part == Part::Component);
+            assert_eq!(component.map(|(id, _)| id), id, "{name}");
         }
-        assert_eq!(owner(OsStr::new("weather.toml")), Some("weather"));
-        assert_eq!(owner(OsStr::new("weather.wit")), Some("weather"));
+        for (part, extension) in Part::ALL {
+            assert_eq!(part_of(OsStr::new(&format!("weather{extension}"))), Some(("weather", part)));
+        }
     }
 
     #[test]
@@ -219,7 +320,7 @@ mod tests {
         let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
         insta::assert_snapshot!(notes.join("\n"), @r#"
         LOUD.WASM: its name must end in .wasm in lower case
-        lonely.toml: it is a grant, but there is no lonely.wasm
+        lonely.toml: it is a grant, but there is no lonely.wasm, lonely.prompts or lonely.resources
         loop.wasm: it cannot be read: filesystem loop or indirection limit (e.g. symlink loop)
         �.wasm: its name is not valid UTF-8
         "#);
@@ -234,5 +335,40 @@ mod tests {
         std::fs::write(dir.path().join("new"), "y").unwrap();
         std::fs::rename(dir.path().join("new"), &path).unwrap();
         assert_ne!(scan(dir.path()).unwrap(), before);
+    }
+
+    #[test]
+    fn folders_of_plain_files_belong_to_a_plugin_with_and_without_code() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |path: &str| dir.path().join(path);
+        std::fs::create_dir_all(path("a.prompts")).unwrap();
+        std::fs::create_dir_all(path("b.resources/sub")).unwrap();
+        std::fs::create_dir(path("elsewhere")).unwrap();
+        for file in ["a.wasm", "b.toml", "a.prompts/p.md", "b.resources/sub/r.md", "c.prompts", "elsewhere/e.md"] {
+            std::fs::write(path(file), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("elsewhere", path("d.resources")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("e.resources")).unwrap();
+        let Found { plugins, notes } = scan(dir.path()).unwrap().unwrap();
+        assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "b", "d"]);
+        assert!(plugins["a"].component.is_some() && plugins["a"].prompts.is_some());
+        assert!(plugins["b"].component.is_none() && plugins["b"].grant.is_some());
+        assert!(plugins["d"].resources.as_ref().unwrap().files.contains_key("e.md"), "the folder itself can be a link");
+        let folders: Vec<_> = plugins["b"].folders(dir.path(), "b").map(|(path, _)| path).collect();
+        assert_eq!(folders, [path("b.resources"), path("b.resources/sub")]);
+        assert_eq!(notes["c.prompts"], "it must be a folder");
+        let after = |change: &dyn Fn()| {
+            change();
+            scan(dir.path()).unwrap().unwrap().plugins["b"].same_but_plain(&plugins["b"])
+        };
+        assert!(after(&|| std::fs::write(path("b.resources/sub/r.md"), "y").unwrap()));
+        assert!(after(&|| std::fs::remove_dir_all(path("b.resources/sub")).unwrap()));
+        let replace = || {
+            std::fs::rename(path("b.resources"), path("old")).unwrap();
+            std::os::unix::fs::symlink("elsewhere", path("b.resources")).unwrap();
+        };
+        assert!(!after(&replace), "another folder");
+        assert_eq!(notes["e.resources"], "it is a link to nowhere, which does not exist");
+        assert_eq!(notes.len(), 2);
     }
 }

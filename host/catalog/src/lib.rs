@@ -1,4 +1,4 @@
-//! Turns a folder of plugins into immutable snapshots of the tools that they offer.
+//! Turns a folder of plugins and plain files into immutable snapshots of the tools, prompts and resources that they offer.
 //!
 //! Data flows in one direction. The [`Watcher`] reports that something in the folder changed, the [`Reloader`] finds
 //! out what, the [`Loader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new
@@ -7,43 +7,64 @@
 //! this crate reads them.
 
 mod assemble;
+mod beneath;
 mod bounds;
 mod catalog;
 mod component;
+mod contents;
 mod definition;
+mod file_resource;
 mod fingerprint;
 mod folder;
+mod front_matter;
 mod grant;
 mod guard;
 mod header;
 mod load_error;
 mod loader;
+mod media_type;
+mod members;
 mod offer;
 mod place;
+mod plain_files;
 mod plugin;
+mod prompt_entry;
 mod read;
 mod reloader;
 mod report;
+mod resource_entry;
 mod rules;
 mod snapshot;
+mod stamp;
 mod terms;
+mod text_prompt;
+mod tree;
+mod uri;
+mod uri_template;
 mod watcher;
 
 pub use self::assemble::{Candidate, assemble};
 pub use self::bounds::Bounds;
 pub use self::catalog::{Catalog, Publisher, Witness, channel};
 pub use self::component::Component;
-pub use self::definition::{Definition, check};
+pub use self::contents::Contents;
+pub use self::definition::Definition;
+pub use self::file_resource::FileResource;
 pub use self::grant::{Grant, Hints, Shown};
 pub use self::guard::{Guarded, Places};
 pub use self::load_error::{LoadError, describe_failed};
 pub use self::loader::{Loaded, Loader, read_grant};
-pub use self::offer::Offer;
-pub use self::plugin::{Named, Plugin};
+pub use self::offer::{Offer, PromptOffer, ResourceOffer};
+pub use self::plain_files::PlainFiles;
+pub use self::plugin::{Named, NamedPrompt, Plugin};
+pub use self::prompt_entry::PromptEntry;
 pub use self::read::read_source;
 pub use self::reloader::Reloader;
 pub use self::report::{Different, Granted, MadeFrom, PluginReport, Status};
+pub use self::resource_entry::ResourceEntry;
 pub use self::rules::Rules;
 pub use self::snapshot::Snapshot;
 pub use self::terms::{Terms, ToolTerms};
+pub use self::text_prompt::TextPrompt;
+pub use self::uri_template::UriTemplate;
 pub use self::watcher::{Changes, Watcher};

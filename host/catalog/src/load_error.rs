@@ -26,7 +26,7 @@ impl LoadError {
     }
 }
 
-/// The error of a load in which listing the tools failed.
+/// The error of a load in which the plugin was asked what it offers and failed.
 pub fn describe_failed(error: &CallError) -> LoadError {
     let why = match error {
         // No grant key raises this limit.
@@ -37,6 +37,7 @@ pub fn describe_failed(error: &CallError) -> LoadError {
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
         CallError::Denied { words, denied } => format!("{words} ({denied})"),
+        CallError::Incapable(_) => "a plugin cannot ask anything while it is loaded".to_owned(),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };
     let why = format!("listing its tools failed: {}", why.replace('\n', "; "));

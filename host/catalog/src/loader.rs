@@ -1,4 +1,4 @@
-//! Turns a file into a plugin: read it once, compute its digest, compile, link, list its tools, validate them.
+//! Turns files into a plugin: read each once, compute the digest, compile, link, list what it offers, validate that.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,12 @@ use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Sour
 use toolbay_secrets::{Fixed, Secret};
 
 use crate::component::Component;
-use crate::definition::check;
-use crate::folder::{component_path, grant_path};
+use crate::contents::Contents;
+use crate::folder::{self, Files, Found, component_path, grant_path};
 use crate::grant::{Grant, Kept};
 use crate::guard::{Guarded, Places};
 use crate::load_error::{LoadError, describe_failed};
+use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
 use crate::read::{read_optional, read_source};
 use crate::rules::Rules;
@@ -67,7 +68,7 @@ pub struct Loader {
     large: Semaphore,
     /// Permits for plugins whose secrets programs print: a thousand plugins may be loaded at once.
     asking: Semaphore,
-    /// Permits to make tools of what plugins said.
+    /// Permits to check what plugins said.
     checking: Arc<Semaphore>,
     /// Components in use, so that identical files are compiled once.
     components: Mutex<HashMap<Digest, Weak<Component>>>,
@@ -99,13 +100,45 @@ impl Loader {
         &self.folder
     }
 
-    /// Loads the plugin `id` from its current files.
+    /// What is in the plugin folder; `None` if there is no such folder. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(crate) fn scan(&self) -> std::io::Result<Option<Found>> {
+        folder::scan(&self.folder, &self.rules.bounds)
+    }
+
+    /// Loads the plugin `id` from its current files, whatever is in service.
     ///
     /// # Errors
     ///
     /// See [`LoadError`].
     pub async fn load(self: Arc<Self>, id: String) -> Result<Loaded, LoadError> {
-        let (component, grant) = self.component(&id).await?;
+        let loader = Arc::clone(&self);
+        let found = tokio::task::spawn_blocking(move || loader.scan());
+        let failed = |why: String| LoadError::Hindered(format!("scanning the plugin folder failed: {why}"));
+        let found =
+            found.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
+        let files = found.and_then(|mut found| found.plugins.remove(&id)).ok_or(LoadError::Gone)?;
+        self.load_files(id, files, None).await
+    }
+
+    /// Loads the plugin `id` from these files. `previous` is the version in service.
+    ///
+    /// # Errors
+    ///
+    /// See [`LoadError`].
+    pub(crate) async fn load_files(
+        self: Arc<Self>,
+        id: String,
+        files: Files,
+        previous: Option<Arc<Plugin>>,
+    ) -> Result<Loaded, LoadError> {
+        let (component, grant) = match files.component {
+            Some(_) => self.component(&id).await?,
+            None => self.without_code(&id).await?,
+        };
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
         let secrets = grant.secrets().map_err(refused)?;
         let fixed = {
@@ -122,12 +155,67 @@ impl Loader {
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
         let this = Arc::clone(&self);
-        let loaded = tokio::task::spawn_blocking(move || this.apply(id, component, grant, kept)).await;
-        loaded.unwrap_or_else(|error| Err(LoadError::Hindered(format!("applying its grant failed: {error}"))))
+        let loaded = tokio::task::spawn_blocking(move || {
+            let (plugin, remarks) = this.apply(id, component, grant, kept)?;
+            let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
+            let plain = this.plain_files(&plugin, &files, &previous)?;
+            Ok(Loaded { plugin: Arc::new(plugin.with_files(plain)), remarks })
+        });
+        let failed = |error| LoadError::Hindered(format!("applying its grant failed: {error}"));
+        loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
-    /// Puts a component and its grant together.
-    fn apply(&self, id: String, component: Arc<Component>, grant: Grant, mut kept: Kept) -> Result<Loaded, LoadError> {
+    /// Loads the plain files of a plugin whose other files are the same. `remarks` are the warnings about these.
+    ///
+    /// # Errors
+    ///
+    /// See [`LoadError`].
+    pub(crate) async fn load_plain_files(
+        self: Arc<Self>,
+        files: Files,
+        previous: Arc<Plugin>,
+        remarks: Vec<String>,
+    ) -> Result<Loaded, LoadError> {
+        let loaded = tokio::task::spawn_blocking(move || {
+            let plain = self.plain_files(&previous, &files, &previous.files)?;
+            Ok(Loaded { plugin: Arc::new(previous.with_files(plain)), remarks })
+        });
+        let failed = |error| LoadError::Hindered(format!("reading its plain files failed: {error}"));
+        loaded.await.unwrap_or_else(|error| Err(failed(error)))
+    }
+
+    fn plain_files(&self, plugin: &Plugin, files: &Files, previous: &PlainFiles) -> Result<Arc<PlainFiles>, LoadError> {
+        let output = plugin.terms.environment.limits.output;
+        PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.bounds, output, previous).map(Arc::new)
+    }
+
+    /// A component without code, and the grant of its plugin as far as it means something to plain files.
+    async fn without_code(&self, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
+        let (id, folder) = (id.to_owned(), self.folder.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let grant = grant_of(&folder, &id)?;
+            let Grant { prefix, limits, rate_limit, digest, .. } = grant.clone();
+            let kept = Grant { prefix, limits, rate_limit, digest, ..Grant::default() };
+            let mut component = Component::without_code(Contents::default());
+            if kept != grant {
+                let idle = format!(
+                    "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits and rate_limit have an effect"
+                );
+                component.remarks.push(idle);
+            }
+            Ok((Arc::new(component), kept))
+        });
+        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading its grant failed: {error}"))))
+    }
+
+    /// Puts a component and its grant together. Returns the plugin without plain files, and warnings.
+    fn apply(
+        &self,
+        id: String,
+        component: Arc<Component>,
+        grant: Grant,
+        mut kept: Kept,
+    ) -> Result<(Plugin, Vec<String>), LoadError> {
         kept.remarks.extend(kept.secrets.problems());
         let (mut terms, remarks) = self.rules.terms(&id, &component, grant, kept);
         let requests = self.sandbox.requests(&terms.environment.permissions, &terms.environment.limits);
@@ -140,7 +228,7 @@ impl Loader {
         (terms.places, mounts) = self.mount(&id, &terms.environment)?;
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
         let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
-        Ok(Loaded { plugin: Arc::new(Plugin::new(id, component, terms)), remarks })
+        Ok((Plugin::new(id, component, Arc::default(), terms), remarks))
     }
 
     /// Checks the folders that a plugin mounts, on a thread for blocking work.
@@ -168,10 +256,7 @@ impl Loader {
         let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
         let read = tokio::task::spawn_blocking(move || {
             let source = read_source(&component_path(&folder, &id), limit)?;
-            let grant = match read_optional(&grant_path(&folder, &id), GRANT_SIZE)? {
-                Some(text) => Grant::parse(&format!("{id}.toml"), &text, &folder).map_err(LoadError::Refused)?,
-                None => Grant::default(),
-            };
+            let grant = grant_of(&folder, &id)?;
             let digest = source.digest();
             Ok((source, digest, grant))
         });
@@ -203,12 +288,13 @@ impl Loader {
         let (compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
             let description = compiled.description(listed);
-            let tools =
-                loader.rules.bounds.check(&description.tools).and_then(|()| check(description.tools.clone()))?;
+            loader.rules.bounds.check(&description)?;
+            let contents = Contents::check(description.clone())?;
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
+            let said = about.description.clone();
             loader.sandbox.keep(digest, scratch, description, about);
-            Ok(Component { digest, prepared: Some(Arc::new(prepared)), tools, remarks })
+            Ok(Component { digest, prepared: Some(Arc::new(prepared)), contents, about: said, remarks })
         };
         let component = self.remember(digest, self.checking(work).await)?;
         Ok((self.in_use(component), grant))
@@ -217,14 +303,15 @@ impl Loader {
     /// Looks the component up in the compile cache; another server may have put it there.
     async fn stored(self: &Arc<Self>, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
         let sandbox = self.sandbox.clone();
-        let Ok(Some((prepared, description, _))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await
+        let Ok(Some((prepared, description, about))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await
         else {
             return Ok(None);
         };
         let work = move |loader: &Self| {
-            let tools = loader.rules.bounds.check(&description.tools).and_then(|()| check(description.tools))?;
-            let (prepared, remarks) = (Some(Arc::new(prepared)), description.remarks);
-            Ok(Component { digest, prepared, tools, remarks })
+            loader.rules.bounds.check(&description)?;
+            let (prepared, remarks) = (Some(Arc::new(prepared)), description.remarks.clone());
+            let (contents, about) = (Contents::check(description)?, about.description);
+            Ok(Component { digest, prepared, contents, about, remarks })
         };
         let component = self.remember(digest, self.checking(work).await)?;
         Ok(Some(self.in_use(component)))
@@ -247,7 +334,7 @@ impl Loader {
         })
     }
 
-    /// Asks the plugin for its tools, on the guests' runtime.
+    /// Asks the plugin what it offers, on the guests' runtime.
     async fn describe(&self, compiled: Compiled) -> Result<(Compiled, Listed), LoadError> {
         let (sandbox, limits) = (self.sandbox.clone(), self.rules.describe.clone());
         let described = self.sandbox.spawn(async move {
@@ -258,7 +345,7 @@ impl Loader {
         described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }
 
-    /// Makes tools of what a plugin said, on a thread that may block: schemas may be slow to compile. Only a few plugins
+    /// Checks what a plugin said that it offers, on a thread that may block: schemas may be slow to compile. Only a few plugins
     /// at once, so that the threads of calls and of the protocol keep their processors.
     async fn checking<T: Send + 'static>(
         self: &Arc<Self>,
@@ -272,7 +359,7 @@ impl Loader {
         });
         checked
             .await
-            .map_err(|error| LoadError::Hindered(format!("checking its tools failed: {error}")))?
+            .map_err(|error| LoadError::Hindered(format!("checking what it offers failed: {error}")))?
             .map_err(LoadError::Refused)
     }
 
@@ -311,6 +398,14 @@ impl Loader {
 
     fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<Component>>> {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A plugin's grant. Blocks.
+fn grant_of(folder: &Path, id: &str) -> Result<Grant, LoadError> {
+    match read_grant(folder, id)? {
+        Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder).map_err(LoadError::Refused),
+        None => Ok(Grant::default()),
     }
 }
 

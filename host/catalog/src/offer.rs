@@ -1,11 +1,15 @@
-//! A tool in service.
+//! What is in service: tools, prompts and resources with the plugins that they belong to.
 
 use std::sync::Arc;
 
-use toolbay_model::Tool;
+use toolbay_model::{ListedResource, Prompt, Tool};
 
 use crate::definition::Definition;
+use crate::file_resource::FileResource;
 use crate::plugin::Plugin;
+use crate::prompt_entry::PromptEntry;
+use crate::resource_entry::ResourceEntry;
+use crate::text_prompt::TextPrompt;
 
 /// A tool in service.
 #[derive(Debug)]
@@ -18,32 +22,76 @@ pub struct Offer {
     pub plugin: Arc<Plugin>,
 }
 
+/// A prompt in service.
+#[derive(Debug)]
+pub struct PromptOffer {
+    /// The prompt as clients see it, under the name by which they get it.
+    pub prompt: Arc<Prompt>,
+    /// Its definition, with the name within the plugin.
+    pub entry: Arc<PromptEntry>,
+    /// The plugin that it belongs to, whose terms apply.
+    pub plugin: Arc<Plugin>,
+    /// The file that it is. `None` means that the plugin is asked for it.
+    pub text: Option<Arc<TextPrompt>>,
+}
+
+impl PromptOffer {
+    /// Whether the plugin completes its arguments.
+    pub fn completes(&self) -> bool {
+        self.text.is_none() && self.plugin.component.contents.completes
+    }
+}
+
+/// A resource or a resource template in service.
+#[derive(Debug)]
+pub struct ResourceOffer {
+    /// The definition, with what clients see, and with what URIs must match if it is a template.
+    pub entry: Arc<ResourceEntry>,
+    /// The plugin that it belongs to, whose terms apply.
+    pub plugin: Arc<Plugin>,
+    /// The file that it is. `None` means that the plugin is asked for it.
+    pub file: Option<Arc<FileResource>>,
+}
+
+impl ResourceOffer {
+    /// What clients see in a list.
+    pub fn resource(&self) -> &Arc<ListedResource> {
+        &self.entry.resource
+    }
+
+    /// Whether the plugin completes its variables.
+    pub fn completes(&self) -> bool {
+        self.entry.template.is_some() && self.plugin.component.contents.completes
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
-    use toolbay_model::ToolDefinition;
+    use toolbay_model::{Description, ToolDefinition};
 
     use super::*;
     use crate::component::Component;
-    use crate::definition::check;
+    use crate::contents::Contents;
+    use crate::plain_files::PlainFiles;
     use crate::terms::Terms;
 
     /// The definition of a tool without arguments.
-    pub(crate) fn definition(name: &str) -> Arc<Definition> {
+    pub(crate) fn definition(name: &str) -> ToolDefinition {
         let input_schema = r#"{"type":"object"}"#.to_owned();
-        let definition = ToolDefinition { name: name.to_owned(), input_schema, ..ToolDefinition::default() };
-        check(vec![definition]).unwrap().remove(0)
+        ToolDefinition { name: name.to_owned(), input_schema, ..ToolDefinition::default() }
     }
 
-    /// A plugin with these tools that cannot be called.
-    pub(crate) fn plugin(id: &str, prefix: Option<&str>, tools: Vec<Arc<Definition>>) -> Arc<Plugin> {
+    /// A plugin that lists this and cannot be called.
+    pub(crate) fn plugin(id: &str, prefix: Option<&str>, description: Description) -> Arc<Plugin> {
         let terms = Terms { prefix: prefix.map(str::to_owned), ..Terms::default() };
-        Arc::new(Plugin::new(id.to_owned(), Arc::new(Component::without_code(tools)), terms))
+        let component = Component::without_code(Contents::check(description).unwrap());
+        Arc::new(Plugin::new(id.to_owned(), Arc::new(component), Arc::<PlainFiles>::default(), terms))
     }
 
     /// A tool that cannot be called.
     pub(crate) fn offer(name: &str) -> Offer {
-        let definition = definition(name);
-        let plugin = plugin("test", None, vec![Arc::clone(&definition)]);
+        let plugin = plugin("test", None, Description { tools: vec![definition(name)], ..Description::default() });
+        let definition = Arc::clone(&plugin.component.contents.tools[0]);
         Offer { tool: Arc::clone(&definition.tool), definition, plugin }
     }
 }

@@ -2,24 +2,31 @@
 
 use std::sync::Arc;
 
-use toolbay_model::{Limit, TOOL_NAME, Tool, is_name};
+use toolbay_model::{Digest, Limit, Prompt, TOOL_NAME, Tool, is_name};
 use toolbay_sandbox::Environment;
 
 use crate::component::Component;
 use crate::definition::Definition;
+use crate::plain_files::PlainFiles;
+use crate::prompt_entry::PromptEntry;
 use crate::terms::Terms;
+use crate::text_prompt::TextPrompt;
 
 /// A loaded plugin. Immutable; freed when the catalog and the last call that uses it drop it.
 #[derive(Debug)]
 pub struct Plugin {
     /// The file name without `.wasm`.
     pub id: String,
-    /// The compiled component, shared by plugins with identical files.
+    /// The compiled component, shared by plugins with identical files. If there are only plain files, it has no code.
     pub component: Arc<Component>,
+    /// The plain files beside it.
+    pub files: Arc<PlainFiles>,
     /// The grant after clamping.
     pub terms: Terms,
     /// The tools under the names that clients call.
     pub tools: Vec<Named>,
+    /// The component's prompts under the names by which clients get them, then those that are plain files.
+    pub prompts: Vec<NamedPrompt>,
 }
 
 /// A tool under the name that clients call. It is made once, so that publishing a snapshot copies nothing.
@@ -31,11 +38,39 @@ pub struct Named {
     pub definition: Arc<Definition>,
 }
 
+/// A prompt under the name by which clients get it.
+#[derive(Clone, Debug)]
+pub struct NamedPrompt {
+    /// The prompt as clients see it, with the prefix.
+    pub prompt: Arc<Prompt>,
+    /// Its definition, with the name within the plugin.
+    pub entry: Arc<PromptEntry>,
+    /// The file that it is, if it is a plain file.
+    pub text: Option<Arc<TextPrompt>>,
+}
+
 impl Plugin {
     /// A plugin from its loaded parts.
-    pub fn new(id: String, component: Arc<Component>, terms: Terms) -> Self {
-        let tools = offered(&id, &component, &terms);
-        Self { id, component, terms, tools }
+    pub fn new(id: String, component: Arc<Component>, files: Arc<PlainFiles>, terms: Terms) -> Self {
+        let (tools, prompts) = (offered(&id, &component, &terms), prompts(&component, &files, &terms));
+        Self { id, component, files, terms, tools, prompts }
+    }
+
+    /// The same plugin with other plain files.
+    #[must_use]
+    pub fn with_files(&self, files: Arc<PlainFiles>) -> Self {
+        Self::new(self.id.clone(), Arc::clone(&self.component), files, self.terms.clone())
+    }
+
+    /// Digest of the component; `None` if there are only plain files.
+    pub fn digest(&self) -> Option<Digest> {
+        self.component.prepared.is_some().then_some(self.component.digest)
+    }
+
+    /// Whether this plugin offers a resource with this URI, listed or of a template: of these it may say that they
+    /// changed.
+    pub fn reads(&self, uri: &str) -> bool {
+        self.component.contents.reads(uri)
     }
 
     /// What applies to a call of the tool `name` (without the prefix).
@@ -51,14 +86,14 @@ impl Plugin {
 
     /// Whether calls of both behave the same.
     pub(crate) fn same_as(&self, other: &Self) -> bool {
-        self.component.digest == other.component.digest && self.terms == other.terms
+        self.digest() == other.digest() && self.terms == other.terms && self.files == other.files
     }
 }
 
 /// A component's tools under a plugin's terms.
 fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Named> {
     let mut tools = Vec::new();
-    for definition in &component.tools {
+    for definition in &component.contents.tools {
         // A command has no name of its own.
         let renamed = component.is_command().then(|| Arc::new(definition.renamed(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
@@ -77,6 +112,23 @@ fn offered(id: &str, component: &Component, terms: &Terms) -> Vec<Named> {
         tools.push(Named { tool, definition });
     }
     tools
+}
+
+/// The prompts of a component and of plain files under a plugin's terms.
+fn prompts(component: &Component, files: &PlainFiles, terms: &Terms) -> Vec<NamedPrompt> {
+    let own = component.contents.prompts.iter().map(|entry| (entry, None));
+    let texts = files.prompts.iter().map(|text| (&text.entry, Some(text)));
+    let named = own.chain(texts).map(|(entry, text)| {
+        let prompt = match &terms.prefix {
+            Some(prefix) => {
+                let name = format!("{prefix}.{}", entry.prompt.name);
+                Arc::new(Prompt { name, ..Prompt::clone(&entry.prompt) })
+            }
+            None => Arc::clone(&entry.prompt),
+        };
+        NamedPrompt { prompt, entry: Arc::clone(entry), text: text.cloned() }
+    });
+    named.collect()
 }
 
 /// A tool name derived from a file name: each character that tool names cannot have becomes `_`.

@@ -1,6 +1,6 @@
 //! The only task that loads plugins: finds out what changed, loads it, and publishes new snapshots.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,10 @@ use toolbay_sandbox::PrepareError;
 
 use crate::assemble::{Candidate, assemble};
 use crate::catalog::Publisher;
-use crate::folder::{self, Files, Found};
+use crate::folder::{Files, Found, part_of};
 use crate::load_error::LoadError;
 use crate::loader::{Loaded, Loader};
+use crate::plain_files::PlainFiles;
 use crate::snapshot::Snapshot;
 use crate::watcher::{Changes, Watcher};
 
@@ -47,7 +48,7 @@ pub struct Reloader {
     slots: BTreeMap<String, Slot>,
     loads: JoinSet<(String, u64, Result<Loaded, LoadError>)>,
     tickets: u64,
-    /// The tools that are not offered because another plugin has a tool of the same name, and that have been logged.
+    /// What is not offered because another plugin has something of the same name, and has been logged.
     hidden: BTreeSet<String>,
     /// The files that are not plugins, as of the last scan, and those that have been logged.
     notes: BTreeMap<String, String>,
@@ -71,8 +72,8 @@ struct Slot {
     files: Option<Files>,
     /// What is published about it.
     candidate: Candidate,
-    /// The load in progress: its number, and the handle that stops it.
-    load: Option<(u64, AbortHandle)>,
+    /// The load in progress.
+    load: Option<Load>,
     /// The next retry of a load that failed for a reason that may pass.
     retry: Option<Retry>,
     /// The time since which the file has been incomplete.
@@ -81,6 +82,16 @@ struct Slot {
     gone: bool,
     /// Found by the first scan, and not tried yet.
     initial: bool,
+}
+
+/// A load in progress.
+struct Load {
+    /// Its number.
+    ticket: u64,
+    /// What stops it.
+    handle: AbortHandle,
+    /// Whether it is of plain files alone.
+    plain: bool,
 }
 
 /// The next retry of a failed load.
@@ -122,7 +133,7 @@ impl Reloader {
 
     /// Loads the existing plugins, then every change, until `stop` is cancelled.
     pub async fn run(mut self, mut watcher: Option<Watcher>, stop: CancellationToken) {
-        self.look(&Changes::default()).await;
+        self.look(&Changes::default(), watcher.as_mut()).await;
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         looks.reset();
@@ -133,7 +144,7 @@ impl Reloader {
                 () = stop.cancelled() => return,
                 changes = next_changes(&mut watcher) => {
                     self.busy = Instant::now();
-                    self.look(&changes).await;
+                    self.look(&changes, watcher.as_mut()).await;
                 }
                 Some(load) = self.loads.join_next() => match load {
                     Ok((id, ticket, result)) => self.finish(&id, ticket, result),
@@ -142,15 +153,15 @@ impl Reloader {
                 },
                 () = until(due) => {}
                 () = until(retry) => self.try_again(),
-                _ = looks.tick() => self.look(&Changes::default()).await,
+                _ = looks.tick() => self.look(&Changes::default(), watcher.as_mut()).await,
             }
         }
     }
 
-    /// Scans the folder and starts to load what changed.
-    async fn look(&mut self, changes: &Changes) {
+    /// Scans the folder, starts to load what changed, and has the folders with plain files watched.
+    async fn look(&mut self, changes: &Changes, watcher: Option<&mut Watcher>) {
         let loader = Arc::clone(&self.loader);
-        let found = match tokio::task::spawn_blocking(move || folder::scan(loader.folder())).await {
+        let found = match tokio::task::spawn_blocking(move || loader.scan()).await {
             Ok(Ok(found)) => self.say_whether_it_is_there(found),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "cannot read the plugin folder; plugins that are loaded stay in service");
@@ -177,18 +188,38 @@ impl Reloader {
                 self.changed.get_or_insert(self.busy);
             }
         }
-        let named: Vec<&str> = changes.names.iter().filter_map(|name| folder::owner(name)).collect();
+        // For each plugin that an event named, whether it was about plain files alone.
+        let mut named: HashMap<&str, bool> = HashMap::new();
+        for (id, part) in changes.names.iter().filter_map(|name| part_of(name)) {
+            *named.entry(id).or_insert(true) &= part.is_plain();
+        }
         for (id, files) in found {
             let slot = self.slots.entry(id.clone()).or_default();
             slot.gone = false;
             slot.initial |= !self.looked;
-            if slot.files.as_ref() == Some(&files) && !named.contains(&id.as_str()) {
+            let named = named.get(id.as_str());
+            if slot.files.as_ref() == Some(&files) && named.is_none() {
                 slot.complain_if_still_incomplete(&id);
                 continue;
             }
+            let only_plain = named.is_none_or(|plain| *plain)
+                && slot.load.as_ref().is_none_or(|load| load.plain)
+                && slot.retry.is_none()
+                && slot.files.as_ref().is_some_and(|before| before.same_but_plain(&files));
             slot.files = Some(files);
-            slot.retry = None;
-            self.begin(&id);
+            if only_plain && slot.candidate.plugin.is_some() {
+                self.begin_plain(&id);
+            } else {
+                slot.retry = None;
+                self.begin(&id);
+            }
+        }
+        if let Some(watcher) = watcher {
+            let folder = self.loader.folder();
+            let slots = self.slots.iter().filter(|(_, slot)| !slot.gone);
+            let files = slots.filter_map(|(id, slot)| Some((id, slot.files.as_ref()?)));
+            let folders = files.flat_map(|(id, files)| files.folders(folder, id)).collect();
+            watcher.watch_within(folders).await;
         }
         if !self.looked {
             self.looked = true;
@@ -201,11 +232,28 @@ impl Reloader {
     /// Starts to load the plugin. Replaces a load of it that is in progress.
     fn begin(&mut self, id: &str) {
         let Some(slot) = self.slots.get_mut(id) else { return };
+        let Some(files) = slot.files.clone() else { return };
+        let load = Arc::clone(&self.loader).load_files(id.to_owned(), files, slot.candidate.plugin.clone());
+        self.start(id, false, load);
+    }
+
+    /// Starts to load the plain files of the plugin, of which all else is the same: no secret is fetched and no code is
+    /// read because a text changed.
+    fn begin_plain(&mut self, id: &str) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        let (Some(files), Some(plugin)) = (slot.files.clone(), slot.candidate.plugin.clone()) else { return };
+        let load = Arc::clone(&self.loader).load_plain_files(files, plugin, slot.candidate.remarks.clone());
+        self.start(id, true, load);
+    }
+
+    /// Replaces a load of the plugin that is in progress.
+    fn start(&mut self, id: &str, plain: bool, load: impl Future<Output = Result<Loaded, LoadError>> + Send + 'static) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
         slot.stop();
         self.tickets += 1;
-        let (id, ticket, load) = (id.to_owned(), self.tickets, Arc::clone(&self.loader).load(id.to_owned()));
-        let task = self.loads.spawn(async move { (id, ticket, load.await) });
-        slot.load = Some((ticket, task));
+        let (id, ticket) = (id.to_owned(), self.tickets);
+        let handle = self.loads.spawn(async move { (id, ticket, load.await) });
+        slot.load = Some(Load { ticket, handle, plain });
     }
 
     /// The time of the next retry.
@@ -229,7 +277,9 @@ impl Reloader {
         let folder = self.loader.folder().display();
         match (&found, self.missing) {
             (None, false) => {
-                tracing::warn!("the plugin folder {folder} no longer exists; its tools are removed until it returns");
+                tracing::warn!(
+                    "the plugin folder {folder} no longer exists; what it offers is removed until it returns"
+                );
             }
             (Some(_), true) => tracing::info!("the plugin folder {folder} is back"),
             _ => {}
@@ -241,12 +291,9 @@ impl Reloader {
     /// Processes the end of a load, unless a newer one has started.
     fn finish(&mut self, id: &str, ticket: u64, result: Result<Loaded, LoadError>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
-        if slot.load.as_ref().is_none_or(|(current, _)| *current != ticket) {
-            return;
-        }
-        slot.load = None;
+        let Some(Load { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else { return };
         let initial = std::mem::take(&mut slot.initial);
-        if slot.take_in(id, result) || initial {
+        if slot.take_in(id, plain, result) || initial {
             self.ready = Instant::now();
             self.changed.get_or_insert(self.ready);
         }
@@ -292,19 +339,20 @@ impl Reloader {
         }
         self.noted.clone_from(&self.notes);
         if self.publisher.publish(snapshot) {
-            tracing::debug!("the list of tools changed");
+            tracing::debug!("the lists changed");
         }
     }
 
-    /// Logs once each tool that is not offered because another plugin has a tool of the same name.
+    /// Logs once what is not offered because another plugin has something of the same name.
     fn say_what_is_hidden(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, Candidate>) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
             // Problems of the file itself were logged when it was loaded.
             let own = |problem: &String| {
-                entries
-                    .get(id)
-                    .is_some_and(|entry| entry.problem.as_ref() == Some(problem) || entry.remarks.contains(problem))
+                entries.get(id).is_some_and(|entry| {
+                    let files = entry.plugin.iter().flat_map(|plugin| &plugin.files.remarks);
+                    entry.problem.iter().chain(&entry.remarks).chain(files).any(|known| known == problem)
+                })
             };
             for problem in report.problems.iter().filter(|problem| !own(problem)) {
                 if !self.hidden.contains(problem) {
@@ -319,14 +367,29 @@ impl Reloader {
 
 impl Slot {
     fn stop(&mut self) {
-        if let Some((_, load)) = self.load.take() {
-            load.abort();
+        if let Some(load) = self.load.take() {
+            load.handle.abort();
         }
     }
 
-    /// Records the end of a load. Returns false if nothing needs to be published.
-    fn take_in(&mut self, id: &str, result: Result<Loaded, LoadError>) -> bool {
+    /// Records the end of a load, of plain files alone if it is `plain`. Returns false if nothing needs to be published.
+    fn take_in(&mut self, id: &str, plain: bool, result: Result<Loaded, LoadError>) -> bool {
         match result {
+            Ok(Loaded { plugin, .. }) if plain => {
+                let before = self.candidate.plugin.replace(Arc::clone(&plugin));
+                let before = before.map(|before| Arc::clone(&before.files)).unwrap_or_default();
+                if before == plugin.files {
+                    return false;
+                }
+                warn_of_files(id, &plugin.files, &before);
+                let PlainFiles { prompts, resources, .. } = &*plugin.files;
+                tracing::debug!(
+                    plugin = id,
+                    prompts = prompts.len(),
+                    resources = resources.len(),
+                    "plain files loaded"
+                );
+            }
             Ok(Loaded { plugin, remarks }) => {
                 self.incomplete = None;
                 self.retry = None;
@@ -337,8 +400,15 @@ impl Slot {
                 for remark in &remarks {
                     tracing::warn!(plugin = id, "{remark}");
                 }
-                let component = &plugin.component;
-                tracing::info!(plugin = id, tools = component.tools.len(), digest = %component.digest, "loaded");
+                let before = self.candidate.plugin.as_ref().map(|before| Arc::clone(&before.files)).unwrap_or_default();
+                warn_of_files(id, &plugin.files, &before);
+                let (tools, prompts) = (plugin.tools.len(), plugin.prompts.len());
+                let resources = plugin.component.contents.resources.len() + plugin.files.resources.len();
+                if let Some(digest) = plugin.digest() {
+                    tracing::info!(plugin = id, tools, prompts, resources, %digest, "loaded");
+                } else {
+                    tracing::info!(plugin = id, prompts, resources, "loaded");
+                }
                 self.candidate = Candidate { plugin: Some(plugin), problem: None, remarks };
             }
             // The next scan will find it deleted or changed.
@@ -384,6 +454,13 @@ impl Slot {
         } else {
             tracing::warn!(plugin = id, "refused: {why}");
         }
+    }
+}
+
+/// Logs the warnings about plain files that are new.
+fn warn_of_files(id: &str, files: &PlainFiles, before: &PlainFiles) {
+    for remark in files.remarks.iter().filter(|remark| !before.remarks.contains(remark)) {
+        tracing::warn!(plugin = id, "{remark}");
     }
 }
 

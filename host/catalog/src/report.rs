@@ -14,11 +14,23 @@ pub struct PluginReport {
     /// SHA-256 of the component in service, in lower-case hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// What the plugin in service is for, on one line, as its file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// Why the current file is not in service, and warnings about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// The names that clients call its tools by.
     pub tools: Vec<String>,
+    /// The names by which clients get its prompts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<String>,
+    /// The URIs of its resources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    /// Its resource templates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<String>,
     /// Its grant after clamping, if the plugin is in service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<Granted>,
@@ -30,8 +42,8 @@ pub struct PluginReport {
 /// The digests of what a plugin in service was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFrom {
-    /// SHA-256 of the component.
-    pub component: Digest,
+    /// SHA-256 of the component; `None` if there are only plain files.
+    pub component: Option<Digest>,
     /// SHA-256 of the text of its grant; `None` if it has none.
     pub grant: Option<Digest>,
 }
@@ -39,7 +51,7 @@ pub struct MadeFrom {
 /// A plugin's grant after clamping.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Granted {
-    /// Prefix of the tools' names.
+    /// Prefix of the names of tools and prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// The limits of a call.

@@ -49,7 +49,7 @@ impl Rules {
             let is_known = if component.is_command() {
                 tool_name(id) == name
             } else {
-                component.tools.iter().any(|known| known.tool.name == name)
+                component.contents.tools.iter().any(|known| known.tool.name == name)
             };
             if !is_known {
                 remarks.push(format!("[tools.{name}]: the plugin has no tool with this name"));

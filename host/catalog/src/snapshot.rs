@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use toolbay_model::Tool;
+use toolbay_model::{ListedResource, Prompt, Tool};
 
 use crate::fingerprint::{Fingerprint, digest};
-use crate::offer::Offer;
+use crate::offer::{Offer, PromptOffer, ResourceOffer};
 use crate::report::PluginReport;
 
 /// Everything that the server offers at one moment. Immutable once published.
@@ -15,42 +15,142 @@ use crate::report::PluginReport;
 pub struct Snapshot {
     /// Number of the snapshot; increases by one with each publication.
     pub generation: u64,
-    /// Number of the tool list; increases only if the result of `tools/list` changes.
+    /// Number of the lists; increases only if the result of a list method changes.
     pub listing: u64,
     /// Whether every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
     /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<Offer>>,
+    /// The prompts, by the name by which clients get them.
+    pub prompts: BTreeMap<String, Arc<PromptOffer>>,
+    /// The resources, by URI.
+    pub resources: BTreeMap<String, Arc<ResourceOffer>>,
+    /// The resource templates, by their text.
+    pub templates: BTreeMap<String, Arc<ResourceOffer>>,
     /// The status of every plugin file, by plugin id.
     pub plugins: BTreeMap<String, PluginReport>,
     /// Files that are not plugins but were probably meant to be: by name, with the reason.
     pub notes: BTreeMap<String, String>,
+    /// The resource templates in the order in which a URI is compared with them: by plugin id, then as text.
+    pub matching: Vec<Arc<ResourceOffer>>,
 }
 
 impl Snapshot {
     /// Up to `limit` tools whose names come after `after` and are `visible`, and whether there are more.
-    pub fn page(&self, after: Option<&str>, limit: usize, visible: impl Fn(&str) -> bool) -> (Vec<Arc<Tool>>, bool) {
-        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let tools = self.tools.range::<str, _>((start, Bound::Unbounded));
-        let mut tools = tools.filter(|(name, _)| visible(name)).map(|(_, offer)| Arc::clone(&offer.tool));
-        let page = tools.by_ref().take(limit).collect();
-        (page, tools.next().is_some())
+    pub fn page_of_tools(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        visible: impl Fn(&str) -> bool,
+    ) -> (Vec<Arc<Tool>>, bool) {
+        page(&self.tools, after, limit, visible, |offer| &offer.tool)
+    }
+
+    /// The same of the prompts.
+    pub fn page_of_prompts(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        visible: impl Fn(&str) -> bool,
+    ) -> (Vec<Arc<Prompt>>, bool) {
+        page(&self.prompts, after, limit, visible, |offer| &offer.prompt)
+    }
+
+    /// The same of the resources, by URI.
+    pub fn page_of_resources(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        visible: impl Fn(&str) -> bool,
+    ) -> (Vec<Arc<ListedResource>>, bool) {
+        page(&self.resources, after, limit, visible, |offer| offer.resource())
+    }
+
+    /// The same of the resource templates, by their text.
+    pub fn page_of_templates(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        visible: impl Fn(&str) -> bool,
+    ) -> (Vec<Arc<ListedResource>>, bool) {
+        page(&self.templates, after, limit, visible, |offer| offer.resource())
+    }
+
+    /// What is read at `uri`: the resource with this URI, or else the first template that it matches, in the order of the
+    /// plugins' ids and then of the templates as text.
+    pub fn resource(&self, uri: &str) -> Option<&Arc<ResourceOffer>> {
+        let matches = |offer: &&Arc<ResourceOffer>| offer.entry.template.as_ref().is_some_and(|form| form.matches(uri));
+        self.resources.get(uri).or_else(|| self.matching.iter().find(matches))
     }
 
     /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.
-    pub fn digest(&self, visible: impl Fn(&str) -> bool) -> u64 {
-        digest(self.listed().filter(|(name, _)| visible(name)))
+    pub fn digest_of_tools(&self, visible: impl Fn(&str) -> bool) -> u64 {
+        digest(self.listed_tools().filter(|(name, _)| visible(name)))
     }
 
-    /// Whether `tools/list` returns the same for both.
+    /// The same of the prompts.
+    pub fn digest_of_prompts(&self, visible: impl Fn(&str) -> bool) -> u64 {
+        digest(self.listed_prompts().filter(|(name, _)| visible(name)))
+    }
+
+    /// The same of the resources and the resource templates.
+    pub fn digest_of_resources(&self, visible: impl Fn(&str) -> bool) -> u64 {
+        // A resource and a template cannot be taken for each other: only the latter has braces.
+        digest(listed(&self.resources).chain(listed(&self.templates)).filter(|(uri, _)| visible(uri)))
+    }
+
+    /// Whether all lists are the same for both.
     pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
-        self.listed().eq(other.listed())
+        self.listed_tools().eq(other.listed_tools())
+            && self.listed_prompts().eq(other.listed_prompts())
+            && listed(&self.resources).eq(listed(&other.resources))
+            && listed(&self.templates).eq(listed(&other.templates))
+    }
+
+    /// The URIs of the files that changed between `previous` and this snapshot, or that are only in one of the two.
+    pub(crate) fn updated_since(&self, previous: &Self) -> Vec<String> {
+        fn files(snapshot: &Snapshot) -> impl Iterator<Item = (&String, &Arc<ResourceOffer>)> {
+            snapshot.resources.iter().filter(|(_, offer)| offer.file.is_some())
+        }
+        let file = |snapshot: &Self, uri: &str| snapshot.resources.get(uri).and_then(|offer| offer.file.clone());
+        let changed = |(uri, offer): &(&String, &Arc<ResourceOffer>)| {
+            let before = file(previous, uri);
+            !matches!((&before, &offer.file), (Some(one), Some(two)) if Arc::ptr_eq(one, two)) && before != offer.file
+        };
+        let gone = |(uri, _): &(&String, &Arc<ResourceOffer>)| file(self, uri).is_none();
+        let uris = files(self).filter(changed).chain(files(previous).filter(gone));
+        uris.map(|(uri, _)| uri.clone()).collect()
     }
 
     /// The names of all tools, with what their definitions differ by.
-    fn listed(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+    fn listed_tools(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
         self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
     }
+
+    /// The same of the prompts.
+    fn listed_prompts(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+        self.prompts.iter().map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
+    }
+}
+
+/// The URIs of resources or templates, with what they differ by.
+fn listed(offers: &BTreeMap<String, Arc<ResourceOffer>>) -> impl Iterator<Item = (&str, Fingerprint)> {
+    offers.iter().map(|(uri, offer)| (uri.as_str(), offer.entry.fingerprint))
+}
+
+/// Up to `limit` items whose names come after `after` and are `visible`, and whether there are more.
+fn page<O, T>(
+    offers: &BTreeMap<String, Arc<O>>,
+    after: Option<&str>,
+    limit: usize,
+    visible: impl Fn(&str) -> bool,
+    item: impl Fn(&O) -> &Arc<T>,
+) -> (Vec<Arc<T>>, bool) {
+    let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let offers = offers.range::<str, _>((start, Bound::Unbounded));
+    let mut items = offers.filter(|(name, _)| visible(name)).map(|(_, offer)| Arc::clone(item(offer)));
+    let page = items.by_ref().take(limit).collect();
+    (page, items.next().is_some())
 }
 
 #[cfg(test)]
@@ -68,9 +168,9 @@ pub(crate) mod tests {
     #[test]
     fn the_digest_is_of_what_is_visible() {
         let (before, after) = (snapshot(&["a", "b"]), snapshot(&["a", "b", "c"]));
-        assert_ne!(before.digest(|_| true), after.digest(|_| true));
-        assert_eq!(before.digest(|name| name < "c"), after.digest(|name| name < "c"));
-        assert_eq!(before.digest(|_| true), snapshot(&["a", "b"]).digest(|_| true), "loaded again");
+        assert_ne!(before.digest_of_tools(|_| true), after.digest_of_tools(|_| true));
+        assert_eq!(before.digest_of_tools(|name| name < "c"), after.digest_of_tools(|name| name < "c"));
+        assert_eq!(before.digest_of_tools(|_| true), snapshot(&["a", "b"]).digest_of_tools(|_| true), "loaded again");
         // The same names, and another description.
         let mut changed = snapshot(&["a"]);
         let shown = Shown { description: Some("Does it.".into()), ..Shown::default() };
@@ -78,21 +178,21 @@ pub(crate) mod tests {
         let definition = Arc::new(offer.definition.shown_as(&shown));
         let offer = Offer { tool: Arc::clone(&definition.tool), definition, plugin: Arc::clone(&offer.plugin) };
         changed.tools.insert("a".into(), Arc::new(offer));
-        assert_ne!(changed.digest(|_| true), snapshot(&["a"]).digest(|_| true));
+        assert_ne!(changed.digest_of_tools(|_| true), snapshot(&["a"]).digest_of_tools(|_| true));
     }
 
     #[test]
     fn pages_go_by_name_so_that_a_reload_between_them_skips_nothing() {
         let names = |tools: Vec<Arc<Tool>>| tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
         let before = snapshot(&["b", "d", "f"]);
-        let (page, more) = before.page(None, 2, |_| true);
+        let (page, more) = before.page_of_tools(None, 2, |_| true);
         assert_eq!((names(page), more), (vec!["b".into(), "d".into()], true));
         // The tool that the cursor names was removed, and two were added.
         let after = snapshot(&["a", "e", "f"]);
-        let (page, more) = after.page(Some("d"), 2, |_| true);
+        let (page, more) = after.page_of_tools(Some("d"), 2, |_| true);
         assert_eq!((names(page), more), (vec!["e".into(), "f".into()], false));
         // Tools that are not visible take no space on a page.
-        let (page, more) = after.page(None, 2, |name| name != "e");
+        let (page, more) = after.page_of_tools(None, 2, |name| name != "e");
         assert_eq!((names(page), more), (vec!["a".into(), "f".into()], false));
     }
 }

@@ -1,6 +1,6 @@
 //! Watches the plugin folder and reports that something changed. The only module that knows `notify`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +15,17 @@ use tokio::time::Instant;
 /// until the folder is quiet.
 const GATHER: Duration = Duration::from_millis(20);
 
+/// Most folders with plain files that are watched. Changes in the others are found by the next scan.
+const WITHIN: usize = 4096;
+
+/// Folders whose watches are set before other tasks have their turn.
+const TURN: usize = 32;
+
 /// The changes since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The names in the folder that events mentioned. The reloader reads these files even if their fingerprints are
-    /// unchanged.
+    /// The names in the folder that events mentioned, also by what is below them. The reloader reads these files even if
+    /// their stamps are unchanged.
     pub names: HashSet<OsString>,
 }
 
@@ -28,6 +34,8 @@ pub struct Watcher {
     events: RecommendedWatcher,
     folder: PathBuf,
     inbox: Arc<Inbox>,
+    /// The folders in it that are watched, with device and inode.
+    within: BTreeMap<PathBuf, (u64, u64)>,
 }
 
 /// The set in which events are collected. It is bounded by the number of names, not of events.
@@ -63,7 +71,7 @@ impl Watcher {
             move |result: notify::Result<Event>| inbox.put(&folder, result)
         };
         let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
-        let mut watcher = Self { events, folder, inbox };
+        let mut watcher = Self { events, folder, inbox, within: BTreeMap::new() };
         watcher.watch().map_err(|error| advice(&error))?;
         Ok(watcher)
     }
@@ -81,7 +89,7 @@ impl Watcher {
             move |result: notify::Result<Event>| inbox.put_within(&paths, result)
         };
         let events = notify::recommended_watcher(handler).map_err(|error| advice(&error))?;
-        let mut watcher = Self { events, folder: PathBuf::new(), inbox };
+        let mut watcher = Self { events, folder: PathBuf::new(), inbox, within: BTreeMap::new() };
         for path in &paths {
             // Editors replace files when they save, so the folder of the file is watched.
             let (at, mode) = if path.is_dir() {
@@ -92,6 +100,42 @@ impl Watcher {
             watcher.events.watch(at, mode).map_err(|error| format!("cannot watch {}: {error}", path.display()))?;
         }
         Ok(watcher)
+    }
+
+    /// Watches these folders in the folder, and no others. Each is given with its device and inode, as another folder may
+    /// have taken its place.
+    pub(crate) async fn watch_within(&mut self, folders: BTreeMap<PathBuf, (u64, u64)>) {
+        // As they were watched: events contain these paths.
+        let absolute = |(path, identity)| Some((std::path::absolute(path).ok()?, identity));
+        let folders: BTreeMap<PathBuf, (u64, u64)> = folders.into_iter().filter_map(absolute).take(WITHIN).collect();
+        if folders == self.within {
+            return;
+        }
+        let before = std::mem::take(&mut self.within);
+        for path in before.iter().filter(|(path, identity)| folders.get(*path) != Some(identity)).map(|(path, _)| path)
+        {
+            // Fails if the folder was deleted, which is fine.
+            drop(self.events.unwatch(path));
+        }
+        let mut set = 0;
+        for (path, identity) in folders {
+            if before.get(&path) != Some(&identity) {
+                if let Err(error) = self.events.watch(&path, RecursiveMode::NonRecursive) {
+                    // Scans find what changes in it. Trying again each time would find no more watches either.
+                    tracing::debug!(path = %path.display(), "{}", advice(&error));
+                } else {
+                    set += 1;
+                }
+                if set % TURN == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            self.within.insert(path, identity);
+        }
+        if set > 0 {
+            // What changed between the scan and the watch.
+            self.inbox.rescan();
+        }
     }
 
     /// Waits for changes, collects those that follow closely, and returns them.
@@ -153,6 +197,15 @@ impl Inbox {
         }
     }
 
+    /// Has everything looked at again.
+    fn rescan(&self) {
+        let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.any = true;
+        pending.since.get_or_insert_with(Instant::now);
+        drop(pending);
+        self.news.notify_one();
+    }
+
     /// The time of the first change that has not been taken.
     fn since(&self) -> Option<Instant> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).since
@@ -165,11 +218,7 @@ impl Inbox {
             event.need_rescan() || (touched && is_change(event.kind))
         };
         if result.map_or(true, within) {
-            let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-            pending.any = true;
-            pending.since.get_or_insert_with(Instant::now);
-            drop(pending);
-            self.news.notify_one();
+            self.rescan();
         }
     }
 }
@@ -192,9 +241,9 @@ impl Pending {
             if path == folder {
                 self.moved = true;
                 self.any = true;
-            } else if path.parent() == Some(folder) {
+            } else if let Ok(below) = path.strip_prefix(folder) {
                 self.any = true;
-                self.changes.names.extend(path.file_name().map(OsString::from));
+                self.changes.names.extend(below.iter().next().map(OsString::from));
             }
         }
     }

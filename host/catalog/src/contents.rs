@@ -1,0 +1,125 @@
+//! What a component offers, after validation.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use toolbay_model::Description;
+
+use crate::definition::{self, Definition};
+use crate::prompt_entry::PromptEntry;
+use crate::resource_entry::ResourceEntry;
+
+/// What a component offers, after validation.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Its tools, sorted by name.
+    pub tools: Vec<Arc<Definition>>,
+    /// Its prompts, sorted by name.
+    pub prompts: Vec<Arc<PromptEntry>>,
+    /// Its resources, sorted by URI.
+    pub resources: Vec<Arc<ResourceEntry>>,
+    /// Its resource templates, sorted as text.
+    pub templates: Vec<Arc<ResourceEntry>>,
+    /// Whether it completes arguments of its prompts and templates.
+    pub completes: bool,
+}
+
+impl Contents {
+    /// Validates what a plugin lists.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong. One invalid definition refuses the whole plugin: half a plugin would be a surprise.
+    pub fn check(description: Description) -> Result<Self, String> {
+        let Description { tools, prompts, resources, templates, completes, remarks: _ } = description;
+        let prompts = prompts.into_iter().map(PromptEntry::new);
+        let prompts = by_key(prompts, |entry| &entry.prompt.name, "prompts are named")?;
+        let resources = resources.into_iter().map(ResourceEntry::resource);
+        let resources = by_key(resources, |entry| &entry.resource.uri, "resources have the URI")?;
+        let templates = templates.into_iter().map(ResourceEntry::template);
+        let templates = by_key(templates, |entry| &entry.resource.uri, "resource templates are")?;
+        let mut names = HashSet::new();
+        if let Some(twice) = templates.iter().find(|template| !names.insert(&template.resource.name)) {
+            return Err(format!("two of its resource templates are named {:?}", twice.resource.name));
+        }
+        Ok(Self { tools: definition::check(tools)?, prompts, resources, templates, completes })
+    }
+
+    /// Whether it offers a resource with this URI, listed or of a template.
+    pub fn reads(&self, uri: &str) -> bool {
+        self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
+            || self.templates.iter().filter_map(|entry| entry.template.as_ref()).any(|template| template.matches(uri))
+    }
+}
+
+/// The items in the order of their keys.
+///
+/// # Errors
+///
+/// What is wrong with one of them, or that two have the same key: `alike` is what to say of these.
+fn by_key<T>(
+    items: impl Iterator<Item = Result<T, String>>,
+    key: fn(&T) -> &String,
+    alike: &str,
+) -> Result<Vec<Arc<T>>, String> {
+    let mut sorted = BTreeMap::new();
+    for item in items {
+        let item = item?;
+        if let Some(twice) = sorted.insert(key(&item).clone(), Arc::new(item)) {
+            return Err(format!("two of its {alike} {:?}", key(&twice)));
+        }
+    }
+    Ok(sorted.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::PromptDefinition;
+
+    use super::*;
+    use crate::resource_entry::tests::definition;
+
+    fn prompt(name: &str) -> PromptDefinition {
+        PromptDefinition { name: name.into(), ..PromptDefinition::default() }
+    }
+
+    #[test]
+    fn everything_is_sorted() {
+        let description = Description {
+            prompts: vec![prompt("b"), prompt("a")],
+            resources: vec![definition("x:b"), definition("x:a")],
+            ..Description::default()
+        };
+        let contents = Contents::check(description).unwrap();
+        assert_eq!(contents.prompts[0].prompt.name, "a");
+        assert_eq!(contents.resources[0].resource.uri, "x:a");
+        assert!(contents.reads("x:b") && !contents.reads("x:c"));
+    }
+
+    #[test]
+    fn nothing_is_there_twice() {
+        let empty = Description::default;
+        let descriptions = [
+            Description { prompts: vec![prompt("a"), prompt("a")], ..empty() },
+            Description { prompts: vec![prompt("a"), prompt("")], ..empty() },
+            Description { resources: vec![definition("x:a"), definition("x:a")], ..empty() },
+            Description { templates: vec![definition("x:{a}"), definition("x:{a}")], ..empty() },
+            Description { templates: vec![definition("x:{a}"), definition("x:{b}")], ..empty() },
+        ];
+        let said: Vec<String> = descriptions.map(|description| Contents::check(description).unwrap_err()).into();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        two of its prompts are named "a"
+        prompt "": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
+        two of its resources have the URI "x:a"
+        two of its resource templates are "x:{a}"
+        two of its resource templates are named "a"
+        "#);
+    }
+
+    #[test]
+    fn what_a_plugin_can_read_includes_its_templates() {
+        let templates = vec![definition("notes://{id}")];
+        let contents = Contents::check(Description { templates, ..Description::default() }).unwrap();
+        assert!(contents.reads("notes://7") && !contents.reads("notes://7/8") && !contents.reads("other://7"));
+    }
+}

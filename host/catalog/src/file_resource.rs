@@ -1,0 +1,189 @@
+//! A resource that is a file.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use rustix::io::Errno;
+use serde_json::Map;
+use toolbay_model::text::clean;
+use toolbay_model::{CallError, Limit, ListedResource, Resource, ResourceContent, ResourceItem};
+
+use crate::beneath::open_file;
+use crate::media_type;
+use crate::resource_entry::ResourceEntry;
+use crate::stamp::Stamp;
+use crate::uri;
+
+/// A resource that is a file beside the plugins.
+#[derive(Clone, Debug)]
+pub struct FileResource {
+    /// Its definition.
+    pub entry: Arc<ResourceEntry>,
+    /// The folder, held open: whatever is put in its place is found by the next scan.
+    root: Arc<OwnedFd>,
+    /// The way from there.
+    path: Box<str>,
+    stamp: Stamp,
+}
+
+/// Equal if the file is the same and has not changed.
+impl PartialEq for FileResource {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path && self.stamp == other.stamp && self.entry.resource == other.entry.resource
+    }
+}
+
+impl FileResource {
+    /// The resource for the file at `path` in the folder `root` of `id`.
+    ///
+    /// # Errors
+    ///
+    /// Its URI would be too long: the end of a sentence that begins with the URI.
+    pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: Stamp) -> Result<Self, String> {
+        let uri = uri::of_file(id, path.split('/'));
+        uri::check(&uri)?;
+        let resource = ListedResource {
+            uri,
+            name: clean(&path.replace(char::is_control, " ")).into_owned(),
+            title: None,
+            description: None,
+            mime_type: media_type::of(path).map(str::to_owned),
+            // Neither size nor date: a file that changes would change the list as well.
+            size: None,
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+            icons: Arc::default(),
+            meta: None,
+        };
+        let entry = Arc::new(ResourceEntry::of_file(resource));
+        Ok(Self { entry, root: Arc::clone(root), path: path.into(), stamp })
+    }
+
+    /// Reads the file as it is now, of at most `most` bytes (`limits.output`); `None` if it no longer exists. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// It is larger, or cannot be read.
+    pub fn read(&self, most: ByteSize) -> Result<Option<ResourceItem>, CallError> {
+        let limit = CallError::Limit { limit: Limit::Output(most), tool: None };
+        let failed = |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
+        let file = match open_file(self.root.as_fd(), &self.path) {
+            Ok(file) => File::from(file),
+            // A link that leads out of the folder is not there either.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
+            Err(error) => return Err(failed(error.into())),
+        };
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let bound = most.as_u64();
+        if metadata.len() > bound {
+            return Err(limit);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        file.take(bound.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > bound {
+            return Err(limit);
+        }
+        let ListedResource { uri, mime_type, .. } = &*self.entry.resource;
+        let resource =
+            Resource { uri: uri.clone(), mime_type: mime_type.clone(), content: content(bytes, mime_type.as_deref()) };
+        Ok(Some(ResourceItem { resource, meta: Map::new() }))
+    }
+}
+
+/// Text if the type allows it and the bytes are text.
+fn content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
+    if !media_type::is_text(mime_type) || bytes.contains(&0) {
+        return ResourceContent::Blob(bytes.into());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => ResourceContent::Text(clean(&text).into_owned()),
+        Err(error) => ResourceContent::Blob(error.into_bytes().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
+    use crate::beneath::open_root;
+    use crate::tree::{Kind, scan};
+
+    fn resource(folder: &Path, path: &str) -> FileResource {
+        let tree = scan(folder, Kind::Resources, 100).unwrap().unwrap();
+        let root = Arc::new(open_root(folder).unwrap());
+        FileResource::new("docs", &root, path, tree.files[path].clone()).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_text_or_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let cases: [(&str, &[u8], Option<&str>); 7] = [
+            ("a.md", b"# A\x1b[31m", Some("# A")),
+            ("b.png", b"text", None),
+            ("c.txt", b"\xff\xfe", None),
+            ("d.json", b"a\0b", None),
+            ("e", b"plain \xc3\xbc", Some("plain ü")),
+            ("f", b"\xff", None),
+            ("g.svg", b"<svg/>", Some("<svg/>")),
+        ];
+        for (name, bytes, text) in cases {
+            fs::write(dir.path().join(name), bytes).unwrap();
+            let item = resource(dir.path(), name).read(ByteSize::kib(1)).unwrap().unwrap();
+            let expected = match text {
+                Some(text) => ResourceContent::Text(text.into()),
+                None => ResourceContent::Blob(bytes::Bytes::copy_from_slice(bytes)),
+            };
+            assert_eq!((item.resource.content, item.resource.mime_type.as_deref()), (expected, media_type::of(name)));
+            assert_eq!(item.resource.uri, format!("toolbay://docs/{name}"));
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_is_and_within_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir_all(root.join("sub")).unwrap();
+        fs::write(dir.path().join("outside"), "").unwrap();
+        let path = root.join("sub/a.txt");
+        fs::write(&path, "x".repeat(10)).unwrap();
+        let file = resource(&root, "sub/a.txt");
+        assert!(file.read(ByteSize::b(10)).unwrap().is_some());
+        let limit = CallError::Limit { limit: Limit::Output(ByteSize::b(9)), tool: None };
+        assert_eq!(file.read(ByteSize::b(9)).unwrap_err(), limit);
+        fs::write(&path, "later").unwrap();
+        let item = file.read(ByteSize::b(9)).unwrap().unwrap();
+        assert_eq!(item.resource.content, ResourceContent::Text("later".into()));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(file.read(ByteSize::b(9)), Ok(None));
+        // Whatever is there instead is not read.
+        for target in ["/etc/passwd", "../../outside", "..", "nowhere"] {
+            symlink(target, &path).unwrap();
+            assert_eq!(file.read(ByteSize::mib(1)), Ok(None), "{target}");
+            fs::remove_file(&path).unwrap();
+        }
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
+        assert_eq!(file.read(ByteSize::mib(1)), Ok(None), "nobody waits for a writer");
+    }
+
+    #[test]
+    fn a_path_becomes_a_uri_and_a_name() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a b\n?.md"), "").unwrap();
+        let listed = resource(dir.path(), "a b\n?.md").entry.resource.clone();
+        assert_eq!((listed.uri.as_str(), listed.name.as_str()), ("toolbay://docs/a%20b%0A%3F.md", "a b ?.md"));
+        let root = Arc::new(open_root(dir.path()).unwrap());
+        let stamp = resource(dir.path(), "a b\n?.md").stamp;
+        let deep: Vec<String> = (0..10).map(|_| "ü".repeat(100)).collect();
+        assert!(FileResource::new("docs", &root, &deep.join("/"), stamp).is_err());
+    }
+}

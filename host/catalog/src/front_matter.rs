@@ -1,0 +1,203 @@
+//! The front matter of a file: YAML between two lines `---` at its beginning.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toolbay_model::text::line;
+
+/// Longest message of the parser, in bytes.
+const SAID: usize = 300;
+
+/// Most keys that are named in a remark.
+const NAMED: usize = 5;
+
+/// Longest key in a remark, in bytes.
+const SHOWN: usize = 64;
+
+/// What the front matter of a prompt says.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct FrontMatter {
+    /// A display name.
+    pub(crate) title: Option<String>,
+    /// What the prompt is for.
+    pub(crate) description: Option<String>,
+    /// The arguments, in the order in which a client asks for them.
+    pub(crate) arguments: Option<Vec<Argument>>,
+    #[serde(flatten)]
+    #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
+    other: BTreeMap<String, IgnoredAny>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Argument {
+    /// Its name.
+    pub(crate) name: String,
+    /// A display name.
+    pub(crate) title: Option<String>,
+    /// What it means.
+    pub(crate) description: Option<String>,
+    /// Whether the prompt needs it.
+    pub(crate) required: Option<bool>,
+    #[serde(flatten)]
+    #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
+    other: BTreeMap<String, IgnoredAny>,
+}
+
+impl FrontMatter {
+    /// Reads the front matter of `text`, if it has one. Returns it with the text after it.
+    ///
+    /// # Errors
+    ///
+    /// The number of the line that is wrong, and why.
+    pub(crate) fn of(text: &str) -> Result<(Self, &str), (u64, String)> {
+        // Some editors begin files with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut lines = text.split_inclusive('\n');
+        let Some(first) = lines.next().filter(|first| first.trim_end() == "---") else {
+            return Ok((Self::default(), text));
+        };
+        let length: usize = lines.by_ref().take_while(|line| line.trim_end() != "---").map(str::len).sum();
+        let (yaml, rest) = text.split_at_checked(first.len() + length).unwrap_or((text, ""));
+        let yaml = yaml.get(first.len()..).unwrap_or_default();
+        let Some((_, body)) = rest.split_once('\n').or_else(|| rest.starts_with("---").then_some((rest, ""))) else {
+            return Err((1, "the front matter has no end: a line \"---\" is missing after it".to_owned()));
+        };
+        if yaml.trim().is_empty() {
+            return Ok((Self::default(), body));
+        }
+        let options = serde_saphyr::options! { with_snippet: false };
+        let parsed = serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
+            let at = error.location().map_or(0, |location| location.line());
+            let said = error.without_snippet().to_string();
+            // The place is in front of the message already.
+            let said = said.split(" at line ").next().unwrap_or_default().lines().next().unwrap_or_default();
+            (at + 1, line(&in_words(said), SAID))
+        })?;
+        Ok((parsed, body))
+    }
+
+    /// The keys that mean nothing to Toolbay, as words.
+    pub(crate) fn unknown(&self) -> Option<String> {
+        let arguments = self.arguments.iter().flatten();
+        let arguments = arguments.flat_map(|argument| argument.other.keys().map(|key| format!("arguments.{key}")));
+        let mut keys: Vec<String> = self.other.keys().cloned().chain(arguments).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let named: Vec<String> = keys.iter().take(NAMED).map(|key| format!("`{}`", line(key, SHOWN))).collect();
+        match keys.len() {
+            0 => None,
+            1 => Some(format!("the key {} is unknown and has no effect", named.join(""))),
+            n if n > NAMED => {
+                Some(format!("the keys {} and {} more are unknown and have no effect", named.join(", "), n - NAMED))
+            }
+            _ => Some(format!("the keys {} are unknown and have no effect", named.join(", "))),
+        }
+    }
+}
+
+/// An error of the YAML library for people who do not know it.
+fn in_words(said: &str) -> String {
+    let known = [
+        ("expected string scalar", "a text was expected here"),
+        ("expected sequence start", "a list was expected here"),
+        ("expected mapping start", "keys with values were expected here"),
+        ("invalid boolean", "true or false was expected here"),
+        ("budget breached", "it is too large when its aliases are expanded"),
+        ("recursion limit", "it is nested too deeply"),
+    ];
+    if let Some(key) = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
+        return format!("the key {key} is given twice");
+    }
+    known.iter().find(|(start, _)| said.starts_with(start)).map_or(said, |(_, words)| words).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_and_without_front_matter() {
+        let (matter, body) = FrontMatter::of("---\ntitle: A\n---\nBody\n---\nmore").unwrap();
+        assert_eq!((matter.title.as_deref(), body), (Some("A"), "Body\n---\nmore"));
+        let (matter, body) = FrontMatter::of("\u{feff}---\r\ntitle: \"A: b\"\r\n---\r\nBody").unwrap();
+        assert_eq!((matter.title.as_deref(), body), (Some("A: b"), "Body"));
+        for (text, body) in
+            [("Body", "Body"), ("", ""), ("---\n---\nBody", "Body"), ("---\n\n---", ""), ("----\na", "----\na")]
+        {
+            let (matter, rest) = FrontMatter::of(text).unwrap();
+            assert!(matter.title.is_none() && matter.arguments.is_none(), "{text}");
+            assert_eq!(rest, body, "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_a_list() {
+        let text = "---\ndescription: >\n  Reviews\n  code.\narguments:\n  - name: code\n    required: true\n  - name: language\n    title: Language\n    description: Of the code\n---\n";
+        let (matter, _) = FrontMatter::of(text).unwrap();
+        assert_eq!(matter.description.as_deref(), Some("Reviews code.\n"));
+        let arguments = matter.arguments.unwrap();
+        assert_eq!((arguments[0].name.as_str(), arguments[0].required), ("code", Some(true)));
+        assert_eq!((arguments[1].description.as_deref(), arguments[1].required), (Some("Of the code"), None));
+    }
+
+    #[test]
+    fn mistakes_are_reported_with_their_line() {
+        let bomb = format!(
+            "---\na0: &a0 [x]\n{}---\n",
+            (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1)).collect::<Vec<_>>().join("\n")
+                + "\n"
+        );
+        let deep = format!("---\na: {}\n---\n", "[".repeat(100_000));
+        let texts = [
+            "---\ntitle: A\n",
+            "---\ntitle: A\ndescription: \"B\n---\n",
+            "---\ntitle: [A]\n---\n",
+            "---\ntitle: A\ntitle: B\n---\n",
+            "---\narguments: code\n---\n",
+            "---\narguments:\n  - code\n---\n",
+            "---\narguments:\n  - title: A\n---\n",
+            "---\narguments:\n  - name: a\n    required: maybe\n---\n",
+            "---\n- a\n---\n",
+            &bomb,
+            &deep,
+        ];
+        let said: Vec<String> = texts
+            .iter()
+            .map(|text| {
+                let (line, why) = FrontMatter::of(text).unwrap_err();
+                format!("{line}: {why}")
+            })
+            .collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        1: the front matter has no end: a line "---" is missing after it
+        3: unclosed quote
+        2: a text was expected here
+        3: the key title is given twice
+        2: a list was expected here
+        3: keys with values were expected here
+        3: missing field `name`
+        4: true or false was expected here
+        2: keys with values were expected here
+        11: it is too large when its aliases are expanded
+        2: it is nested too deeply
+        "#);
+    }
+
+    #[test]
+    fn keys_of_other_programs_are_named() {
+        let said = |text: &str| FrontMatter::of(text).unwrap().0.unknown();
+        assert_eq!(said("---\ntitle: A\n---\n"), None);
+        assert_eq!(said("---\nmode: a\n---\n").unwrap(), "the key `mode` is unknown and has no effect");
+        assert_eq!(
+            said("---\nmode: a\narguments: [{name: a, kind: b}, {name: b, kind: c}]\n---\n").unwrap(),
+            "the keys `arguments.kind`, `mode` are unknown and have no effect"
+        );
+        let many = (0..10).map(|n| format!("k{n}: 1\n")).collect::<Vec<_>>().concat();
+        assert_eq!(
+            said(&format!("---\n{many}---\n")).unwrap(),
+            "the keys `k0`, `k1`, `k2`, `k3`, `k4` and 5 more are unknown and have no effect"
+        );
+    }
+}

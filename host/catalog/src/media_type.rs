@@ -1,0 +1,117 @@
+//! The MIME types of files, by their names.
+
+/// Extensions in lower case with their MIME types, in alphabetical order. What is not text, or is more often something
+/// else, is better left out: a type that is wrong is worse than none.
+const TYPES: [(&str, &str); 74] = [
+    ("aac", "audio/aac"),
+    ("avif", "image/avif"),
+    ("bmp", "image/bmp"),
+    ("c", "text/x-c"),
+    ("cc", "text/x-c"),
+    ("cfg", "text/plain"),
+    ("conf", "text/plain"),
+    ("cpp", "text/x-c"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("diff", "text/x-diff"),
+    ("doc", "application/msword"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("epub", "application/epub+zip"),
+    ("flac", "audio/flac"),
+    ("gif", "image/gif"),
+    ("go", "text/x-go"),
+    ("gz", "application/gzip"),
+    ("h", "text/x-c"),
+    ("hpp", "text/x-c"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("ico", "image/vnd.microsoft.icon"),
+    ("ics", "text/calendar"),
+    ("ini", "text/plain"),
+    ("java", "text/x-java"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("jsonl", "application/jsonl"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("odp", "application/vnd.oasis.opendocument.presentation"),
+    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    ("odt", "application/vnd.oasis.opendocument.text"),
+    ("ogg", "audio/ogg"),
+    ("opus", "audio/ogg"),
+    ("patch", "text/x-diff"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("ppt", "application/vnd.ms-powerpoint"),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("py", "text/x-python"),
+    ("rb", "text/x-ruby"),
+    ("rs", "text/x-rust"),
+    ("rst", "text/x-rst"),
+    ("rtf", "application/rtf"),
+    ("sh", "text/x-shellscript"),
+    ("sql", "application/sql"),
+    ("svg", "image/svg+xml"),
+    ("tar", "application/x-tar"),
+    ("tex", "application/x-tex"),
+    ("text", "text/plain"),
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("toml", "application/toml"),
+    ("ts", "text/x-typescript"),
+    ("tsv", "text/tab-separated-values"),
+    ("tsx", "text/x-typescript"),
+    ("txt", "text/plain"),
+    ("wasm", "application/wasm"),
+    ("wav", "audio/wav"),
+    ("webm", "video/webm"),
+    ("webp", "image/webp"),
+    ("woff2", "font/woff2"),
+    ("xls", "application/vnd.ms-excel"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("xml", "application/xml"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+];
+
+/// The MIME type of a file with this name, as far as its extension says.
+pub(crate) fn of(name: &str) -> Option<&'static str> {
+    let (_, extension) = name.rsplit_once('.')?;
+    let extension = extension.to_ascii_lowercase();
+    let at = TYPES.binary_search_by_key(&extension.as_str(), |(extension, _)| extension).ok()?;
+    TYPES.get(at).map(|(_, mime_type)| *mime_type)
+}
+
+/// Whether files of this type are text. Of an unknown type, they are if they can be.
+pub(crate) fn is_text(mime_type: Option<&str>) -> bool {
+    let Some(mime_type) = mime_type else { return true };
+    let textual = ["application/json", "application/jsonl", "application/rtf", "application/sql", "application/toml"];
+    let more = ["application/x-tex", "application/xml", "application/yaml", "image/svg+xml"];
+    mime_type.starts_with("text/") || textual.contains(&mime_type) || more.contains(&mime_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        assert!(TYPES.is_sorted_by(|(one, _), (two, _)| one < two));
+        for (extension, mime_type) in TYPES {
+            assert!(mime_type.split_once('/').is_some_and(|(kind, subtype)| !kind.is_empty() && !subtype.is_empty()));
+            assert_eq!(of(&format!("a.{extension}")), Some(mime_type));
+        }
+    }
+
+    #[test]
+    fn the_extension_says_the_type() {
+        assert_eq!((of("a.b.MD"), of("md"), of("a."), of("a.unknown")), (Some("text/markdown"), None, None, None));
+        assert!(is_text(of("a.md")) && is_text(of("a.svg")) && is_text(None));
+        assert!(!is_text(of("a.png")) && !is_text(of("a.pdf")));
+    }
+}

@@ -1,0 +1,54 @@
+//! The members that definitions of tools, prompts and resources have in common: `_meta` and icons.
+
+use serde_json::{Map, Value};
+use toolbay_model::text::thousands;
+use toolbay_model::{Icon, Json, JsonSize};
+
+/// The member of a definition's `_meta` that lists the client capabilities that a call requires, in MCP's form.
+const CLIENT_CAPABILITIES: &str = "dev.toolbay/client-capabilities";
+
+/// Most JSON values in a definition's `_meta`: as many as in a schema.
+const META: u64 = 10_000;
+
+/// Most icons of a definition, and most sizes of an icon.
+const ICONS: usize = 64;
+
+/// The `_meta` of a definition, and the client capabilities that it names. It is kept as text: as values, it would be many
+/// times as large.
+///
+/// # Errors
+///
+/// What is wrong with it: a sentence about what it is the `_meta` of.
+pub(crate) fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), String> {
+    let values = JsonSize::of(text).values;
+    if values > META {
+        let [values, most] = [values, META].map(thousands);
+        return Err(format!("its _meta has {values} values, but at most {most} are allowed"));
+    }
+    let Ok(meta @ Value::Object(_)) = serde_json::from_str(text) else {
+        return Err("its _meta must be a JSON object".into());
+    };
+    let needs = match meta.get(CLIENT_CAPABILITIES) {
+        None => Map::new(),
+        Some(Value::Object(needs)) => needs.clone(),
+        Some(_) => return Err(format!("{CLIENT_CAPABILITIES:?} in its _meta must be a JSON object")),
+    };
+    Ok((Some(Json::new(&meta)).filter(|meta| meta.get() != "{}"), needs))
+}
+
+/// Checks how many icons a definition has.
+///
+/// # Errors
+///
+/// There are too many, or one has too many sizes.
+pub(crate) fn check_icons(icons: &[Icon]) -> Result<(), String> {
+    let too_many =
+        |what: &str, n: usize| Err(format!("{what} {}, but at most {ICONS} are allowed", thousands(n as u64)));
+    if icons.len() > ICONS {
+        return too_many("the number of its icons is", icons.len());
+    }
+    match icons.iter().find(|icon| icon.sizes.len() > ICONS) {
+        Some(icon) => too_many("the number of sizes of one of its icons is", icon.sizes.len()),
+        None => Ok(()),
+    }
+}

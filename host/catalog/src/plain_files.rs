@@ -1,0 +1,360 @@
+//! Prompts and resources that are plain files beside the plugins: `<id>.prompts` and `<id>.resources`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use rustix::io::Errno;
+use toolbay_model::text::line;
+
+use crate::beneath::{open_file, open_root};
+use crate::bounds::Bounds;
+use crate::file_resource::FileResource;
+use crate::folder::{Files, prompts_path, resources_path};
+use crate::load_error::LoadError;
+use crate::text_prompt::TextPrompt;
+use crate::tree::Tree;
+
+/// Largest file of a prompt.
+const PROMPT: ByteSize = ByteSize::kib(256);
+
+/// Longest name in a message, in bytes.
+const SHOWN: usize = 200;
+
+/// Most warnings about the files of one plugin.
+const REMARKS: usize = 50;
+
+/// What becomes of something that is wrong now and was right before.
+const STAYS: &str = "its previous version stays in service";
+
+/// The plain files of one plugin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlainFiles {
+    /// The prompts, sorted by name.
+    pub prompts: Vec<Arc<TextPrompt>>,
+    /// The resources, sorted by path.
+    pub resources: Vec<Arc<FileResource>>,
+    /// Warnings for the operator, such as files that are not offered and why.
+    pub remarks: Vec<String>,
+}
+
+/// Why a folder is not as it was found.
+enum Wrong {
+    /// Nothing in it can be offered, until somebody changes it.
+    Refused(String),
+    /// It cannot be read for a reason that may pass.
+    Hindered(LoadError),
+}
+
+impl PlainFiles {
+    /// Reads the prompts of `id` and takes note of its resources. A file that is wrong now is as it was in `previous`, and
+    /// so is a folder of which too much would be kept. `output` is the largest resource. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read for a reason that may pass.
+    pub(crate) fn load(
+        id: &str,
+        folder: &Path,
+        files: &Files,
+        bounds: &Bounds,
+        output: ByteSize,
+        previous: &Self,
+    ) -> Result<Self, LoadError> {
+        let mut loaded = Self::default();
+        if let Some(tree) = &files.prompts {
+            let prompts = loaded.load_prompts(id, folder, tree, bounds, previous);
+            loaded.prompts = loaded.or_former(&format!("{id}.prompts"), prompts, &previous.prompts)?;
+        }
+        if let Some(tree) = &files.resources {
+            let resources = loaded.load_resources(id, folder, tree, bounds, output);
+            loaded.resources = loaded.or_former(&format!("{id}.resources"), resources, &previous.resources)?;
+        }
+        if loaded.remarks.len() > REMARKS {
+            let more = loaded.remarks.len() - REMARKS;
+            loaded.remarks.truncate(REMARKS);
+            loaded.remarks.push(format!("{more} more warnings about its files"));
+        }
+        Ok(loaded)
+    }
+
+    /// What was loaded from the folder `named`, or what was there before.
+    fn or_former<T: Clone>(
+        &mut self,
+        named: &str,
+        loaded: Result<Vec<T>, Wrong>,
+        former: &[T],
+    ) -> Result<Vec<T>, LoadError> {
+        match loaded {
+            Ok(loaded) => Ok(loaded),
+            Err(Wrong::Hindered(error)) => Err(error),
+            Err(Wrong::Refused(why)) => {
+                let instead = if former.is_empty() { "nothing in it is offered" } else { STAYS };
+                self.remarks.push(format!("{named}: {why}; {instead}"));
+                Ok(former.to_vec())
+            }
+        }
+    }
+
+    fn load_prompts(
+        &mut self,
+        id: &str,
+        folder: &Path,
+        tree: &Tree,
+        bounds: &Bounds,
+        previous: &Self,
+    ) -> Result<Vec<Arc<TextPrompt>>, Wrong> {
+        let named = format!("{id}.prompts");
+        let Some(root) = self.open(&prompts_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
+        let previous: BTreeMap<&str, &Arc<TextPrompt>> =
+            previous.prompts.iter().map(|prompt| (prompt.entry.prompt.name.as_str(), prompt)).collect();
+        let (mut prompts, mut size) = (Vec::new(), 0);
+        for path in tree.files.keys() {
+            let name = path.strip_suffix(".md").unwrap_or(path);
+            let shown = format!("{named}/{}", line(path, SHOWN));
+            let parsed = match read(&root, path).map_err(|error| hindered(&shown, &error))? {
+                Read::Gone => continue,
+                Read::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
+                Read::Wrong(why) => Err(format!("{shown}: {why}")),
+            };
+            let prompt = match parsed {
+                Ok((prompt, remarks)) => {
+                    self.remarks.extend(remarks.into_iter().map(|remark| format!("{shown}: {remark}")));
+                    Some(Arc::new(prompt))
+                }
+                Err(why) => {
+                    let former = previous.get(name).copied().cloned();
+                    let instead = if former.is_some() { STAYS } else { "it is not offered" };
+                    self.remarks.push(format!("{why}; {instead}"));
+                    former
+                }
+            };
+            if let Some(prompt) = prompt {
+                within(bounds.size, &mut size, prompt.size())?;
+                prompts.push(prompt);
+            }
+        }
+        prompts.sort_unstable_by(|one, two| one.entry.prompt.name.cmp(&two.entry.prompt.name));
+        Ok(prompts)
+    }
+
+    fn load_resources(
+        &mut self,
+        id: &str,
+        folder: &Path,
+        tree: &Tree,
+        bounds: &Bounds,
+        output: ByteSize,
+    ) -> Result<Vec<Arc<FileResource>>, Wrong> {
+        let named = format!("{id}.resources");
+        let Some(root) = self.open(&resources_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
+        let root = Arc::new(root);
+        let (mut resources, mut size) = (Vec::new(), 0);
+        for (path, stamp) in &tree.files {
+            let shown = format!("{named}/{}", line(path, SHOWN));
+            if stamp.length > output.as_u64() {
+                let most = output.display().iec();
+                self.remarks.push(format!(
+                    "{shown} is not offered: it is larger than {most} (to allow more, raise limits.output in {id}.toml)"
+                ));
+                continue;
+            }
+            match FileResource::new(id, &root, path, stamp.clone()) {
+                Ok(resource) => {
+                    within(bounds.size, &mut size, resource.entry.resource.size())?;
+                    resources.push(Arc::new(resource));
+                }
+                Err(why) => self.remarks.push(format!("{shown} is not offered: its URI {why}")),
+            }
+        }
+        Ok(resources)
+    }
+
+    /// Opens a folder, and takes note of what is wrong in it.
+    fn open(&mut self, path: &Path, named: &str, tree: &Tree) -> Result<Option<OwnedFd>, Wrong> {
+        if let Some(why) = &tree.excess {
+            return Err(Wrong::Refused(why.clone()));
+        }
+        self.remarks.extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
+        match open_root(path) {
+            Ok(root) => Ok(Some(root)),
+            // The next scan will find it deleted.
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(error) => Err(hindered(named, &error.into())),
+        }
+    }
+}
+
+/// Counts the bytes that are kept of the files in a folder.
+fn within(most: ByteSize, size: &mut usize, more: usize) -> Result<(), Wrong> {
+    *size = size.saturating_add(more);
+    if *size as u64 <= most.as_u64() {
+        return Ok(());
+    }
+    let most = most.display().iec();
+    Err(Wrong::Refused(format!(
+        "what is kept of its files is larger than {most} in total (to allow more, raise describe.size)"
+    )))
+}
+
+enum Read {
+    Text(String),
+    Gone,
+    Wrong(String),
+}
+
+/// Reads the file of a prompt.
+///
+/// # Errors
+///
+/// A reason that may pass.
+fn read(root: &OwnedFd, path: &str) -> io::Result<Read> {
+    let file = match open_file(root.as_fd(), path) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(Read::Gone),
+        Err(error @ (Errno::ACCESS | Errno::PERM)) => {
+            return Ok(Read::Wrong(format!("it cannot be read: {}", io::Error::from(error).kind())));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(Read::Gone);
+    }
+    let mut bytes = Vec::new();
+    file.take(PROMPT.as_u64() + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > PROMPT.as_u64() {
+        return Ok(Read::Wrong(format!("it is larger than {}", PROMPT.display().iec())));
+    }
+    Ok(String::from_utf8(bytes).map_or_else(|_| Read::Wrong("it is not valid UTF-8".to_owned()), Read::Text))
+}
+
+fn hindered(what: &str, error: &io::Error) -> Wrong {
+    Wrong::Hindered(LoadError::Hindered(format!("{what}: it cannot be read: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::bounds::tests::SMALL;
+    use crate::folder::scan;
+
+    const LARGE: Bounds = Bounds { size: ByteSize::mib(1), ..SMALL };
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            fs::create_dir(dir.path().join("docs.prompts")).unwrap();
+            fs::create_dir(dir.path().join("docs.resources")).unwrap();
+            Self(dir)
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            fs::write(self.0.path().join(path), text).unwrap();
+        }
+
+        fn load(&self, bounds: &Bounds, previous: &PlainFiles) -> Result<PlainFiles, LoadError> {
+            let found = scan(self.0.path(), bounds).unwrap().unwrap();
+            let files = &found.plugins["docs"];
+            PlainFiles::load("docs", self.0.path(), files, bounds, ByteSize::kib(1), previous)
+        }
+    }
+
+    fn names(files: &PlainFiles) -> Vec<&str> {
+        files.prompts.iter().map(|prompt| prompt.entry.prompt.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_stays_as_it_was() {
+        let folder = Folder::new();
+        folder.write("docs.prompts/good.md", "Good");
+        folder.write("docs.prompts/bad.md", "---\ntitle: [\n---\nBad");
+        let first = folder.load(&LARGE, &PlainFiles::default()).unwrap();
+        assert_eq!(names(&first), ["good"]);
+        assert!(first.remarks[0].starts_with("docs.prompts/bad.md:2: "), "{:?}", first.remarks);
+        assert!(first.remarks[0].ends_with("; it is not offered"), "{:?}", first.remarks);
+        folder.write("docs.prompts/bad.md", "Better");
+        let second = folder.load(&LARGE, &first).unwrap();
+        assert_eq!((names(&second), second.remarks.len()), (vec!["bad", "good"], 0));
+        folder.write("docs.prompts/bad.md", &"x".repeat(300_000));
+        let third = folder.load(&LARGE, &second).unwrap();
+        assert_eq!(
+            third.remarks,
+            ["docs.prompts/bad.md: it is larger than 256.0 KiB; its previous version stays in service"]
+        );
+        assert_eq!(third.prompts, second.prompts);
+        assert_ne!(third, second, "the warning is new");
+        fs::remove_file(folder.0.path().join("docs.prompts/bad.md")).unwrap();
+        assert_eq!(names(&folder.load(&LARGE, &third).unwrap()), ["good"], "what is deleted is gone");
+    }
+
+    #[test]
+    fn a_name_that_no_prompt_can_have_is_reported() {
+        let folder = Folder::new();
+        folder.write("docs.prompts/two words.md", "Text");
+        let files = folder.load(&LARGE, &PlainFiles::default()).unwrap();
+        assert_eq!(
+            files.remarks,
+            [
+                "docs.prompts/two words.md: prompt \"two words\": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .; it is \
+              not offered"
+            ]
+        );
+    }
+
+    #[test]
+    fn resources_are_listed_as_far_as_they_can_be_read() {
+        let folder = Folder::new();
+        folder.write("docs.resources/a.md", "# A");
+        folder.write("docs.resources/large.md", &"x".repeat(2000));
+        let files = folder.load(&LARGE, &PlainFiles::default()).unwrap();
+        let uris: Vec<_> = files.resources.iter().map(|file| file.entry.resource.uri.as_str()).collect();
+        assert_eq!(uris, ["toolbay://docs/a.md"]);
+        assert_eq!(
+            files.remarks,
+            [
+                "docs.resources/large.md is not offered: it is larger than 1.0 KiB (to allow more, raise limits.output in \
+              docs.toml)"
+            ]
+        );
+        assert_eq!(folder.load(&LARGE, &files).unwrap(), files);
+        folder.write("docs.resources/a.md", "# B");
+        assert_ne!(folder.load(&LARGE, &files).unwrap(), files);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let folder = Folder::new();
+        folder.write("docs.prompts/a.md", "x");
+        folder.write("docs.resources/a.md", "x");
+        let good = folder.load(&SMALL, &PlainFiles::default()).unwrap();
+        for name in ["b", "c"] {
+            folder.write(&format!("docs.prompts/{name}.md"), &"x".repeat(500));
+        }
+        for large in ["docs.prompts", "docs.resources"] {
+            let files = folder.load(&SMALL, &good).unwrap();
+            assert_eq!((&files.prompts, files.resources.len()), (&good.prompts, 1));
+            assert_eq!(
+                files.remarks[0],
+                "docs.prompts: what is kept of its files is larger than 1.0 KiB in total (to allow more, raise describe.size); \
+                 its previous version stays in service"
+            );
+            assert_eq!(files.remarks.len(), if large == "docs.prompts" { 1 } else { 2 });
+            (0..3).for_each(|n| folder.write(&format!("docs.resources/{n}.md"), "x"));
+        }
+        let files = folder.load(&SMALL, &PlainFiles::default()).unwrap();
+        assert_eq!((files.prompts.len(), files.resources.len()), (0, 0));
+        assert_eq!(
+            files.remarks[1],
+            "docs.resources: it has too many files: at most 3 files are allowed (to allow more, raise describe.resources); \
+             nothing in it is offered"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! A prompt's definition after validation.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolbay_model::text::{line, thousands};
+use toolbay_model::{Prompt, PromptDefinition, TOOL_NAME, Violation, is_tool_name};
+
+use crate::fingerprint::Fingerprint;
+use crate::members::{check_icons, meta};
+
+/// Most arguments of a prompt.
+const ARGUMENTS: usize = 64;
+
+/// Most names of arguments in an error.
+const NAMED: usize = 8;
+
+/// A prompt whose definition is valid. All offers made from it share it.
+#[derive(Clone, Debug)]
+pub struct PromptEntry {
+    /// The prompt as clients see it, but with its name within the plugin.
+    pub prompt: Arc<Prompt>,
+    /// Differs from that of every other prompt that clients see differently.
+    pub(crate) fingerprint: Fingerprint,
+    /// The capabilities that a client must declare to get the prompt.
+    pub needs: Map<String, Value>,
+}
+
+impl PromptEntry {
+    /// Validates a definition.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub(crate) fn new(definition: PromptDefinition) -> Result<Self, String> {
+        let name = definition.name;
+        if !is_tool_name(&name) {
+            return Err(format!("prompt {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));
+        }
+        let wrong = |why: String| format!("prompt {name:?}: {why}");
+        if definition.arguments.len() > ARGUMENTS {
+            let n = thousands(definition.arguments.len() as u64);
+            return Err(wrong(format!("has {n} arguments, but at most {ARGUMENTS} are allowed")));
+        }
+        let mut names = HashSet::new();
+        for argument in &definition.arguments {
+            let name = &argument.name;
+            if !is_tool_name(name) {
+                return Err(wrong(format!(
+                    "the name of an argument must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ., not {name:?}"
+                )));
+            }
+            if !names.insert(name) {
+                return Err(wrong(format!("two of its arguments are named {name:?}")));
+            }
+        }
+        let (meta, needs) = match &definition.meta {
+            Some(text) => meta(text).map_err(wrong)?,
+            None => (None, Map::new()),
+        };
+        check_icons(&definition.icons).map_err(wrong)?;
+        let prompt = Prompt {
+            name,
+            title: definition.title,
+            description: definition.description,
+            arguments: definition.arguments.into(),
+            icons: definition.icons.into(),
+            meta,
+        };
+        Ok(Self { fingerprint: Fingerprint::of_prompt(&prompt), prompt: Arc::new(prompt), needs })
+    }
+
+    /// What is wrong with the arguments of a request for the prompt: those that it needs and that are missing, and those
+    /// that it does not have. Nothing if the request is right.
+    pub fn violations(&self, arguments: &BTreeMap<String, String>) -> Vec<Violation> {
+        let known = &self.prompt.arguments;
+        let missing = known.iter().filter(|argument| argument.required && !arguments.contains_key(&argument.name));
+        let missing = missing
+            .map(|argument| Violation { pointer: String::new(), message: format!("{:?} is missing", argument.name) });
+        let names: Vec<_> = known.iter().take(NAMED).map(|argument| format!("{:?}", argument.name)).collect();
+        let valid = match known.len() {
+            0 => "the prompt has no arguments".to_owned(),
+            n if n > NAMED => format!("its arguments are {} and {} more", names.join(", "), n - NAMED),
+            1 => format!("its only argument is {}", names.join("")),
+            _ => format!("its arguments are {}", names.join(", ")),
+        };
+        let unknown = arguments.keys().filter(|name| !known.iter().any(|argument| argument.name == **name));
+        let unknown = unknown.take(NAMED).map(|name| Violation {
+            pointer: String::new(),
+            message: format!("the prompt has no argument {:?}; {valid}", line(name, TOOL_NAME)),
+        });
+        missing.chain(unknown).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use toolbay_model::PromptArgument;
+
+    use super::*;
+
+    /// The entry of a prompt with these arguments; those that end in `!` are required.
+    pub(crate) fn prompt(name: &str, arguments: &[&str]) -> PromptEntry {
+        let arguments = arguments.iter().map(|name| PromptArgument {
+            name: name.trim_end_matches('!').into(),
+            required: name.ends_with('!'),
+            ..PromptArgument::default()
+        });
+        let arguments = arguments.collect();
+        PromptEntry::new(PromptDefinition { name: name.into(), arguments, ..PromptDefinition::default() }).unwrap()
+    }
+
+    fn arguments(names: &[&str]) -> BTreeMap<String, String> {
+        names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
+    }
+
+    #[test]
+    fn arguments_are_those_of_the_prompt() {
+        let entry = prompt("a", &["code!", "language"]);
+        assert_eq!(entry.violations(&arguments(&["code"])), []);
+        assert_eq!(entry.violations(&arguments(&["code", "language"])), []);
+        let said = |entry: &PromptEntry, names: &[&str]| {
+            let all = entry.violations(&arguments(names));
+            all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let many: Vec<String> = (0..1000).map(|n| format!("n{n:04}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(entry.violations(&arguments(&many)).len(), 1 + NAMED, "an error does not grow with the request");
+        insta::assert_snapshot!([
+            said(&entry, &["language", "colour"]),
+            said(&prompt("a", &[]), &["\u{1b}[31m"]),
+            said(&prompt("a", &["x"]), &["y"]),
+            said(&prompt("a", &many[..10]), &["y"]),
+        ].join("\n"), @r#"
+        (root): "code" is missing
+        (root): the prompt has no argument "colour"; its arguments are "code", "language"
+        (root): the prompt has no argument ""; the prompt has no arguments
+        (root): the prompt has no argument "y"; its only argument is "x"
+        (root): the prompt has no argument "y"; its arguments are "n0000", "n0001", "n0002", "n0003", "n0004", "n0005", "n0006", "n0007" and 2 more
+        "#);
+    }
+
+    #[test]
+    fn invalid_definitions_are_refused() {
+        let definition = |name: &str| PromptDefinition { name: name.into(), ..PromptDefinition::default() };
+        let argument = |name: &str| PromptArgument { name: name.into(), ..PromptArgument::default() };
+        let with = |arguments| PromptDefinition { arguments, ..definition("a") };
+        let definitions = [
+            definition(""),
+            definition("a b"),
+            with(vec![argument("a b")]),
+            with(vec![argument("x"), argument("x")]),
+            with(vec![argument("x"); 65]),
+            PromptDefinition { meta: Some("7".into()), ..definition("a") },
+        ];
+        let said: Vec<String> = definitions.map(|definition| PromptEntry::new(definition).unwrap_err()).into();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        prompt "": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
+        prompt "a b": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
+        prompt "a": the name of an argument must have 1 to 128 characters of A-Z a-z 0-9 _ - ., not "a b"
+        prompt "a": two of its arguments are named "x"
+        prompt "a": has 65 arguments, but at most 64 are allowed
+        prompt "a": its _meta must be a JSON object
+        "#);
+    }
+
+    #[test]
+    fn what_clients_see_makes_the_fingerprint() {
+        let definition = PromptDefinition { name: "a".into(), ..PromptDefinition::default() };
+        let same = PromptEntry::new(definition.clone()).unwrap().fingerprint;
+        assert_eq!(PromptEntry::new(definition.clone()).unwrap().fingerprint, same);
+        for other in [
+            PromptDefinition { title: Some("A".into()), ..definition.clone() },
+            PromptDefinition { description: Some("A".into()), ..definition.clone() },
+            PromptDefinition {
+                arguments: vec![PromptArgument { name: "x".into(), ..PromptArgument::default() }],
+                ..definition.clone()
+            },
+            PromptDefinition { meta: Some(r#"{"a":1}"#.into()), ..definition.clone() },
+        ] {
+            assert_ne!(PromptEntry::new(other).unwrap().fingerprint, same);
+        }
+    }
+}

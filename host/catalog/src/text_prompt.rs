@@ -1,0 +1,236 @@
+//! A prompt that is a file of text: a message of the user, with `{{argument}}` where the values go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use serde_json::Map;
+use toolbay_model::text::{clean, line};
+use toolbay_model::{
+    Body, CallError, Content, Limit, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, is_name,
+};
+
+use crate::front_matter::FrontMatter;
+use crate::prompt_entry::PromptEntry;
+
+/// Most names in a remark.
+const NAMED: usize = 5;
+
+/// Longest name in a remark, in bytes.
+const SHOWN: usize = 64;
+
+/// A prompt that is a file of text.
+#[derive(Clone, Debug)]
+pub struct TextPrompt {
+    /// Its definition.
+    pub entry: Arc<PromptEntry>,
+    /// What the message consists of.
+    pieces: Box<[Piece]>,
+    /// The bytes of all that is kept of the file.
+    size: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Box<str>),
+    /// The value of the argument with this name.
+    Value(Box<str>),
+}
+
+/// Equal if clients get the same.
+impl PartialEq for TextPrompt {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry.prompt == other.entry.prompt && self.pieces == other.pieces
+    }
+}
+
+impl TextPrompt {
+    /// Reads the text of the file of the prompt `name`. Returns it with warnings.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, which begins with the number of the line and a colon if it is about one.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<(Self, Vec<String>), String> {
+        let (matter, body) = FrontMatter::of(text).map_err(|(line, why)| format!("{line}: {why}"))?;
+        let mut remarks: Vec<String> = matter.unknown().into_iter().collect();
+        let tidy = |text: String| clean(text.trim()).into_owned();
+        let arguments = matter.arguments.into_iter().flatten().map(|argument| PromptArgument {
+            name: argument.name,
+            title: argument.title.map(tidy),
+            description: argument.description.map(tidy),
+            required: argument.required.unwrap_or_default(),
+        });
+        let definition = PromptDefinition {
+            name: name.to_owned(),
+            title: matter.title.map(tidy),
+            description: matter.description.map(tidy),
+            arguments: arguments.collect(),
+            icons: Vec::new(),
+            meta: None,
+        };
+        let size = definition.size() + body.len();
+        let entry = PromptEntry::new(definition).map_err(|why| format!(" {why}"))?;
+        let body = clean(body.trim());
+        if body.is_empty() {
+            return Err(" it has no text after the front matter".to_owned());
+        }
+        let is_argument = |name: &str| entry.prompt.arguments.iter().any(|argument| argument.name == name);
+        let (pieces, unknown) = pieces(&body, is_argument);
+        if !unknown.is_empty() {
+            let named: Vec<String> =
+                unknown.iter().take(NAMED).map(|name| format!("{{{{{}}}}}", line(name, SHOWN))).collect();
+            let more = unknown.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            remarks.push(format!(
+                "{}{more} in its text is not one of its arguments, and stays as it is",
+                named.join(", ")
+            ));
+        }
+        Ok((Self { entry: Arc::new(entry), pieces: pieces.into(), size }, remarks))
+    }
+
+    /// The prompt with these arguments, at most `most` bytes long (`limits.output`). Arguments that it does not have are
+    /// ignored, and those that are missing are empty: see [`PromptEntry::violations`].
+    ///
+    /// # Errors
+    ///
+    /// It would be longer.
+    pub fn fill(&self, arguments: &BTreeMap<String, String>, most: ByteSize) -> Result<PromptOutput, CallError> {
+        let texts = || {
+            self.pieces.iter().map(|piece| match piece {
+                Piece::Text(text) => &**text,
+                Piece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
+            })
+        };
+        // A value can stand in many places: the length is known before anything is copied.
+        if texts().map(str::len).fold(0, usize::saturating_add) as u64 > most.as_u64() {
+            return Err(CallError::Limit { limit: Limit::Output(most), tool: None });
+        }
+        let text: String = texts().collect();
+        let body = Body::Text(clean(&text).into_owned());
+        let content = Content { body, audience: Vec::new(), priority: None, last_modified: None };
+        let messages = vec![PromptMessage { role: "user", content }];
+        Ok(PromptOutput { description: self.entry.prompt.description.clone(), messages, meta: Map::new() })
+    }
+
+    /// The bytes of all that is kept of the file.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// Takes a text apart at its `{{argument}}`. Also returns the names between such braces that are not arguments.
+fn pieces(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<Piece>, BTreeSet<String>) {
+    let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("{{") {
+        plain.push_str(before);
+        let named = after.split_once("}}").map(|(name, after)| (name.trim_matches([' ', '\t']), after));
+        match named.filter(|(name, _)| is_name(name)) {
+            Some((name, after)) if is_argument(name) => {
+                if !plain.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                }
+                pieces.push(Piece::Value(name.into()));
+                rest = after;
+            }
+            named => {
+                unknown.extend(named.map(|(name, _)| name.to_owned()));
+                // The second brace may begin another pair.
+                plain.push('{');
+                rest = rest.get(before.len() + 1..).unwrap_or_default();
+            }
+        }
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        pieces.push(Piece::Text(plain.into()));
+    }
+    (pieces, unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REVIEW: &str = "---
+title: Review
+description: Reviews code.
+arguments:
+  - name: code
+    required: true
+  - name: language
+---
+
+Review this {{language}} code: {{ code }}
+";
+
+    fn filled(text: &str, arguments: &[(&str, &str)]) -> String {
+        let (prompt, _) = TextPrompt::parse("a", text).unwrap();
+        let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let output = prompt.fill(&arguments, ByteSize::kib(1)).unwrap();
+        let [PromptMessage { role: "user", content: Content { body: Body::Text(text), .. } }] = &*output.messages
+        else {
+            panic!("{output:?}")
+        };
+        text.clone()
+    }
+
+    #[test]
+    fn values_go_where_their_names_are() {
+        assert_eq!(filled(REVIEW, &[("code", "x = 1"), ("language", "Python")]), "Review this Python code: x = 1");
+        assert_eq!(filled(REVIEW, &[("code", "{{language}}")]), "Review this  code: {{language}}", "filled once");
+        assert_eq!(filled("Hello {{name}}", &[]), "Hello {{name}}");
+        let (prompt, remarks) = TextPrompt::parse("review", REVIEW).unwrap();
+        assert_eq!((prompt.entry.prompt.title.as_deref(), remarks.len()), (Some("Review"), 0));
+        assert_eq!(prompt.entry.prompt.arguments.len(), 2);
+    }
+
+    #[test]
+    fn braces_that_are_no_arguments_stay() {
+        let text = |body: &str| format!("---\narguments: [{{name: a}}]\n---\n{body}");
+        for (body, expected) in [
+            ("{{{a}}}", "{1}"),
+            ("{{{{a}}}}", "{{1}}"),
+            ("{a} {{ }} {{}} {{a b}} {{", "{a} {{ }} {{}} {{a b}} {{"),
+            ("{{a", "{{a"),
+            ("{{a}} {{a}}", "1 1"),
+            ("{{\na\n}}", "{{\na\n}}"),
+        ] {
+            assert_eq!(filled(&text(body), &[("a", "1")]), expected, "{body}");
+        }
+        let (_, remarks) = TextPrompt::parse("a", &text("{{a}} {{b}} {{c}} {{a b}}")).unwrap();
+        assert_eq!(remarks, ["{{b}}, {{c}} in its text is not one of its arguments, and stays as it is"]);
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_removed() {
+        let text = "---\ntitle: \"\\e[31mA\"\narguments: [{name: a}]\n---\n\u{1b}[31m{{a}}";
+        assert_eq!(filled(text, &[("a", "\u{1b}[0mb")]), "b");
+        assert_eq!(TextPrompt::parse("a", text).unwrap().0.entry.prompt.title.as_deref(), Some("A"));
+    }
+
+    #[test]
+    fn a_value_in_many_places_does_not_grow_beyond_the_limit() {
+        let text = format!("---\narguments: [{{name: a}}]\n---\n{}", "{{a}}".repeat(10_000));
+        let (prompt, _) = TextPrompt::parse("a", &text).unwrap();
+        let arguments = [("a".to_owned(), "x".repeat(1_000_000))].into();
+        let why = prompt.fill(&arguments, ByteSize::mib(1)).unwrap_err();
+        assert_eq!(why, CallError::Limit { limit: Limit::Output(ByteSize::mib(1)), tool: None });
+        assert!(prompt.fill(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(10_000)).is_ok());
+        assert!(prompt.fill(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(9_999)).is_err());
+    }
+
+    #[test]
+    fn mistakes_say_what_is_wrong() {
+        let texts = ["", "---\ntitle: A\n---\n \n", "---\ntitle: [\n---\na", "---\narguments: [{name: a b}]\n---\na"];
+        let said: Vec<String> = texts.iter().map(|text| TextPrompt::parse("a", text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+         it has no text after the front matter
+         it has no text after the front matter
+        2: a text was expected here
+         prompt "a": the name of an argument must have 1 to 128 characters of A-Z a-z 0-9 _ - ., not "a b"
+        "#);
+        assert!(TextPrompt::parse("a b", "text").unwrap_err().contains("a name must have 1 to 128 characters"));
+    }
+}

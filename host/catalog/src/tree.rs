@@ -1,0 +1,340 @@
+//! What is in a folder of plain files beside the plugins: names and stamps, as far as the files are to be offered.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::io::Errno;
+use toolbay_model::text::{line, thousands};
+
+use crate::beneath::{open_file, open_folder, open_root};
+use crate::stamp::Stamp;
+
+/// How deep folders can be nested.
+const DEPTH: usize = 16;
+
+/// Entries that are looked at for each file that may be offered: others are hidden, for example.
+const ENTRIES: usize = 4;
+
+/// Most notes about single files. The others are counted.
+const NOTES: usize = 20;
+
+/// Longest name in a note, in bytes.
+const SHOWN: usize = 200;
+
+/// What a folder of plain files is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `<id>.prompts`: the files in it that end in `.md`.
+    Prompts,
+    /// `<id>.resources`: all files in it and in its folders.
+    Resources,
+}
+
+impl Kind {
+    /// The key that bounds the number of files.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Prompts => "describe.prompts",
+            Self::Resources => "describe.resources",
+        }
+    }
+}
+
+/// What is in a folder of plain files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tree {
+    /// The files, by path in the folder.
+    pub(crate) files: BTreeMap<String, Stamp>,
+    /// The folders that were looked into, by path in the folder, with device and inode. That of the folder itself is "".
+    pub(crate) folders: BTreeMap<String, (u64, u64)>,
+    /// Files that are not offered but were probably meant to be, with the reason.
+    pub(crate) notes: Vec<String>,
+    /// Why nothing in the folder can be offered.
+    pub(crate) excess: Option<String>,
+}
+
+/// Looks at everything in the folder at `path`, of which at most `most` files may be offered; `None` if there is no such
+/// folder.
+///
+/// # Errors
+///
+/// A reason that may pass.
+pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> io::Result<Option<Tree>> {
+    let root = match open_root(path) {
+        Ok(root) => root,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(error) => {
+            let Some(why) = lasting(error) else { return Err(error.into()) };
+            return Ok(Some(Tree { excess: Some(format!("it {why}")), ..Tree::default() }));
+        }
+    };
+    let mut scan = Scan { root: root.as_fd(), kind, most, visited: 0, notes: Vec::new(), tree: Tree::default() };
+    let looked = scan.look(&root, "", 1);
+    let Scan { tree, mut notes, .. } = scan;
+    match looked {
+        Ok(()) => {}
+        Err(Stopped::Hindered(error)) => return Err(error.into()),
+        Err(Stopped::Excess) => {
+            let most = thousands(most as u64);
+            let (what, key) = (if tree.files.is_empty() { "entries" } else { "files" }, kind.key());
+            let why = format!("it has too many {what}: at most {most} files are allowed (to allow more, raise {key})");
+            // What was seen first is a matter of chance.
+            return Ok(Some(Tree { excess: Some(why), ..Tree::default() }));
+        }
+    }
+    notes.sort_unstable();
+    if notes.len() > NOTES {
+        let more = notes.len() - NOTES;
+        notes.truncate(NOTES);
+        notes.push(format!("{} more files are not offered", thousands(more as u64)));
+    }
+    Ok(Some(Tree { notes, ..tree }))
+}
+
+/// Why nothing in a folder is offered, or not now.
+enum Stopped {
+    Excess,
+    Hindered(Errno),
+}
+
+struct Scan<'a> {
+    root: BorrowedFd<'a>,
+    kind: Kind,
+    most: usize,
+    visited: usize,
+    notes: Vec<String>,
+    tree: Tree,
+}
+
+impl Scan<'_> {
+    /// Looks into one folder, whose path ends in a slash unless it is the root.
+    fn look(&mut self, folder: &OwnedFd, path: &str, depth: usize) -> Result<(), Stopped> {
+        let stat = fstat(folder).map_err(Stopped::Hindered)?;
+        self.tree.folders.insert(path.trim_end_matches('/').to_owned(), (stat.st_dev, stat.st_ino));
+        for entry in Dir::read_from(folder).map_err(Stopped::Hindered)? {
+            let entry = entry.map_err(Stopped::Hindered)?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            self.visited += 1;
+            if self.visited > self.most.saturating_mul(ENTRIES).saturating_add(ENTRIES) {
+                return Err(Stopped::Excess);
+            }
+            // Hidden files, and those that editors keep.
+            if name.starts_with(b".") || name.ends_with(b"~") {
+                continue;
+            }
+            let Ok(name) = std::str::from_utf8(name) else {
+                self.note(path, &String::from_utf8_lossy(name), "its name is not valid UTF-8");
+                continue;
+            };
+            let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                // It was deleted after it was listed.
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(Stopped::Hindered(error)),
+            };
+            self.entry(folder, path, name, &stat, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, folder: &OwnedFd, path: &str, name: &str, stat: &Stat, depth: usize) -> Result<(), Stopped> {
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        if self.kind == Kind::Prompts {
+            let Some((_, extension)) = name.rsplit_once('.').filter(|_| !is_folder) else { return Ok(()) };
+            if extension != "md" {
+                if extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown") {
+                    self.note(path, name, "its name must end in .md");
+                }
+                return Ok(());
+            }
+        }
+        if is_folder {
+            if depth >= DEPTH {
+                self.note(path, name, &format!("folders can be nested at most {DEPTH} levels deep"));
+                return Ok(());
+            }
+            return match open_folder(folder.as_fd(), name) {
+                Ok(inner) => self.look(&inner, &format!("{path}{name}/"), depth + 1),
+                // It was deleted or replaced after it was listed: that is another event.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+                Err(error) => self.unreadable(path, name, error),
+            };
+        }
+        let stamp = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Stamp::of_entry(stat),
+            FileType::Symlink => match self.linked(&format!("{path}{name}")) {
+                Ok(Some(stamp)) => stamp,
+                Ok(None) => {
+                    self.note(path, name, "it is a link to something else than a file");
+                    return Ok(());
+                }
+                Err(Errno::XDEV) => {
+                    self.note(path, name, "it is a link that leaves the folder");
+                    return Ok(());
+                }
+                Err(Errno::NOENT | Errno::LOOP) => {
+                    self.note(path, name, "it is a link that leads nowhere");
+                    return Ok(());
+                }
+                Err(error) => return self.unreadable(path, name, error),
+            },
+            _ => {
+                self.note(path, name, "it is not a regular file");
+                return Ok(());
+            }
+        };
+        self.tree.files.insert(format!("{path}{name}"), stamp);
+        if self.tree.files.len() > self.most { Err(Stopped::Excess) } else { Ok(()) }
+    }
+
+    /// What a link leads to, if it is a file.
+    fn linked(&self, path: &str) -> Result<Option<Stamp>, Errno> {
+        let stat = fstat(open_file(self.root, path)?)?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        Ok(is_file.then(|| Stamp::of_entry(&stat)))
+    }
+
+    fn unreadable(&mut self, path: &str, name: &str, error: Errno) -> Result<(), Stopped> {
+        let why = lasting(error).ok_or(Stopped::Hindered(error))?;
+        self.note(path, name, &format!("it {why}"));
+        Ok(())
+    }
+
+    fn note(&mut self, path: &str, name: &str, why: &str) {
+        self.notes.push(format!("{} is not offered: {why}", line(&format!("{path}{name}"), SHOWN)));
+    }
+}
+
+/// What to say of an error that lasts until somebody changes something; `None` for others, such as too many open files.
+fn lasting(error: Errno) -> Option<String> {
+    matches!(error, Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NAMETOOLONG)
+        .then(|| format!("cannot be read: {}", io::Error::from(error).kind()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree(kind: Kind, most: usize, make: impl Fn(&Path)) -> Option<Tree> {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::write(dir.path().join("outside"), "").unwrap();
+        fs::create_dir(&root).unwrap();
+        make(&root);
+        scan(&root, kind, most).unwrap()
+    }
+
+    fn names(tree: &Tree) -> Vec<&str> {
+        tree.files.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn everything_that_is_not_hidden_is_found() {
+        let tree = tree(Kind::Resources, 10, |root| {
+            fs::create_dir_all(root.join("b/c")).unwrap();
+            fs::create_dir_all(root.join(".git/objects")).unwrap();
+            for name in ["a.md", "b/c/d e.txt", ".hidden", ".git/objects/x", "a.md~"] {
+                fs::write(root.join(name), "x").unwrap();
+            }
+        });
+        let tree = tree.unwrap();
+        assert_eq!(names(&tree), ["a.md", "b/c/d e.txt"]);
+        assert_eq!(tree.folders.keys().collect::<Vec<_>>(), ["", "b", "b/c"]);
+        assert_eq!((tree.notes.len(), tree.excess), (0, None));
+    }
+
+    #[test]
+    fn links_are_followed_as_long_as_they_stay_in_the_folder() {
+        let tree = tree(Kind::Resources, 10, |root| {
+            fs::create_dir(root.join("..data")).unwrap();
+            fs::write(root.join("..data/a"), "x").unwrap();
+            // As Kubernetes mounts a ConfigMap.
+            symlink("..data/a", root.join("a")).unwrap();
+            symlink("../outside", root.join("out")).unwrap();
+            symlink("/etc/passwd", root.join("absolute")).unwrap();
+            symlink("nowhere", root.join("broken")).unwrap();
+            symlink("loop", root.join("loop")).unwrap();
+            symlink(".", root.join("self")).unwrap();
+            rustix::fs::mkfifoat(rustix::fs::CWD, root.join("fifo"), 0o600.into()).unwrap();
+        });
+        let tree = tree.unwrap();
+        assert_eq!(names(&tree), ["a"]);
+        insta::assert_snapshot!(tree.notes.join("\n"), @r#"
+        absolute is not offered: it is a link that leaves the folder
+        broken is not offered: it is a link that leads nowhere
+        fifo is not offered: it is not a regular file
+        loop is not offered: it is a link that leads nowhere
+        out is not offered: it is a link that leaves the folder
+        self is not offered: it is a link to something else than a file
+        "#);
+    }
+
+    #[test]
+    fn prompts_are_markdown_files_of_the_folder_itself() {
+        let tree = tree(Kind::Prompts, 10, |root| {
+            fs::create_dir(root.join("sub.md")).unwrap();
+            for name in ["a.md", "sub.md/b.md", "c.MD", "d.markdown", "notes.txt", "LICENSE"] {
+                fs::write(root.join(name), "x").unwrap();
+            }
+        });
+        let tree = tree.unwrap();
+        assert_eq!(names(&tree), ["a.md"]);
+        assert_eq!(
+            tree.notes,
+            ["c.MD is not offered: its name must end in .md", "d.markdown is not offered: its name must end in .md"]
+        );
+    }
+
+    #[test]
+    fn what_a_folder_can_hold_is_bounded() {
+        let files = |n: usize, prefix: &'static str| {
+            move |root: &Path| (0..n).for_each(|n| fs::write(root.join(format!("{prefix}{n}")), "").unwrap())
+        };
+        assert_eq!(tree(Kind::Resources, 3, files(3, "a")).unwrap().files.len(), 3);
+        let too_many = tree(Kind::Resources, 3, files(4, "a")).unwrap();
+        assert!(too_many.files.is_empty());
+        assert_eq!(
+            too_many.excess.unwrap(),
+            "it has too many files: at most 3 files are allowed (to allow more, raise describe.resources)"
+        );
+        let hidden = tree(Kind::Prompts, 3, files(17, ".a")).unwrap();
+        assert_eq!(
+            hidden.excess.unwrap(),
+            "it has too many entries: at most 3 files are allowed (to allow more, raise describe.prompts)"
+        );
+        let deep = tree(Kind::Resources, 100, |root| {
+            let path: String = (0..20).map(|_| "d/").collect();
+            fs::create_dir_all(root.join(&path)).unwrap();
+            fs::write(root.join(path).join("a"), "").unwrap();
+        });
+        let deep = deep.unwrap();
+        assert_eq!((deep.files.len(), deep.folders.len(), deep.notes.len()), (0, DEPTH, 1));
+        let noted = tree(Kind::Resources, 100, |root| {
+            (0..50).for_each(|n| symlink("nowhere", root.join(format!("{n:02}"))).unwrap());
+        });
+        let noted = noted.unwrap().notes;
+        assert_eq!((noted.len(), noted.last().unwrap().as_str()), (21, "30 more files are not offered"));
+    }
+
+    #[test]
+    fn a_file_that_changes_has_another_stamp() {
+        let dir = tempfile::tempdir().unwrap();
+        let look = || scan(dir.path(), Kind::Resources, 10).unwrap().unwrap();
+        fs::write(dir.path().join("a"), "x").unwrap();
+        let before = look();
+        assert_eq!(before, look());
+        fs::write(dir.path().join("a"), "xy").unwrap();
+        assert_ne!(before, look());
+        assert_eq!(scan(&dir.path().join("none"), Kind::Resources, 10).unwrap(), None);
+        assert_eq!(scan(&dir.path().join("a"), Kind::Resources, 10).unwrap(), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! The URIs of resources: what one may consist of, and how a file's path becomes one.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use toolbay_model::text::thousands;
+
+/// Longest URI, in bytes.
+pub(crate) const LONGEST: usize = 2 << 10;
+
+/// The scheme of plain files. No plugin can use it: it would speak in the name of the operator's files.
+pub(crate) const SCHEME: &str = "toolbay";
+
+/// What is encoded in a segment of a path: everything that RFC 3986 does not call unreserved.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Checks an absolute URI (RFC 3986).
+///
+/// # Errors
+///
+/// What is wrong with it: the end of a sentence that begins with the URI.
+pub(crate) fn check(uri: &str) -> Result<(), String> {
+    if uri.len() > LONGEST {
+        let [length, most] = [uri.len(), LONGEST].map(|n| thousands(n as u64));
+        return Err(format!("has {length} bytes, but at most {most} are allowed"));
+    }
+    scheme(uri)?;
+    check_characters(uri)?;
+    if climbs(uri) {
+        return Err("contains the segment \"..\"".into());
+    }
+    Ok(())
+}
+
+/// The scheme of a URI or of a URI template.
+///
+/// # Errors
+///
+/// It has none: the end of a sentence that begins with the URI.
+pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    match uri.split_once(':') {
+        Some((scheme, _))
+            if scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.bytes().all(allowed) =>
+        {
+            Ok(scheme)
+        }
+        _ => Err("must begin with a scheme, such as \"notes:\"".into()),
+    }
+}
+
+/// Checks the characters of a URI, or of the text between the expressions of a template.
+///
+/// # Errors
+///
+/// What is wrong with it: the end of a sentence that begins with the URI.
+pub(crate) fn check_characters(text: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
+    if let Some(other) = text.chars().find(|c| !allowed(*c)) {
+        return Err(format!("contains {other:?}, which a URI can only contain percent-encoded"));
+    }
+    let mut parts = text.split('%');
+    let is_hex = |part: &str| part.len() >= 2 && part.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    parts.next();
+    if parts.all(is_hex) { Ok(()) } else { Err("contains a \"%\" without two hexadecimal digits after it".into()) }
+}
+
+/// What a character of a URI means for whoever takes the URI, or a part of it, for a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letter {
+    /// `/`, `?` or `#`, which end a simple variable of a template.
+    Delimiter,
+    /// Another end of a segment: percent-encoded, a backslash, or a delimiter within a query.
+    Separator,
+    /// A dot, also percent-encoded.
+    Dot,
+    /// Any other.
+    Other,
+}
+
+/// The characters of `text`, each with its length in bytes: one that is percent-encoded has three.
+pub(crate) fn letters(text: &str) -> Vec<(usize, Letter)> {
+    let mut letters = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let hex = |digit: &u8| char::from(*digit).to_digit(16);
+        let (byte, length) = match after {
+            [high, low, ..] if *first == b'%' => match (hex(high), hex(low)) {
+                (Some(high), Some(low)) => (u8::try_from(high * 16 + low).unwrap_or_default(), 3),
+                _ => (*first, 1),
+            },
+            _ => (*first, 1),
+        };
+        let letter = match byte {
+            b'/' | b'?' | b'#' if length == 1 => Letter::Delimiter,
+            b'/' | b'?' | b'#' | b'\\' | b'&' | b'=' | b';' | b':' => Letter::Separator,
+            b'.' => Letter::Dot,
+            _ => Letter::Other,
+        };
+        letters.push((length, letter));
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    letters
+}
+
+/// Whether one of the segments of `text`, or of a part of it such as its query, is `..`, also where it is
+/// percent-encoded: whoever takes the URI for a path would leave the folder that is meant.
+pub(crate) fn climbs(text: &str) -> bool {
+    let letters = letters(text);
+    let ends = |(_, letter): &(usize, Letter)| matches!(letter, Letter::Delimiter | Letter::Separator);
+    letters.split(ends).any(|segment| matches!(segment, [(_, Letter::Dot), (_, Letter::Dot)]))
+}
+
+/// The URI of the file at `path` (segments from a folder of files) of `id`.
+pub(crate) fn of_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    let mut uri = format!("{SCHEME}://{}", utf8_percent_encode(id, ENCODED));
+    for segment in path {
+        uri.push('/');
+        uri.extend(utf8_percent_encode(segment, ENCODED));
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_uri() {
+        for uri in ["notes://a/b", "urn:isbn:0451450523", "x:", "a+b.c-1://h?q=1#f", "file:///a%20b", "x:...", "x:a..b"]
+        {
+            assert_eq!(check(uri), Ok(()), "{uri}");
+        }
+        let long = format!("x:{}", "a".repeat(LONGEST));
+        let uris = [
+            "",
+            "notes",
+            "/a:b",
+            "1x:a",
+            ":a",
+            "x:a b",
+            "x:\u{1b}[31m",
+            "x:ü",
+            "x:{a}",
+            "x:%",
+            "x:%2",
+            "x:%zz",
+            "x:%2é",
+            "x:..",
+            "x://a/../b",
+            "x://a/%2e%2E/b",
+            "x://a/.%2e",
+            "x://a%2f..%2fb",
+            "x://a?p=../b",
+            "x://a\\..\\b",
+            &long,
+        ];
+        let said: Vec<String> = uris.iter().map(|uri| check(uri).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn the_path_of_a_file_is_encoded() {
+        assert_eq!(of_file("my docs", ["a b", "ü?.md"]), "toolbay://my%20docs/a%20b/%C3%BC%3F.md");
+        assert_eq!(check(&of_file("a", ["...", "%2e%2e"])), Ok(()));
+    }
+}

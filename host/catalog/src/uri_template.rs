@@ -1,0 +1,431 @@
+//! URI templates (RFC 6570, level 1, and `{+name}`): which URIs they stand for.
+//!
+//! A URI matches if it can be taken apart into the template's texts and non-empty values of its variables. All ways to do
+//! that are followed at once, from the left to the right, so that the time grows with the length of the URI and not with
+//! the number of ways.
+
+use std::collections::HashSet;
+
+use toolbay_model::text::thousands;
+
+use crate::uri::{LONGEST, Letter, check_characters, climbs, letters, scheme};
+
+/// Longest template, in bytes.
+const TEMPLATE: usize = 1 << 10;
+
+/// Most variables of a template. Each is one pass over a URI.
+const VARIABLES: usize = 16;
+
+/// Longest name of a variable, in bytes.
+const NAME: usize = 64;
+
+/// A URI template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UriTemplate {
+    /// What every URI begins with.
+    prefix: Box<str>,
+    /// The variables, each with the text after it.
+    parts: Box<[Part]>,
+}
+
+/// A variable and the text after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    name: Box<str>,
+    /// Whether its value can contain any character.
+    reserved: bool,
+    text: Needle,
+}
+
+/// A text to find (Knuth, Morris and Pratt).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Needle {
+    text: Box<[u8]>,
+    /// For each beginning of the text that was found: the length of its longest end that the text begins with.
+    back: Box<[usize]>,
+}
+
+impl UriTemplate {
+    /// Parses a template.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it: the end of a sentence that begins with the template.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > TEMPLATE {
+            let [length, most] = [text.len(), TEMPLATE].map(|n| thousands(n as u64));
+            return Err(format!("has {length} bytes, but at most {most} are allowed"));
+        }
+        let (prefix, mut rest) = text.split_once('{').unwrap_or((text, ""));
+        if rest.is_empty() && !text.contains('{') {
+            return Err("has no variable, such as {id}; list it as a resource".into());
+        }
+        scheme(prefix)?;
+        let mut parts = Vec::new();
+        loop {
+            let Some((expression, after)) = rest.split_once('}') else {
+                return Err("has a \"{\" without a \"}\" after it".into());
+            };
+            let (between, next) = after.split_once('{').map_or((after, None), |(between, next)| (between, Some(next)));
+            if between.is_empty() && next.is_some() {
+                return Err(format!("has nothing between {{{expression}}} and the next variable"));
+            }
+            parts.push(Part::new(expression, between)?);
+            match next {
+                Some(next) => rest = next,
+                None => break,
+            }
+        }
+        if parts.len() > VARIABLES {
+            return Err(format!("has {} variables, but at most {VARIABLES} are allowed", parts.len()));
+        }
+        for text in [prefix].into_iter().chain(parts.iter().map(|part| part.text.as_str())) {
+            check_characters(text)?;
+        }
+        // Where the texts alone climb, no URI could match.
+        if climbs(text) {
+            return Err("contains the segment \"..\"".into());
+        }
+        let mut names = HashSet::new();
+        if let Some(twice) = parts.iter().find(|part| !names.insert(&part.name)) {
+            return Err(format!("has the variable {:?} twice", twice.name));
+        }
+        Ok(Self { prefix: prefix.into(), parts: parts.into() })
+    }
+
+    /// The names of its variables, from left to right.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| &*part.name)
+    }
+
+    /// Whether `uri` is one of those that the template stands for. None that is too long is, and none that contains a
+    /// segment `..`: neither the URI as a whole, nor the value of a variable, which a plugin may take for a path.
+    pub fn matches(&self, uri: &str) -> bool {
+        let Some(rest) = uri.strip_prefix(&*self.prefix).filter(|_| uri.len() <= LONGEST) else { return false };
+        let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
+        if !rest.as_bytes().ends_with(end) || check_characters(uri).is_err() || climbs(uri) {
+            return false;
+        }
+        let (rest, letters) = (rest.as_bytes(), letters(rest));
+        // Where what was matched so far can end: before the byte with this number.
+        let mut ends = vec![false; rest.len() + 1];
+        if let Some(first) = ends.first_mut() {
+            *first = true;
+        }
+        for part in &self.parts {
+            ends = part.text.after(rest, &part.value_ends(&letters, &ends));
+        }
+        ends.last() == Some(&true)
+    }
+}
+
+impl Part {
+    fn new(expression: &str, text: &str) -> Result<Self, String> {
+        let (name, reserved) = match expression.strip_prefix('+') {
+            Some(name) => (name, true),
+            None => (expression, false),
+        };
+        if expression.starts_with(|operator: char| "#./;?&=,!@|".contains(operator)) || name.ends_with(['*', ',']) {
+            return Err(unsupported(expression));
+        }
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
+        if name.is_empty() || name.len() > NAME || !name.bytes().all(allowed) {
+            if name.contains([',', ':', '*']) {
+                return Err(unsupported(expression));
+            }
+            return Err(format!(
+                "has the variable {{{expression}}}, whose name must have 1 to {NAME} characters of A-Z a-z 0-9 _ ."
+            ));
+        }
+        if text.contains('}') {
+            return Err("has a \"}\" without a \"{\" before it".into());
+        }
+        Ok(Self { name: name.into(), reserved, text: Needle::new(text) })
+    }
+
+    /// Where a value can end that begins where `starts` says: after one or more characters.
+    fn value_ends(&self, letters: &[(usize, Letter)], starts: &[bool]) -> Vec<bool> {
+        let mut ends = vec![false; starts.len()];
+        let mut segments = Segments::default();
+        let mut at = 0;
+        for (length, letter) in letters {
+            segments.fresh |= starts.get(at) == Some(&true);
+            segments = match letter {
+                Letter::Delimiter if !self.reserved => Segments::default(),
+                letter => segments.then(*letter),
+            };
+            at += length;
+            if let Some(end) = ends.get_mut(at) {
+                *end = segments.can_end();
+            }
+        }
+        ends
+    }
+}
+
+/// What the last segments of the values can be that were begun so far, over all ways.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state that can be combined with the others")]
+struct Segments {
+    /// Nothing yet.
+    fresh: bool,
+    /// `.`.
+    dot: bool,
+    /// `..`.
+    dots: bool,
+    /// Anything else.
+    other: bool,
+}
+
+impl Segments {
+    fn then(self, letter: Letter) -> Self {
+        let Self { fresh, dot, dots, other } = self;
+        match letter {
+            Letter::Dot => Self { fresh: false, dot: fresh, dots: dot, other: dots || other },
+            // A value with the segment `..` is no value.
+            Letter::Delimiter | Letter::Separator => Self { fresh: fresh || dot || other, ..Self::default() },
+            Letter::Other => Self { other: fresh || dot || dots || other, ..Self::default() },
+        }
+    }
+
+    fn can_end(self) -> bool {
+        self.fresh || self.dot || self.other
+    }
+}
+
+fn unsupported(expression: &str) -> String {
+    format!("has the expression {{{expression}}}; write {{name}}, or {{+name}} for a value that can contain \"/\"")
+}
+
+impl Needle {
+    fn new(text: &str) -> Self {
+        let text: Box<[u8]> = text.as_bytes().into();
+        let mut back = vec![0; text.len()];
+        let mut found = 0;
+        for (at, byte) in text.iter().enumerate().skip(1) {
+            found = step(&text, &back, found, *byte);
+            if let Some(back) = back.get_mut(at) {
+                *back = found;
+            }
+        }
+        Self { text, back: back.into() }
+    }
+
+    fn as_str(&self) -> &str {
+        // It was made of a text.
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
+    /// Where the text can end if it begins where `starts` says.
+    fn after(&self, uri: &[u8], starts: &[bool]) -> Vec<bool> {
+        if self.text.is_empty() {
+            return starts.to_vec();
+        }
+        let mut ends = vec![false; uri.len() + 1];
+        let mut found = 0;
+        for (at, (byte, end)) in uri.iter().zip(ends.iter_mut().skip(1)).enumerate() {
+            found = step(&self.text, &self.back, found, *byte);
+            if found == self.text.len() {
+                *end = starts.get(at + 1 - found) == Some(&true);
+            }
+        }
+        ends
+    }
+}
+
+/// How much of the beginning of `text` has been found after `byte`, if it was `found` before.
+fn step(text: &[u8], back: &[usize], mut found: usize, byte: u8) -> usize {
+    loop {
+        if text.get(found) == Some(&byte) {
+            return found + 1;
+        }
+        match found.checked_sub(1).and_then(|last| back.get(last)) {
+            Some(shorter) => found = *shorter,
+            None => return 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(template: &str, uri: &str) -> bool {
+        UriTemplate::parse(template).unwrap().matches(uri)
+    }
+
+    #[test]
+    fn a_variable_stands_for_one_segment_and_a_reserved_one_for_any_text() {
+        for (template, uri) in [
+            ("x://{id}", "x://a"),
+            ("x://{id}/data", "x://123/data"),
+            ("x://{+path}", "x://a/b?c#d"),
+            ("x://{a}/{b}", "x://1/2"),
+            ("x://{a}-{b}", "x://1-2-3"),
+            ("x://{+path}/{id}", "x://a/b/c"),
+            ("x://{a}.{+b}.md", "x://v.1.2.md.md"),
+            ("x://{a}aab{b}", "x://aaaabb"),
+            ("x://{a}?q={q}", "x://a?q=b%20c"),
+        ] {
+            assert!(matches(template, uri), "{template} {uri}");
+        }
+        for (template, uri) in [
+            ("x://{id}", "x://"),
+            ("x://{id}", "x://a/b"),
+            ("x://{id}", "x://a?b"),
+            ("x://{id}", "x://a#b"),
+            ("x://{id}", "y://a"),
+            ("x://{id}/data", "x:///data"),
+            ("x://{id}/data", "x://a/data/"),
+            ("x://{+path}", "x://"),
+            ("x://{a}-{b}", "x://12"),
+            ("x://{a}/{b}", "x://1/2/3"),
+            ("x://{id}", "x://a b"),
+            ("x://{id}", "x://ü"),
+            ("x://{id}", "x://%2"),
+        ] {
+            assert!(!matches(template, uri), "{template} {uri}");
+        }
+    }
+
+    #[test]
+    fn no_uri_that_climbs_matches() {
+        for uri in [
+            "x://a/../b",
+            "x://..",
+            "x://a/..",
+            "x://%2e%2e/b",
+            "x://%2E./b",
+            "x://a%2f..%2fb",
+            "x://a%5c..%5Cb",
+            "x://a?p=../b",
+            "x://a?p=b&q=..",
+        ] {
+            assert!(!matches("x://{+path}", uri), "{uri}");
+        }
+        // A plugin takes the value for a path, and not the whole.
+        for (template, uri) in [
+            ("x://file-{+path}", "x://file-../b"),
+            ("x://file-{+path}", "x://file-%2e%2e%2fb"),
+            ("x://{+path}-file", "x://a/..-file"),
+            ("x://{+path}.md", "x://a/...md"),
+            ("x://{a}-{b}", "x://a-.."),
+            ("x://{a}2{b}", "x://%2e"),
+        ] {
+            assert!(!matches(template, uri), "{template} {uri}");
+        }
+        for uri in ["x://a..b", "x://...", "x://a/.b", "x://a/..b"] {
+            assert!(matches("x://{+path}", uri), "{uri}");
+        }
+        let longest = format!("x://{}", "a".repeat(LONGEST - 4));
+        assert!(matches("x://{id}", &longest));
+        assert!(!matches("x://{id}", &format!("{longest}a")));
+    }
+
+    #[test]
+    fn mistakes_say_what_is_wrong() {
+        let (long, many) = (
+            format!("x:{{a}}{}", "a".repeat(TEMPLATE)),
+            format!("x:{}", (0..17).fold(String::new(), |all, n| format!("{all}/{{a{n}}}"))),
+        );
+        let templates = [
+            "",
+            "x://a",
+            "{a}",
+            "a/{b}",
+            "x:{",
+            "x:{a",
+            "x:{}",
+            "x:{+}",
+            "x:{a}}",
+            "x:{a}{b}",
+            "x:{a}/{a}",
+            "x:{#a}",
+            "x:{/a}",
+            "x:{?a,b}",
+            "x:{a,b}",
+            "x:{a*}",
+            "x:{a:3}",
+            "x:{a-b}",
+            "x:{ü}",
+            "x:{a}/ü",
+            "x:{a}/%2",
+            "x:../{a}",
+            "x:{a}/%2e%2e/b",
+            "x:{a}/../b",
+            "x:{{a}}",
+            &long,
+            &many,
+        ];
+        let said: Vec<String> =
+            templates.iter().map(|template| UriTemplate::parse(template).expect_err(template)).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn the_names_of_variables_are_those_to_complete() {
+        let template = UriTemplate::parse("x://{folder}/{+path}.md").unwrap();
+        assert_eq!(template.variables().collect::<Vec<_>>(), ["folder", "path"]);
+    }
+
+    #[test]
+    fn the_worst_uri_takes_as_long_as_any_other() {
+        // With all ways tried one after the other, this would take longer than the universe has existed.
+        let template =
+            UriTemplate::parse(&format!("x:{}b", (0..16).fold(String::new(), |all, n| format!("{all}{{+v{n}}}a"))))
+                .unwrap();
+        let uri = format!("x:{}", "a".repeat(LONGEST - 2));
+        assert!(!template.matches(&format!("{}cb", &uri[..LONGEST - 2])));
+        assert!(!template.matches(&uri));
+    }
+
+    /// The same by trying all ways, for short texts.
+    fn slowly(parts: &[Part], rest: &[u8]) -> bool {
+        let Some((part, others)) = parts.split_first() else { return rest.is_empty() };
+        (1..=rest.len())
+            .take_while(|end| part.reserved || !b"/?#".contains(&rest[end - 1]))
+            .filter(|end| !climbs(std::str::from_utf8(&rest[..*end]).unwrap()))
+            .any(|end| rest[end..].strip_prefix(&*part.text.text).is_some_and(|rest| slowly(others, rest)))
+    }
+
+    proptest! {
+        #[test]
+        fn matching_is_the_same_as_trying_all_ways(
+            template in "x:(\\{\\+?a\\})?[ab/]{0,3}\\{\\+?b\\}([ab/]{1,4}\\{\\+?c\\})?[ab/?]{0,3}",
+            uri in "x:[ab/?.]{0,12}",
+        ) {
+            let Ok(template) = UriTemplate::parse(&template) else { return Ok(()) };
+            let expected = !climbs(&uri)
+                && uri.strip_prefix(&*template.prefix).is_some_and(|rest| slowly(&template.parts, rest.as_bytes()));
+            prop_assert_eq!(template.matches(&uri), expected);
+        }
+
+        #[test]
+        fn whatever_is_put_together_matches(a in "[a-z0-9%._~-]{1,20}", b in "[a-z/?#=&]{1,20}") {
+            let uri = format!("x://{a}/{b}.md");
+            let valid = check_characters(&uri).is_ok() && !climbs(&uri);
+            prop_assert_eq!(matches("x://{a}/{+b}.md", &uri), valid);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(template in "\\PC*", uri in "\\PC*") {
+            if let Ok(template) = UriTemplate::parse(&template) {
+                template.matches(&uri);
+            }
+            if let Ok(template) = UriTemplate::parse(&format!("x:{template}{{a}}")) {
+                template.matches(&format!("x:{uri}"));
+            }
+        }
+
+        #[test]
+        fn no_match_leaves_the_folder(path in "([a-c]|\\.|/|%2e|%2E|%2f|%5c|\\?|=){0,16}") {
+            let uri = format!("x://root/{path}");
+            if matches("x://root/{+path}", &uri) {
+                let decoded = percent_encoding::percent_decode_str(&path).decode_utf8_lossy().into_owned();
+                prop_assert!(!decoded.split(['/', '\\']).any(|segment| segment == ".."), "{}", uri);
+            }
+        }
+    }
+}
