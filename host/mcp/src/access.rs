@@ -1,20 +1,21 @@
-//! The tools that a caller may list and call.
+//! The tools, prompts and resources that a caller may list and use.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The tools that a caller may list and call.
+/// What a caller may list and use: tools and prompts by their names, resources by their URIs, templates by their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rights {
-    /// Every tool.
+    /// Everything.
     #[default]
     All,
-    /// Tools that match at least one pattern.
+    /// What matches at least one pattern.
     Only(Vec<Pattern>),
 }
 
-/// A tool name such as `convert_time`, or a prefix of names followed by `*`, such as `acme.*`.
+/// A name or URI such as `convert_time`, or the beginning of names or URIs followed by `*`, such as `acme.*` or
+/// `toolbay://notes/*`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
@@ -23,19 +24,19 @@ pub struct Pattern {
 }
 
 impl Rights {
-    /// Whether the tool `tool` may be listed and called.
-    pub fn allow(&self, tool: &str) -> bool {
+    /// Whether what has this name or URI may be listed and used.
+    pub fn allow(&self, target: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Only(patterns) => patterns.iter().any(|pattern| pattern.fits(tool)),
+            Self::Only(patterns) => patterns.iter().any(|pattern| pattern.fits(target)),
         }
     }
 }
 
 impl Pattern {
-    /// Whether `tool` matches the pattern.
-    pub fn fits(&self, tool: &str) -> bool {
-        if self.exact { tool == self.beginning } else { tool.starts_with(&self.beginning) }
+    /// Whether a name or URI matches the pattern.
+    pub fn fits(&self, target: &str) -> bool {
+        if self.exact { target == self.beginning } else { target.starts_with(&self.beginning) }
     }
 }
 
@@ -48,7 +49,7 @@ impl TryFrom<String> for Pattern {
             None => (text.as_str(), true),
         };
         if beginning.contains('*') || text.is_empty() {
-            return Err(format!("{text:?} is not a tool name or a prefix followed by `*`"));
+            return Err(format!("{text:?} is not a name or URI, or the beginning of one followed by `*`"));
         }
         Ok(Self { beginning: beginning.to_owned(), exact })
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::access::Rights;
-use crate::host::Client;
+use crate::host::{Client, Host};
+use crate::updates::LONGEST;
 
 /// The identity behind a request: its name, its rights and its share of the server's capacity.
 ///
@@ -14,7 +15,7 @@ pub struct Caller {
     /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada of https://auth.example.com`, `ip:192.0.2.7` or
     /// `ip:2001:db8:0:1::/64`. Never a secret.
     pub name: String,
-    /// The tools that the caller may list and call.
+    /// The tools, prompts and resources that the caller may list and use.
     pub rights: Rights,
     /// Its queue, concurrency and rate limits.
     pub client: Arc<dyn Client>,
@@ -24,13 +25,18 @@ impl Caller {
     /// The name of the caller of a stdio session.
     pub const LOCAL: &str = "stdio";
 
-    /// The caller of a stdio session, which may use every tool.
+    /// The caller of a stdio session, which may use everything.
     pub fn local(client: Arc<dyn Client>) -> Self {
         Self { name: Self::LOCAL.to_owned(), rights: Rights::All, client }
     }
 
-    /// Whether the caller may list and call the tool `tool`.
-    pub fn may_use(&self, tool: &str) -> bool {
-        self.rights.allow(tool)
+    /// Whether the caller may use what has this name or URI.
+    pub fn may_use(&self, target: &str) -> bool {
+        self.rights.allow(target)
+    }
+
+    /// Whether there is a resource with this URI, and the caller may read it.
+    pub(crate) fn can_read(&self, host: &dyn Host, uri: &str) -> bool {
+        uri.len() <= LONGEST && self.may_use(uri) && host.has_resource(uri)
     }
 }

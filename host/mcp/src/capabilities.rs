@@ -1,4 +1,4 @@
-//! The capabilities that a client declared: their names, which is all that tools ask for.
+//! The capabilities that a client declared: their names, which is all that tools ask for, and what questions they answer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,6 +6,10 @@ use std::sync::Arc;
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use toolbay_model::{Answerable, QuestionKind};
+
+use crate::revision::Revision;
 
 /// The most names that are kept of one client. The protocol has fewer than ten.
 const MOST: usize = 64;
@@ -16,25 +20,50 @@ const LONGEST: usize = 128;
 /// The names of the capabilities that a client declared: at most 64, of at most 128 bytes each. Others are ignored.
 /// Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities(Arc<BTreeSet<Box<str>>>);
+pub struct Capabilities {
+    names: Arc<BTreeSet<Box<str>>>,
+    /// The kinds of questions that the client declared, whatever its revision is.
+    declared: Answerable,
+}
 
 impl Capabilities {
     /// Whether the client declared the capability with this name.
     pub fn contain(&self, name: &str) -> bool {
-        self.0.contains(name)
+        self.names.contains(name)
+    }
+
+    /// The kinds of questions that a client of this revision answers. What a revision does not define does not count.
+    pub fn answerable(&self, revision: Revision) -> Answerable {
+        let features = revision.features();
+        let mut answerable = Answerable::default();
+        for kind in QuestionKind::ALL {
+            let declared = match kind {
+                // Before there were modes, every elicitation was a form.
+                QuestionKind::Form if !features.elicitation_modes => {
+                    features.forms && (self.declared.contains(kind) || self.declared.contains(QuestionKind::Url))
+                }
+                QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => self.declared.contains(kind),
+                QuestionKind::Url => features.elicitation_modes && self.declared.contains(kind),
+                QuestionKind::SamplingWithTools => features.sampling_tools && self.declared.contains(kind),
+            };
+            if declared {
+                answerable = answerable.with(kind);
+            }
+        }
+        answerable
     }
 }
 
 impl<'de> Deserialize<'de> for Capabilities {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Names)
+        deserializer.deserialize_map(Declared)
     }
 }
 
-/// Takes the names of an object's members, and keeps nothing of their values.
-struct Names;
+/// Takes the names of an object's members, and of their values only what says which questions the client answers.
+struct Declared;
 
-impl<'de> Visitor<'de> for Names {
+impl<'de> Visitor<'de> for Declared {
     type Value = Capabilities;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,13 +71,70 @@ impl<'de> Visitor<'de> for Names {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut names = BTreeSet::new();
-        while let Some((name, IgnoredAny)) = map.next_entry::<String, _>()? {
+        let (mut names, mut declared) = (BTreeSet::new(), Answerable::default());
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "elicitation" | "sampling" | "roots" => {
+                    let value: Box<RawValue> = map.next_value()?;
+                    // What is not an object declares nothing.
+                    if let Ok(Names(parts)) = serde_json::from_str(value.get()) {
+                        declared = kinds(&name, &parts).into_iter().fold(declared, Answerable::with);
+                    }
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
             if names.len() < MOST && name.len() <= LONGEST {
                 names.insert(name.into_boxed_str());
             }
         }
-        Ok(Capabilities(Arc::new(names)))
+        Ok(Capabilities { names: Arc::new(names), declared })
+    }
+}
+
+/// The kinds of questions that a capability with these members means.
+fn kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
+    let when = |kind, declared: bool| declared.then_some(kind);
+    match name {
+        // An empty object means forms: it is older than the modes.
+        "elicitation" => [
+            when(QuestionKind::Form, parts.contains("form") || !parts.contains("url")),
+            when(QuestionKind::Url, parts.contains("url")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        "sampling" => [Some(QuestionKind::Sampling), when(QuestionKind::SamplingWithTools, parts.contains("tools"))]
+            .into_iter()
+            .flatten()
+            .collect(),
+        _ => vec![QuestionKind::Roots],
+    }
+}
+
+/// The names of an object's members, within the same bounds. A member that is `null` is not there.
+struct Names(BTreeSet<Box<str>>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut names = BTreeSet::new();
+                while let Some((name, value)) = map.next_entry::<String, Option<IgnoredAny>>()? {
+                    if value.is_some() && names.len() < MOST && name.len() <= LONGEST {
+                        names.insert(name.into_boxed_str());
+                    }
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_map(Members)
     }
 }
 
@@ -56,18 +142,50 @@ impl<'de> Visitor<'de> for Names {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> serde_json::Result<Capabilities> {
+        serde_json::from_str(text)
+    }
+
     #[test]
     fn names_are_kept_within_bounds() {
-        let read = |text: &str| serde_json::from_str::<Capabilities>(text);
         let few = read(r#"{"roots": {"listChanged": true}, "sampling": [[]], "r\u006fots": 7}"#).unwrap();
         assert!(few.contain("roots") && few.contain("sampling") && !few.contain("listChanged"));
-        assert_eq!(few.0.len(), 2);
+        assert_eq!(few.names.len(), 2);
         let many: Vec<String> = (0..1000).map(|n| format!("\"{n}\":{{}}")).collect();
-        assert_eq!(read(&format!("{{{}}}", many.join(","))).unwrap().0.len(), MOST);
+        assert_eq!(read(&format!("{{{}}}", many.join(","))).unwrap().names.len(), MOST);
         let long = format!(r#"{{"{}": {{}}, "a": {{}}}}"#, "x".repeat(LONGEST + 1));
-        assert_eq!(read(&long).unwrap().0.len(), 1);
+        assert_eq!(read(&long).unwrap().names.len(), 1);
         for wrong in ["[]", "7", "\"roots\"", "null"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_client_answers_what_it_declared_and_its_revision_knows() {
+        let cases = [
+            "{}",
+            r#"{"elicitation":{}}"#,
+            r#"{"elicitation":{"form":{}}}"#,
+            r#"{"elicitation":{"url":{}}}"#,
+            r#"{"elicitation":{"form":{},"url":{}}}"#,
+            r#"{"elicitation":{"form":{},"url":null}}"#,
+            r#"{"elicitation":7}"#,
+            r#"{"sampling":{}}"#,
+            r#"{"sampling":{"tools":{},"context":{}}}"#,
+            r#"{"sampling":[{"tools":1}]}"#,
+            r#"{"roots":{"listChanged":true}}"#,
+            r#"{"roots":null,"tasks":{"requests":{"sampling":{}}}}"#,
+            r#"{"roots":{},"sampling":{"tools":{}},"elicitation":{"url":{},"form":{}}}"#,
+        ];
+        let lines = cases.map(|case| {
+            let declared = read(case).unwrap();
+            let kinds = Revision::ALL.map(|revision| {
+                let answerable = declared.answerable(revision);
+                let kinds = QuestionKind::ALL.into_iter().filter(|kind| answerable.contains(*kind));
+                format!("  {revision} {:?}\n", kinds.collect::<Vec<_>>())
+            });
+            format!("{case}\n{}", kinds.concat())
+        });
+        insta::assert_snapshot!(lines.concat());
     }
 }

@@ -1,23 +1,38 @@
-//! The cursor of `tools/list`: it contains the last name of a page, so that a reload between two pages skips no tool.
+//! The cursor of a list: it contains the last name or URI of a page, so that a reload between two pages skips nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
 use crate::jsonrpc::{Error, INVALID_PARAMS};
+use crate::list::List;
 
-/// The cursor of the page after the tool `name`.
-pub(crate) fn encode(name: &str) -> String {
-    BASE64.encode(name)
+/// The cursor of the page of `list` after the item with this name or URI.
+pub(crate) fn encode(list: List, name: &str) -> String {
+    BASE64.encode(format!("{}{name}", letter(list)))
 }
 
-/// The name in a cursor.
+/// The name or URI in a cursor of `list`. The empty cursor is that of the first page, whose last item has an empty name.
 ///
 /// # Errors
 ///
-/// [`INVALID_PARAMS`] if the server did not issue the cursor.
-pub(crate) fn decode(cursor: &str) -> Result<String, Error> {
-    let name = BASE64.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    name.ok_or_else(|| Error::new(INVALID_PARAMS, "Invalid cursor"))
+/// [`INVALID_PARAMS`] if the server did not issue the cursor for this list.
+pub(crate) fn decode(list: List, cursor: &str) -> Result<String, Error> {
+    if cursor.is_empty() {
+        return Ok(String::new());
+    }
+    let text = BASE64.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let name = text.as_deref().and_then(|text| text.strip_prefix(letter(list)));
+    name.map(str::to_owned).ok_or_else(|| Error::new(INVALID_PARAMS, "Invalid cursor"))
+}
+
+/// What the cursors of a list begin with.
+const fn letter(list: List) -> char {
+    match list {
+        List::Tools => 't',
+        List::Prompts => 'p',
+        List::Resources => 'r',
+        List::Templates => 'u',
+    }
 }
 
 #[cfg(test)]
@@ -25,10 +40,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_as_its_name() {
-        for name in ["", "a", "acme.weather-today_2"] {
-            assert_eq!(decode(&encode(name)).unwrap(), name);
+    fn a_cursor_comes_back_as_its_name_in_its_list() {
+        for list in List::ALL {
+            for name in ["", "a", "acme.weather-today_2", "toolbay://notes/{name}"] {
+                assert_eq!(decode(list, &encode(list, name)).unwrap(), name);
+                for other in List::ALL.into_iter().filter(|other| *other != list) {
+                    assert_eq!(decode(other, &encode(list, name)).unwrap_err().code, INVALID_PARAMS, "{other:?}");
+                }
+            }
+            assert_eq!(decode(list, "").unwrap(), "");
+            for wrong in ["not a cursor!", "dA=", "//"] {
+                assert!(decode(list, wrong).is_err(), "{wrong}");
+            }
         }
-        assert_eq!(decode("not a cursor!").unwrap_err().code, INVALID_PARAMS);
     }
 }

@@ -3,15 +3,22 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use serde_json::value::RawValue;
 
 use crate::caller::Caller;
-use crate::jsonrpc::{self, Error, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Message, Request, shorten};
+use crate::entry::{self, Called, Calling, Read};
+use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, Request, shorten};
 use crate::method::Method;
-use crate::methods::call_tool::{Called, Calling};
+use crate::methods::list_prompts::Prompts;
+use crate::methods::list_resources::Resources;
+use crate::methods::list_templates::Templates;
+use crate::methods::list_tools::Tools;
 use crate::methods::{
-    Answered, call_tool, cancelled, discover, initialize, initialized, list_tools, listen, ping, set_level,
+    Answered, call_tool, cancelled, complete, discover, get_prompt, initialize, initialized, listen, ping,
+    read_resource, set_level, subscribe,
 };
 use crate::outbox::{Outbox, Outgoing};
+use crate::paging::{self, Listed};
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached};
 use crate::session::Session;
@@ -38,7 +45,7 @@ async fn single(session: &Arc<Session>, caller: &Caller, message: Message<'_>, r
             request(session, caller, asked, rules, reply).await;
         }
         Message::Notification { method, params } => notification(session, &method, params, reply),
-        Message::Response => tracing::debug!("ignored a response to a request that was never sent"),
+        Message::Response { id, outcome } => response(session, caller, id.as_ref(), outcome),
     }
 }
 
@@ -55,35 +62,48 @@ pub(crate) async fn request(
         Err(error) => return session.refuse(error.of(&request.id), reply).await,
     };
     match (method, rules) {
-        (Method::CallTool, Some(rules)) => match call_tool::begin(session, caller, &request, rules) {
-            Ok(calling) => start(session, calling, reply),
-            Err(error) => session.refuse(error, reply).await,
-        },
+        (method, Some(rules)) if let Some(read) = entered(method) => {
+            match entry::begin(session, caller, &request, read, rules) {
+                Ok(calling) => start(session, calling, reply),
+                Err(error) => session.refuse(error, reply).await,
+            }
+        }
         (Method::Listen, Some(rules)) => {
             if let Err(error) = listen::open(session, caller, &request, &rules, reply) {
                 session.refuse(error.of(&request.id), reply).await;
             }
         }
-        (Method::ListTools, Some(rules)) if !session.host.is_complete() => {
+        (method, Some(rules)) if method.waits_for_plugins() && !session.host.is_complete() => {
             // Waits for plugins that are still loading at startup, without delaying other requests.
             let (session, caller, reply, id) = (Arc::clone(session), caller.clone(), reply.clone(), request.id);
             let bytes = request.params.map_or(0, |params| params.get().len());
             let held = match session.intake.take(&caller.name, bytes) {
                 Ok(held) => held,
                 Err(exhausted) => {
-                    let error = Error::new(INVALID_REQUEST, call_tool::busy(exhausted).reason.message()).of(&id);
+                    let error = Error::new(INVALID_REQUEST, entry::busy(exhausted).reason.message()).of(&id);
                     return session.refuse(error, &reply).await;
                 }
             };
             let params = request.params.map(ToOwned::to_owned);
-            let listing = Arc::clone(&session);
+            let waiting = Arc::clone(&session);
             session.spawn(async move {
-                let request = Request { id, method: Method::ListTools.name().into(), params: params.as_deref() };
-                reply.send(answer(&listing, &caller, &request, Method::ListTools, Some(rules)).await).await;
+                let request = Request { id, method: method.name().into(), params: params.as_deref() };
+                reply.send(answer(&waiting, &caller, &request, method, Some(rules)).await).await;
                 drop(held);
             });
         }
         (method, rules) => reply.send(answer(session, caller, &request, method, rules).await).await,
+    }
+}
+
+/// What reads the parameters of a method that enters a plugin; `None` if it enters none.
+fn entered(method: Method) -> Option<Read> {
+    match method {
+        Method::CallTool => Some(call_tool::read),
+        Method::GetPrompt => Some(get_prompt::read),
+        Method::ReadResource => Some(read_resource::read),
+        Method::Complete => Some(complete::read),
+        _ => None,
     }
 }
 
@@ -107,23 +127,39 @@ async fn answer(
     method: Method,
     rules: Option<Rules>,
 ) -> Outgoing {
-    let revision = rules.as_ref().map(|rules| rules.revision);
-    let answered: Answered = match (method, rules) {
-        (Method::Initialize, _) => initialize::answer(session, caller, request.params),
+    let revision = rules.map(|rules| rules.revision);
+    let params = request.params;
+    let answered: Answered = match (method, revision) {
+        (Method::Initialize, _) => initialize::answer(session, caller, params).await,
         (Method::Ping, _) => ping::answer(),
-        (Method::SetLevel, _) => set_level::answer(session, request.params),
-        (Method::Discover, _) => discover::answer(session),
-        (Method::ListTools, Some(rules)) => {
-            return match list_tools::answer(session, caller, request.params, rules.revision).await {
-                Ok(listed) => Outgoing::answer(jsonrpc::result(&request.id, &listed)),
-                Err(error) => session.refusal(&error.of(&request.id)),
-            };
+        (Method::SetLevel, _) => set_level::answer(session, params),
+        (Method::Discover, Some(revision)) => discover::answer(session, caller, revision).await,
+        (Method::ListTools, Some(revision)) => {
+            return listed(session, request, paging::answer::<Tools>(session, caller, params, revision).await);
         }
-        // Handled by `request`.
-        (Method::ListTools | Method::CallTool | Method::Listen, _) => Err(unattached()),
+        (Method::ListPrompts, Some(revision)) => {
+            return listed(session, request, paging::answer::<Prompts>(session, caller, params, revision).await);
+        }
+        (Method::ListResources, Some(revision)) => {
+            return listed(session, request, paging::answer::<Resources>(session, caller, params, revision).await);
+        }
+        (Method::ListTemplates, Some(revision)) => {
+            return listed(session, request, paging::answer::<Templates>(session, caller, params, revision).await);
+        }
+        (Method::Subscribe, Some(revision)) => subscribe::subscribe(session, caller, params, revision).await,
+        (Method::Unsubscribe, _) => subscribe::unsubscribe(session, params),
+        // Handled by `request`, or refused by `method`.
+        _ => Err(unattached()),
     };
     match answered {
-        Ok(result) => Session::result(&request.id, result, revision),
+        Ok(result) => session.result(&request.id, result, revision),
+        Err(error) => session.refusal(&error.of(&request.id)),
+    }
+}
+
+fn listed(session: &Session, request: &Request<'_>, listed: Result<Listed, Error>) -> Outgoing {
+    match listed {
+        Ok(listed) => Outgoing::answer(jsonrpc::result(&request.id, &listed)),
         Err(error) => session.refusal(&error.of(&request.id)),
     }
 }
@@ -147,7 +183,7 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
                 Err(error) => answers.push(session.refusal(&error.of(&request.id))),
             },
             Ok(Message::Notification { method, params }) => notification(session, &method, params, reply),
-            Ok(Message::Response) => {}
+            Ok(Message::Response { id, outcome }) => response(session, caller, id.as_ref(), outcome),
             Err(error) => answers.push(session.refusal(&error)),
         }
     }
@@ -176,21 +212,28 @@ async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>
     let rules = session.rules(request.params)?;
     match (method(request, rules.as_ref())?, rules) {
         (Method::Initialize, _) => Err(Error::new(INVALID_REQUEST, "initialize must not be part of a batch")),
-        (Method::CallTool, Some(rules)) => {
-            call_tool::begin(session, caller, request, rules).map(|call| InBatch::Call(Box::new(call)))
+        (method, Some(rules)) if let Some(read) = entered(method) => {
+            entry::begin(session, caller, request, read, rules).map(InBatch::Call)
         }
         (method, rules) => Ok(InBatch::Answer(answer(session, caller, request, method, rules).await)),
     }
 }
 
-fn start(session: &Arc<Session>, calling: Calling, reply: &Outbox) {
+fn start(session: &Arc<Session>, calling: Box<Calling>, reply: &Outbox) {
     let (calls, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
         calling.run(&calls, &reply).await.send(&calls, &reply).await;
     });
 }
 
-fn notification(session: &Arc<Session>, method: &str, params: Option<&serde_json::value::RawValue>, reply: &Outbox) {
+/// Takes the response to a request of the server.
+fn response(session: &Session, caller: &Caller, id: Option<&Id>, outcome: Result<&RawValue, Error>) {
+    if !session.pending.respond(id, outcome, &session.intake, &caller.name) {
+        tracing::debug!("ignored a response to a request that is not waiting for one");
+    }
+}
+
+fn notification(session: &Arc<Session>, method: &str, params: Option<&RawValue>, reply: &Outbox) {
     match method {
         "notifications/initialized" => initialized::receive(session, reply),
         "notifications/cancelled" => cancelled::receive(session, params),

@@ -1,17 +1,20 @@
-//! The host that the protocol serves: a list of tools, its changes, and calls.
+//! The host that the protocol serves: lists, their changes, and calls.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value};
-use toolbay_model::{Answer, Observer, Rejection, Tool, Trace};
+use toolbay_model::{
+    Answer, Answerable, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, Tool, Trace,
+};
 
 use crate::access::Rights;
 use crate::capabilities::Capabilities;
 use crate::listings::Listings;
 use crate::quota::{Portion, Quota};
+use crate::request_state::RequestStates;
+use crate::updates::Updates;
 use crate::view::View;
 
 /// The host behind the protocol.
@@ -19,8 +22,8 @@ pub trait Host: Send + Sync + 'static {
     /// The options of the protocol.
     fn options(&self) -> &Options;
 
-    /// Waits until the number of the tool list ([`View::listing`]) is greater than `listing`, and returns it; `None` if
-    /// the list cannot change any more.
+    /// Waits until the number of the lists ([`View::listing`]) is greater than `listing`, and returns it; `None` if the
+    /// lists cannot change any more.
     fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 
     /// Whether every plugin that existed at startup has been loaded or refused.
@@ -30,19 +33,40 @@ pub trait Host: Send + Sync + 'static {
     fn complete(&self) -> BoxFuture<'_, ()>;
 
     /// At most `limit` tools in the order of their names: those after `after` that `rights` allow.
-    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page;
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool>;
 
-    /// The tool list as a caller with these rights sees it now.
+    /// At most `limit` prompts in the order of their names: those after `after` that `rights` allow.
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt>;
+
+    /// At most `limit` resources in the order of their URIs: those after `after` that `rights` allow.
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource>;
+
+    /// At most `limit` resource templates in their order as text: those after `after` that `rights` allow.
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource>;
+
+    /// The lists as a caller with these rights sees them now.
     fn view(&self, rights: &Rights) -> View;
 
-    /// The pages of the tool list that were written. It is the host that keeps them, because all sessions share them.
+    /// Whether there is a resource with this URI, listed or of a template.
+    fn has_resource(&self, uri: &str) -> bool;
+
+    /// Who wants to know of changes of resources. It is the host that keeps them, because plugins report changes to it.
+    fn updates(&self) -> &Updates;
+
+    /// The pages of the lists that were written. It is the host that keeps them, because all sessions share them.
     fn listings(&self) -> &Listings;
+
+    /// What seals the states of calls that wait for answers. It is the host that keeps the key.
+    fn request_states(&self) -> &RequestStates;
 
     /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
     /// A new client's share of the host: its own rate limits and its own queue. `name` is the caller's, for the log.
     fn client(&self, name: &str) -> Arc<dyn Client>;
+
+    /// Text for the model of a client with these rights: `instructions`. Empty sends none.
+    fn instructions(&self, rights: &Rights) -> String;
 
     /// Spawns a future that makes calls on the runtime on which the host runs them.
     fn spawn(&self, work: BoxFuture<'static, ()>);
@@ -54,7 +78,7 @@ const SHARES: usize = 4;
 /// Options of the protocol that do not depend on the transport.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Tools per page of `tools/list`, at least 1.
+    /// Items per page of a list, at least 1.
     pub page_size: usize,
     /// Whether results include `_meta["dev.toolbay/usage"]`.
     pub usage: bool,
@@ -65,8 +89,21 @@ pub struct Options {
     pub requests: ByteSize,
     /// How long running calls may continue after the client disconnects or the server is told to stop.
     pub grace: Duration,
-    /// Text that every client receives as `instructions`. Empty sends none.
-    pub instructions: String,
+    /// What the server says of itself.
+    pub server: ServerInfo,
+}
+
+/// What the server says of itself beside its name and version (MCP `Implementation`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// A display name; `None` is Toolbay's.
+    pub title: Option<String>,
+    /// What the server is for.
+    pub description: Option<String>,
+    /// The address of its website.
+    pub website_url: Option<String>,
+    /// Icons that a client can display.
+    pub icons: Vec<Icon>,
 }
 
 impl Options {
@@ -86,28 +123,28 @@ impl Options {
     }
 }
 
-/// A page of the list of tools.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    /// The tools, in the order of their names.
-    pub tools: Vec<Arc<Tool>>,
-    /// Whether there are further tools after these.
+/// A page of a list.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// The items, in the order of their names or URIs.
+    pub items: Vec<Arc<T>>,
+    /// Whether there are further items after these.
     pub more: bool,
-    /// The list that the page is part of.
+    /// The lists that the page is part of.
     pub view: View,
 }
 
 /// One client's share of the host.
 pub trait Client: Send + Sync {
-    /// Takes a place in the client's queue for a call of `tool`.
+    /// Takes a place in the client's queue for a call of `target`: the name of a tool or prompt, or a URI.
     ///
     /// # Errors
     ///
     /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
-    fn queue(&self, tool: &str) -> Result<Box<dyn Place>, Rejection>;
+    fn queue(&self, target: &str) -> Result<Box<dyn Place>, Rejection>;
 
-    /// Takes note of a call of `tool` that the protocol itself rejected.
-    fn rejected(&self, _tool: &str, _rejection: Rejection) {}
+    /// Takes note of a call of `target` that the protocol itself rejected.
+    fn rejected(&self, _target: &str, _rejection: Rejection) {}
 }
 
 /// A place in a client's queue. Dropping it before the call ends cancels the call.
@@ -116,19 +153,28 @@ pub trait Place: Send {
     ///
     /// The future must run on the runtime of [`Host::spawn`]. The place is held until it is dropped.
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer>;
+
+    /// Takes note that the response is written as JSON: nothing more is computed for the call. Until then it counts as one
+    /// that runs. From then on it has only its place, until the client takes the response.
+    fn encoded(&mut self) {}
 }
 
 /// A call as received from a client.
 #[derive(Debug)]
 pub struct Call {
-    /// The tool's name, including its prefix.
-    pub tool: String,
-    /// Whether the caller may use a tool with this name. If not, the tool is reported as unknown.
+    /// What the client asks for.
+    pub request: Request,
+    /// Whether the caller may use what it asks for. If not, that is reported as unknown.
     pub permitted: bool,
-    /// The arguments, not yet validated.
-    pub arguments: Map<String, Value>,
     /// The capabilities that the client declared.
     pub capabilities: Capabilities,
+    /// The kinds of questions that the client can answer.
+    pub answerable: Answerable,
+    /// What an earlier run of the same call left, and the answers to its questions; empty for the first run.
+    ///
+    /// If its `edition` is not that of what would serve the call, the call fails with
+    /// [`Failure::Outdated`](toolbay_model::Failure::Outdated). The host sets it, and `until`, when a guest asks.
+    pub journal: Journal,
     /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<Trace>,
     /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer

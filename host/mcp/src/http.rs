@@ -8,6 +8,8 @@ mod app;
 mod arguments;
 mod auth;
 mod body;
+#[cfg(test)]
+pub(crate) mod client;
 mod decimal;
 mod denied;
 mod endpoint;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
@@ -99,8 +99,13 @@ pub enum Message<'a> {
         /// The parameters, not yet parsed.
         params: Option<&'a RawValue>,
     },
-    /// A response. The server sends no requests, so it is ignored.
-    Response,
+    /// The response to a request of the server.
+    Response {
+        /// The id of the request; `None` if the client could not tell it.
+        id: Option<Id>,
+        /// The result, not yet parsed, or the error.
+        outcome: Result<&'a RawValue, Error>,
+    },
 }
 
 /// A message that expects a response.
@@ -162,19 +167,23 @@ struct Members<'a> {
     method: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "present_ignored")]
-    result: bool,
-    #[serde(default, deserialize_with = "present_ignored")]
-    error: bool,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// An error of a client.
+#[derive(Deserialize)]
+struct ClientError<'a> {
+    code: i32,
+    #[serde(borrow, default)]
+    message: Cow<'a, str>,
 }
 
 /// Distinguishes `"id": null`, which is a mistake, from an absent id.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-fn present_ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
 /// Decodes one line or body.
@@ -228,8 +237,11 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     }
     let members: Members<'_> = serde_json::from_str(raw.get())
         .map_err(|error| Error::new(INVALID_REQUEST, format!("not a JSON-RPC message: {}", cut(&error.to_string()))))?;
+    let answers = members.method.is_none() && (members.result.is_some() || members.error.is_some());
     let id = match members.id {
         None => None,
+        // A client that could not read the id of a request says so like this.
+        Some(raw) if answers && raw.get() == "null" => None,
         Some(raw) => Some(Id::read(raw).ok_or_else(|| {
             let what = shorten(raw.get());
             Error::new(INVALID_REQUEST, format!("id must be {AN_ID}, not {what}"))
@@ -242,9 +254,21 @@ fn message(raw: &RawValue) -> Result<Message<'_>, Error> {
     match (members.method, id.clone()) {
         (Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params: members.params })),
         (Some(method), None) => Ok(Message::Notification { method, params: members.params }),
-        (None, _) if members.result || members.error => Ok(Message::Response),
-        (None, _) => Err(invalid("method is missing")),
+        (None, id) => match (members.result, members.error) {
+            (_, Some(error)) => Ok(Message::Response { id, outcome: Err(client_error(error)) }),
+            (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
+            (None, None) => Err(invalid("method is missing")),
+        },
     }
+}
+
+/// The error in a response. The beginning of its message is kept.
+fn client_error(raw: &RawValue) -> Error {
+    let read: Result<ClientError<'_>, _> = serde_json::from_str(raw.get());
+    read.map_or_else(
+        |_| Error::new(INTERNAL_ERROR, "an error that is not a JSON-RPC error"),
+        |error| Error::new(error.code, cut(&error.message)),
+    )
 }
 
 /// The beginning of an error, which may quote megabytes of what a client sent.
@@ -289,6 +313,19 @@ pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     encode(&Answer { jsonrpc: "2.0", id, error: body })
 }
 
+/// Encodes a request.
+pub fn request(id: &Id, method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Request<'a, T> {
+        jsonrpc: &'static str,
+        id: &'a Id,
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a T>,
+    }
+    encode(&Request { jsonrpc: "2.0", id, method, params })
+}
+
 /// Encodes a notification.
 pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
     #[derive(Serialize)]
@@ -330,9 +367,32 @@ mod tests {
             if r.method == "ping" && r.id == Id::Number(1.into()) && r.params.is_none()));
         assert!(matches!(single(r#" {"jsonrpc":"2.0","method":"pi\u006eg","params":{}} "#),
             Message::Notification { method, params: Some(_) } if method == "ping"));
-        assert!(matches!(single(r#"{"jsonrpc":"2.0","id":"a","result":null}"#), Message::Response));
+        assert!(matches!(single(r#"{"jsonrpc":"2.0","id":"a","result":{"b":1}}"#),
+            Message::Response { id: Some(Id::Text(id)), outcome: Ok(result) } if id == "a" && result.get() == r#"{"b":1}"#));
+        assert!(matches!(
+            single(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
+            Message::Response { outcome: Ok(_), .. }
+        ));
         let batch = decode(br#"[{"jsonrpc":"2.0","method":"a"},1]"#).unwrap();
         assert!(matches!(batch, Incoming::Batch(items) if items.len() == 2 && items[1].is_err()));
+    }
+
+    #[test]
+    fn the_error_of_a_client_is_short() {
+        let read = |text: &str| match decode(text.as_bytes()) {
+            Ok(Incoming::Single(Message::Response { id, outcome: Err(error) })) => (id, error.code, error.message),
+            other => panic!("{text}: {other:?}"),
+        };
+        let error = read(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":-1,"message":"no","data":[]}}"#);
+        assert_eq!(error, (Some(Id::Number(1.into())), -1, "no".into()));
+        let long =
+            format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-1,"message":"{}"}}}}"#, "é".repeat(1 << 20));
+        let (id, _, message) = read(&long);
+        assert!(id.is_none() && message.len() <= 500);
+        for odd in ["null", "7", "{}", r#"{"code":"x"}"#, r#"{"code":1e99,"message":""}"#] {
+            let (_, code, message) = read(&format!(r#"{{"jsonrpc":"2.0","id":1,"error":{odd}}}"#));
+            assert_eq!((code, message.as_str()), (INTERNAL_ERROR, "an error that is not a JSON-RPC error"), "{odd}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A transport ([`stdio`], [`http`]) turns bytes into messages (`jsonrpc`), finds the `session` to which each belongs,
 //! and passes it to `dispatch`. This module finds the `method`, determines the `rules` that apply, and calls the
-//! method's file in `methods`. `shape` and `outcome` write the response for the revision, and `outbox` queues it. The
+//! method's file in `methods`. Methods that enter a plugin share `entry`, and those that list something share `paging`.
+//! `shape` and `outcome` write the response for the revision, and `outbox` queues it. The
 //! content of responses comes from a [`Host`], a trait that this crate defines. Nothing here knows wasmtime, the plugin
 //! folder or the configuration file, and no other crate knows the differences between revisions.
 //!
@@ -10,28 +11,43 @@
 //! row in `revision`.
 
 mod access;
+#[cfg(test)]
+mod asking;
 mod caller;
 mod capabilities;
 mod changes;
+#[cfg(test)]
+mod conversation;
 mod cursor;
 mod dispatch;
+mod entry;
 mod host;
 mod in_flight;
+mod interview;
 mod known;
+mod list;
 mod listings;
 mod method;
 mod methods;
 mod observer;
 mod outbox;
 mod outcome;
+mod paging;
 mod params;
+#[cfg(test)]
+mod peer;
+mod pending;
+mod question;
 mod quota;
+mod request_state;
+mod retry;
 mod revision;
 mod rules;
 mod session;
 mod shape;
 #[cfg(test)]
 mod stub;
+mod updates;
 mod view;
 mod weight;
 mod written;
@@ -44,9 +60,11 @@ pub mod streams;
 pub use self::access::{Pattern, Rights};
 pub use self::caller::Caller;
 pub use self::capabilities::Capabilities;
-pub use self::host::{Call, Client, Host, Options, Page, Place};
+pub use self::host::{Call, Client, Host, Options, Page, Place, ServerInfo};
 pub use self::listings::Listings;
 pub use self::quota::{Exhausted, Portion, Quota};
+pub use self::request_state::RequestStates;
 pub use self::revision::Revision;
+pub use self::updates::Updates;
 pub use self::view::View;
-pub use self::written::{definition_json, result_json};
+pub use self::written::{definition_json, prompt_json, resource_json, result_json, template_json};

@@ -1,4 +1,4 @@
-//! Pages of the tool list as text: each is written once, and shared by all who see the same.
+//! Pages of the lists as text: each is written once, and shared by all who see the same.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use toolbay_model::Json;
 
+use crate::list::List;
 use crate::revision::Revision;
 use crate::view::View;
 
@@ -15,7 +16,7 @@ const BYTES: usize = 32 << 20;
 /// Pages that are kept: for every revision, and for some dozens of different rights.
 const PAGES: usize = 512;
 
-/// The pages of the current tool list that were written.
+/// The pages of the current lists that were written.
 #[derive(Default)]
 pub struct Listings {
     kept: Mutex<Kept>,
@@ -25,7 +26,7 @@ pub struct Listings {
 
 #[derive(Default)]
 struct Kept {
-    /// Number of the list. Pages of an older one are forgotten.
+    /// Number of the lists. Pages of older ones are forgotten.
     listing: u64,
     /// The page that was used last comes last.
     pages: Vec<(Key, Arc<Page>)>,
@@ -34,25 +35,32 @@ struct Kept {
 /// What a page depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
+    list: List,
     /// The digest of the list that the caller can see, see [`View`].
     digest: u64,
     revision: Revision,
-    /// The name of the last tool before the page.
+    /// The name or URI of the last item before the page.
     after: Option<String>,
 }
 
 /// A page.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// The tools, as an array.
-    pub(crate) tools: Json,
-    /// The name of the last tool, if there are more.
+    /// The items, as an array.
+    pub(crate) items: Json,
+    /// The name or URI of the last item, if there are more.
     pub(crate) next: Option<String>,
 }
 
 impl Key {
-    pub(crate) fn new(view: View, revision: Revision, after: Option<&str>) -> Self {
-        Self { digest: view.digest, revision, after: after.map(str::to_owned) }
+    pub(crate) fn new(list: List, view: View, revision: Revision, after: Option<&str>) -> Self {
+        Self { list, digest: list.digest(view), revision, after: after.map(str::to_owned) }
+    }
+
+    /// Whether the page follows this one.
+    fn follows(&self, key: &Self, page: &Page) -> bool {
+        let of_same = (self.list, self.digest, self.revision) == (key.list, key.digest, key.revision);
+        of_same && self.after.is_some() && self.after == page.next
     }
 }
 
@@ -72,8 +80,9 @@ impl Listings {
         self.writing.lock().await
     }
 
-    /// Keeps a page of the list with this number. Forgets those that were used least recently if there is no room, and
-    /// all pages of an older list.
+    /// Keeps a page of the lists with this number. Forgets those that were used least recently if there is no room, and
+    /// all pages of older lists. A page that follows none that is kept is not kept either: a client can make up any number
+    /// of cursors.
     pub(crate) fn keep(&self, listing: u64, key: Key, page: Arc<Page>) {
         let mut kept = self.kept();
         if listing < kept.listing || page.size() > BYTES {
@@ -81,6 +90,9 @@ impl Listings {
         }
         if listing > kept.listing {
             *kept = Kept { listing, pages: Vec::new() };
+        }
+        if key.after.is_some() && !kept.pages.iter().any(|(known, before)| key.follows(known, before)) {
+            return;
         }
         kept.pages.retain(|(known, _)| *known != key);
         kept.pages.push((key, page));
@@ -101,7 +113,7 @@ impl Listings {
 
 impl Page {
     fn size(&self) -> usize {
-        self.tools.get().len()
+        self.items.get().len()
     }
 }
 
@@ -118,11 +130,11 @@ mod tests {
     use super::*;
 
     fn page(bytes: usize) -> Arc<Page> {
-        Arc::new(Page { tools: Json::new(&Value::from("x".repeat(bytes - 2))), next: None })
+        Arc::new(Page { items: Json::new(&Value::from("x".repeat(bytes - 2))), next: None })
     }
 
     fn key(digest: u64) -> Key {
-        Key::new(View { listing: 0, digest }, Revision::NEWEST, None)
+        Key::new(List::Tools, View { tools: digest, ..View::default() }, Revision::NEWEST, None)
     }
 
     #[test]
@@ -133,10 +145,29 @@ mod tests {
         assert!(listings.find(&key(2)).is_none());
         assert!(listings.find(&Key { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
         assert!(listings.find(&Key { after: Some("a".into()), ..key(1) }).is_none());
+        assert!(listings.find(&Key { list: List::Prompts, ..key(1) }).is_none());
         listings.keep(2, key(3), page(10));
         assert!(listings.find(&key(1)).is_none(), "a page of an older list");
         listings.keep(1, key(1), page(10));
         assert!(listings.find(&key(1)).is_none() && listings.find(&key(3)).is_some());
+    }
+
+    #[test]
+    fn only_pages_that_follow_one_another_are_kept() {
+        let listings = Listings::default();
+        let page =
+            |next: Option<&str>| Arc::new(Page { items: Json::new(&Value::Null), next: next.map(str::to_owned) });
+        let after = |digest, name: &str| Key { after: Some(name.to_owned()), ..key(digest) };
+        listings.keep(1, after(1, "b"), page(None));
+        assert!(listings.find(&after(1, "b")).is_none(), "made up");
+        listings.keep(1, key(1), page(Some("b")));
+        for wrong in [after(1, "a"), after(2, "b"), Key { list: List::Prompts, ..after(1, "b") }] {
+            listings.keep(1, wrong.clone(), page(None));
+            assert!(listings.find(&wrong).is_none(), "{wrong:?}");
+        }
+        listings.keep(1, after(1, "b"), page(Some("d")));
+        listings.keep(1, after(1, "d"), page(None));
+        assert!(listings.find(&after(1, "b")).is_some() && listings.find(&after(1, "d")).is_some());
     }
 
     #[test]

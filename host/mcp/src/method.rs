@@ -19,11 +19,43 @@ pub(crate) enum Method {
     ListTools,
     /// `tools/call`.
     CallTool,
+    /// `prompts/list`.
+    ListPrompts,
+    /// `prompts/get`.
+    GetPrompt,
+    /// `resources/list`.
+    ListResources,
+    /// `resources/templates/list`.
+    ListTemplates,
+    /// `resources/read`.
+    ReadResource,
+    /// `resources/subscribe`.
+    Subscribe,
+    /// `resources/unsubscribe`.
+    Unsubscribe,
+    /// `completion/complete`.
+    Complete,
 }
 
 impl Method {
-    const ALL: [Self; 7] =
-        [Self::Initialize, Self::Ping, Self::SetLevel, Self::Discover, Self::Listen, Self::ListTools, Self::CallTool];
+    /// Every method.
+    pub(crate) const ALL: [Self; 15] = [
+        Self::Initialize,
+        Self::Ping,
+        Self::SetLevel,
+        Self::Discover,
+        Self::Listen,
+        Self::ListTools,
+        Self::CallTool,
+        Self::ListPrompts,
+        Self::GetPrompt,
+        Self::ListResources,
+        Self::ListTemplates,
+        Self::ReadResource,
+        Self::Subscribe,
+        Self::Unsubscribe,
+        Self::Complete,
+    ];
 
     /// The method with this name; `None` if it is not supported.
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -40,6 +72,14 @@ impl Method {
             Self::Listen => "subscriptions/listen",
             Self::ListTools => "tools/list",
             Self::CallTool => "tools/call",
+            Self::ListPrompts => "prompts/list",
+            Self::GetPrompt => "prompts/get",
+            Self::ListResources => "resources/list",
+            Self::ListTemplates => "resources/templates/list",
+            Self::ReadResource => "resources/read",
+            Self::Subscribe => "resources/subscribe",
+            Self::Unsubscribe => "resources/unsubscribe",
+            Self::Complete => "completion/complete",
         }
     }
 
@@ -48,11 +88,26 @@ impl Method {
         let features = revision.features();
         match self {
             Self::Initialize => features.sessions,
-            Self::Ping | Self::SetLevel => features.session_methods,
+            Self::Ping | Self::SetLevel | Self::Subscribe | Self::Unsubscribe => features.session_methods,
             Self::Discover => features.discover,
             Self::Listen => features.subscriptions,
-            Self::ListTools | Self::CallTool => true,
+            Self::ListTools
+            | Self::CallTool
+            | Self::ListPrompts
+            | Self::GetPrompt
+            | Self::ListResources
+            | Self::ListTemplates
+            | Self::ReadResource
+            | Self::Complete => true,
         }
+    }
+
+    /// Whether its response depends on all plugins that existed at startup, and waits for them.
+    pub(crate) const fn waits_for_plugins(self) -> bool {
+        matches!(
+            self,
+            Self::ListTools | Self::ListPrompts | Self::ListResources | Self::ListTemplates | Self::Subscribe
+        )
     }
 
     /// Whether it is allowed before `initialize`.

@@ -2,17 +2,42 @@
 
 pub(crate) mod call_tool;
 pub(crate) mod cancelled;
+pub(crate) mod complete;
 pub(crate) mod discover;
+pub(crate) mod get_prompt;
 pub(crate) mod initialize;
 pub(crate) mod initialized;
+pub(crate) mod list_prompts;
+pub(crate) mod list_resources;
+pub(crate) mod list_templates;
 pub(crate) mod list_tools;
 pub(crate) mod listen;
 pub(crate) mod ping;
+pub(crate) mod read_resource;
 pub(crate) mod set_level;
+pub(crate) mod subscribe;
+
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::caller::Caller;
 use crate::jsonrpc::Error;
+use crate::session::Session;
+use crate::shape;
+
+/// How long a client waits for instructions about plugins that are still loading at startup. Most are loaded by then, and a
+/// client must not wait for one that is compiled.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// The result of a method, or an error.
 pub(crate) type Answered = Result<Map<String, Value>, Error>;
+
+/// Adds the text for the client's model.
+async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
+    if !session.host.is_complete() {
+        // What is loaded by then is told; the rest is in the lists.
+        drop(tokio::time::timeout(SETTLING, session.host.complete()).await);
+    }
+    shape::add_instructions(result, &session.host.instructions(&caller.rights));
+}

@@ -1,6 +1,7 @@
-//! Forwards a guest's log messages and progress to the peer.
+//! Forwards a guest's log messages and progress to the peer, and its changes of resources to those who subscribed.
 
 use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde_json::{Map, Value, json};
@@ -11,6 +12,7 @@ use crate::jsonrpc::{self, Id};
 use crate::outbox::{Outbox, Outgoing};
 use crate::revision::Revision;
 use crate::rules::Rules;
+use crate::updates::Updates;
 
 /// Progress notifications per second that are forwarded; more would not be readable.
 const PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
@@ -21,21 +23,41 @@ const BURST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 /// The peer of one call.
 pub(crate) struct PeerObserver {
     outbox: Outbox,
-    /// The name of the tool, sent as the logger.
-    tool: String,
+    /// The name or URI of what was asked for, sent as the logger.
+    target: String,
     revision: Revision,
     /// Lowest level of log messages to send; `None` sends none.
     log: Option<LogLevel>,
     /// The progress token and its rate limiter; `None` if the peer requested no progress.
     progress: Option<(Id, DefaultDirectRateLimiter)>,
     cancel: CancellationToken,
+    /// The last progress that was sent. It must grow, also when the plugin is entered again and begins anew.
+    last: Mutex<Option<f64>>,
+    /// Who wants to know of resources that change.
+    updates: Updates,
 }
 
 impl PeerObserver {
-    pub(crate) fn new(outbox: Outbox, tool: &str, rules: &Rules, token: Option<Id>, cancel: CancellationToken) -> Self {
+    pub(crate) fn new(
+        outbox: Outbox,
+        target: &str,
+        rules: &Rules,
+        token: Option<Id>,
+        cancel: CancellationToken,
+        updates: Updates,
+    ) -> Self {
         let quota = Quota::per_second(PER_SECOND).allow_burst(BURST);
         let progress = token.map(|token| (token, RateLimiter::direct(quota)));
-        Self { outbox, tool: tool.to_owned(), revision: rules.revision, log: rules.log, progress, cancel }
+        Self {
+            outbox,
+            target: target.to_owned(),
+            revision: rules.revision,
+            log: rules.log,
+            progress,
+            cancel,
+            last: Mutex::default(),
+            updates,
+        }
     }
 }
 
@@ -43,15 +65,19 @@ impl Observer for PeerObserver {
     fn log(&self, level: LogLevel, message: &str) {
         // The sandbox already enforces `limits.log`.
         if self.log.is_some_and(|least| level >= least) {
-            let params = json!({"level": level, "logger": self.tool, "data": message});
+            let params = json!({"level": level, "logger": self.target, "data": message});
             self.outbox.offer(Outgoing::notification(jsonrpc::notification("notifications/message", Some(&params))));
         }
     }
 
     fn progress(&self, progress: Progress) {
         let Some((token, limiter)) = &self.progress else { return };
-        if limiter.check().is_err() {
-            return;
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.is_some_and(|last| progress.progress <= last) || limiter.check().is_err() {
+                return;
+            }
+            *last = Some(progress.progress);
         }
         let mut params = Map::new();
         params.insert("progressToken".into(), json!(token));
@@ -64,6 +90,10 @@ impl Observer for PeerObserver {
         }
         let message = jsonrpc::notification("notifications/progress", Some(&Value::Object(params)));
         self.outbox.offer(Outgoing::notification(message));
+    }
+
+    fn resource_updated(&self, uri: &str) {
+        self.updates.changed(uri);
     }
 
     fn cancelled(&self) -> bool {

@@ -29,13 +29,27 @@ pub(crate) struct Outgoing {
 pub(crate) enum Kind {
     /// A notification.
     Notification,
+    /// A request of the server.
+    Request,
     /// The response to a request that was processed: a result or an error.
     Answer,
     /// The response to a request that was rejected before it was processed, with the error's code.
     Refusal(i32),
 }
 
+impl Kind {
+    /// Whether the message responds to a message of the client.
+    pub(crate) fn responds(self) -> bool {
+        matches!(self, Self::Answer | Self::Refusal(_))
+    }
+}
+
 impl Outgoing {
+    /// A request of the server.
+    pub(crate) fn request(text: Vec<u8>) -> Self {
+        Self { text, kind: Kind::Request, retry_after: None }
+    }
+
     /// A notification.
     pub(crate) fn notification(text: Vec<u8>) -> Self {
         Self { text, kind: Kind::Notification, retry_after: None }
@@ -66,8 +80,9 @@ pub(crate) struct Messages {
     messages: mpsc::Receiver<Queued>,
 }
 
-/// A message, and the room that it takes in the queue.
-type Queued = (Outgoing, OwnedSemaphorePermit);
+/// A message, and the room that it takes in the queue. Boxed, because the channel always has places for some, and there is a
+/// channel for each request over HTTP.
+type Queued = Box<(Outgoing, OwnedSemaphorePermit)>;
 
 /// An empty queue.
 pub(crate) fn channel() -> (Outbox, Messages) {
@@ -84,7 +99,7 @@ pub(crate) struct Capacity<'a> {
 impl Capacity<'_> {
     /// Queues the message.
     pub(crate) fn send(self, message: Outgoing) {
-        self.place.send((message, self.room));
+        self.place.send(Box::new((message, self.room)));
     }
 }
 
@@ -113,7 +128,7 @@ impl Outbox {
     /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
     pub(crate) fn offer(&self, message: Outgoing) {
         if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(room(message.text.len())) {
-            drop(self.messages.try_send((message, room)));
+            drop(self.messages.try_send(Box::new((message, room))));
         }
     }
 
@@ -126,12 +141,12 @@ impl Outbox {
 impl Messages {
     /// The next message, whose room is free again; `None` if no sender is left.
     pub(crate) async fn recv(&mut self) -> Option<Outgoing> {
-        self.messages.recv().await.map(|(message, _room)| message)
+        self.messages.recv().await.map(|queued| queued.0)
     }
 
     /// The next message if one is queued.
     pub(crate) fn try_recv(&mut self) -> Option<Outgoing> {
-        self.messages.try_recv().ok().map(|(message, _room)| message)
+        self.messages.try_recv().ok().map(|queued| queued.0)
     }
 }
 

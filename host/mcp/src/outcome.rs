@@ -3,79 +3,170 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
-use toolbay_model::{Answer, CallError, ErrorKind, Failure, Usage};
+use toolbay_model::{
+    Answer, CallError, ErrorKind, Failure, Question, QuestionKind, Rejection, Reply, TargetKind, Usage,
+};
 
 use crate::jsonrpc::{Error, INTERNAL_ERROR, INVALID_PARAMS};
+use crate::question;
+use crate::request_state::Invalid;
 use crate::revision::Revision;
 use crate::shape;
+use crate::updates::LONGEST;
 
 /// Error code: the client did not declare a required capability (2026-07-28, "Error Codes").
 pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 
+/// Error code: a resource does not exist (revisions with sessions, "Resources").
+const NOT_FOUND: i32 = -32002;
+
+/// Error code: a plugin failed, or was not entered, where the result has no place to say so. It is among those that the
+/// specification leaves to implementations, and not one that an SDK gives a meaning of its own.
+const FAILED: i32 = -32010;
+
 /// Key of a call's usage in the result's `_meta`: `fuel`, `wall_ms`, `memory`.
 const USAGE: &str = "dev.toolbay/usage";
 
-/// Key of the error kind in a failed result's `_meta`.
+/// Key of the error kind in a failed result's `_meta`, or in the data of an error.
 const ERROR: &str = "dev.toolbay/error";
 
 /// Key of the time in milliseconds after which a rejected call can be retried.
 const RETRY_AFTER: &str = "dev.toolbay/retry-after-ms";
 
-/// How much of the name of an unknown tool is quoted, in bytes: it may be megabytes long.
+/// How much of a name or URI that is unknown is quoted, in bytes: it may be megabytes long.
 const QUOTED: usize = 200;
 
-/// The response to `tools/call`: a result, or a protocol error.
-pub(crate) fn outcome(answer: Answer, revision: Revision, with_usage: bool) -> Result<Map<String, Value>, Error> {
+/// The response to a request of this kind that entered a plugin, or should have: a result, or a protocol error. Failures of
+/// tools are results, which the model reads; the other methods have errors.
+pub(crate) fn outcome(
+    answer: Answer,
+    kind: TargetKind,
+    revision: Revision,
+    with_usage: bool,
+) -> Result<Map<String, Value>, Error> {
     let usage = answer.usage.filter(|_| with_usage);
     let failure = match answer.result {
-        Ok(output) => {
-            let mut result = shape::output(output, revision);
+        Ok(reply) => {
+            let mut result = match reply {
+                Reply::Tool(output) => shape::output(output, revision),
+                Reply::Prompt(output) => shape::prompt_output(output, revision),
+                Reply::Resource(items) => shape::contents(items, revision),
+                Reply::Completion(completions) => shape::completions(completions),
+                // The mechanism of entering handles them: outside of the protocol, nobody answers.
+                Reply::Questions(_) => return Err(internal(&format!("nobody answers the questions of a {kind}"))),
+            };
             add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
             return Ok(result);
         }
         Err(failure) => failure,
     };
-    let kind = failure.kind();
-    let failed = |text: &str| Ok(self::failure(text, kind, usage));
+    let error_kind = failure.kind();
+    let failed = |text: &str| match kind {
+        TargetKind::Tool => Ok(self::failure(text, error_kind, usage)),
+        _ => Err(error(FAILED, text, error_kind)),
+    };
     match failure {
-        Failure::UnknownTool(name) => {
-            let name = name.get(..name.floor_char_boundary(QUOTED)).unwrap_or_default();
-            Err(Error::new(INVALID_PARAMS, format!("Unknown tool: {name}")))
-        }
-        Failure::MissingCapabilities(missing) => {
-            let names: Vec<&str> = missing.keys().map(String::as_str).collect();
-            let message = format!("the tool requires client capabilities that were not declared: {}", names.join(", "));
-            let data = Some(Box::new(json!({"requiredCapabilities": missing})));
-            let code = if revision.features().capability_code { MISSING_CAPABILITY } else { INVALID_PARAMS };
-            Err(Error { data, ..Error::new(code, message) })
-        }
+        Failure::Unknown(TargetKind::Resource, uri) => Err(no_resource(&uri, revision)),
+        Failure::Unknown(kind, name) => Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", quoted(&name)))),
+        Failure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
         Failure::InvalidArguments(violations) => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            let text = format!("The arguments do not match the tool's input schema:\n{}", lines.join("\n"));
-            if revision.features().invalid_arguments_are_results {
+            let expected = match kind {
+                TargetKind::Tool => "the tool's input schema".to_owned(),
+                kind => format!("those of the {kind}"),
+            };
+            let text = format!("The arguments do not match {expected}:\n{}", lines.join("\n"));
+            if kind == TargetKind::Tool && revision.features().invalid_arguments_are_results {
                 return failed(&text);
             }
             let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
             Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) })
         }
-        Failure::Rejected(rejection) => {
-            // Rounded up: a retry that is slightly early would be rejected again.
-            let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-            let mut result =
-                self::failure(&format!("{} Retry after {wait} ms.", rejection.reason.message()), kind, usage);
-            add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
-            Ok(result)
+        Failure::Outdated if revision.features().input_requests => Err(invalid_state(Invalid::Outdated)),
+        Failure::Outdated => failed("The plugin or its grant changed while the call waited for an answer. Call again."),
+        Failure::Rejected(rejection) => rejected(rejection, kind),
+        Failure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
+            Err(error(INVALID_PARAMS, &text, error_kind))
         }
         Failure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
             CallError::Limit { limit, tool } => failed(&limit.message(tool.as_deref())),
             CallError::Denied { words, denied } => failed(&format!("{words}\n{denied}")),
-            CallError::Trap { .. } => failed(&format!("The tool crashed: {error}.")),
-            CallError::InvalidOutput(what) => failed(&format!("The tool returned invalid output: {what}.")),
+            CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
+            CallError::InvalidOutput(what) => failed(&format!("The {kind} returned invalid output: {what}.")),
             CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
+            CallError::Incapable(kinds) => {
+                Err(missing_capabilities(&QuestionKind::capabilities(&kinds), kind, revision))
+            }
             CallError::Internal(what) => Err(internal(&what)),
         },
     }
+}
+
+fn missing_capabilities(missing: &Map<String, Value>, kind: TargetKind, revision: Revision) -> Error {
+    let names: Vec<&str> = missing.keys().map(String::as_str).collect();
+    let names = names.join(", ");
+    let message = format!("the {kind} requires client capabilities that were not declared: {names}");
+    let data = Some(Box::new(json!({"requiredCapabilities": missing})));
+    let code = if revision.features().capability_code { MISSING_CAPABILITY } else { INVALID_PARAMS };
+    Error { data, ..Error::new(code, message) }
+}
+
+/// The result that asks the client something, with the state that it sends back with the answers.
+pub(crate) fn input_required(
+    questions: &[Question],
+    state: String,
+    usage: Option<Usage>,
+    revision: Revision,
+) -> Result<Map<String, Value>, Error> {
+    let requests =
+        questions.iter().map(|question| Ok((question.key.clone(), question::input_request(question, revision)?)));
+    let requests: Map<String, Value> = requests.collect::<Result<_, String>>().map_err(|what| internal(&what))?;
+    let mut result = Map::new();
+    result.insert("resultType".into(), "input_required".into());
+    result.insert("inputRequests".into(), requests.into());
+    result.insert("requestState".into(), state.into());
+    add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
+    Ok(result)
+}
+
+/// The error for a request state that is not accepted.
+pub(crate) fn invalid_state(why: Invalid) -> Error {
+    let data = Some(Box::new(json!({"reason": why.as_str()})));
+    Error { data, ..Error::new(INVALID_PARAMS, why.to_string()) }
+}
+
+/// The error for a resource that does not exist, or that the caller may not read.
+pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
+    let code = if revision.features().not_found_code { NOT_FOUND } else { INVALID_PARAMS };
+    let whole = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
+    let data = Some(Box::new(json!({"uri": whole})));
+    Error { data, ..Error::new(code, format!("Resource not found: {}", quoted(uri))) }
+}
+
+fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
+    // Rounded up: a retry that is slightly early would be rejected again.
+    let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    let text = format!("{} Retry after {wait} ms.", rejection.reason.message());
+    let error_kind = rejection.reason.kind();
+    if kind == TargetKind::Tool {
+        let mut result = failure(&text, error_kind, None);
+        add_meta(&mut result, Some((RETRY_AFTER, wait.into())));
+        return Ok(result);
+    }
+    let data = json!({ERROR: error_kind.as_str(), RETRY_AFTER: wait});
+    Err(Error { data: Some(Box::new(data)), ..Error::new(FAILED, text) })
+}
+
+/// An error whose data say what kind it is. A failure that the plugin itself reports has no error kind.
+fn error(code: i32, text: &str, kind: ErrorKind) -> Error {
+    let data = Some(kind).filter(|kind| *kind != ErrorKind::Failed).map(|kind| Box::new(json!({ERROR: kind.as_str()})));
+    Error { data, ..Error::new(code, text) }
+}
+
+/// The beginning of a name or URI.
+fn quoted(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(QUOTED)).unwrap_or_default()
 }
 
 /// Logs an error in the server with a number, and returns a protocol error that contains only the number.
@@ -137,7 +228,11 @@ mod tests {
     use super::*;
 
     fn told(failure: Failure, revision: Revision) -> Value {
-        match outcome(Answer { result: Err(failure), usage: None }, revision, true) {
+        told_of(failure, TargetKind::Tool, revision)
+    }
+
+    fn told_of(failure: Failure, kind: TargetKind, revision: Revision) -> Value {
+        match outcome(Answer { result: Err(failure), usage: None }, kind, revision, true) {
             Ok(result) => result.into(),
             Err(error) => json!({"code": error.code, "message": error.message, "data": error.data}),
         }
@@ -150,7 +245,7 @@ mod tests {
         let refused = |reason| Failure::Rejected(Rejection { reason, retry_after: Duration::from_micros(249_001) });
         let limit = RateLimit::per_minute(60).unwrap();
         let cases = [
-            told(Failure::UnknownTool("x".into()), latest),
+            told(Failure::Unknown(TargetKind::Tool, "x".into()), latest),
             told(Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), latest),
             told(Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))])), Revision::NEWEST),
             told(Failure::InvalidArguments(vec![violation()]), latest),
@@ -180,6 +275,40 @@ mod tests {
     }
 
     #[test]
+    fn every_failure_without_a_result_as_the_client_receives_it() {
+        let violation = || Violation { pointer: "/a".into(), message: "is required".into() };
+        let latest = Revision::NEWEST_SESSION;
+        let busy = Reason::Busy { bound: Bound::Server, most: 64 };
+        let refused = |reason| Failure::Rejected(Rejection { reason, retry_after: Duration::from_micros(249_001) });
+        let missing = || Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
+        let long = format!("test://{}", "x".repeat(LONGEST));
+        let no_resource = |uri: &str| Failure::Unknown(TargetKind::Resource, uri.to_owned());
+        let of_prompt = |failure, revision| told_of(failure, TargetKind::Prompt, revision);
+        let cases = [
+            of_prompt(Failure::Unknown(TargetKind::Prompt, "x".into()), latest),
+            of_prompt(missing(), latest),
+            of_prompt(missing(), Revision::NEWEST),
+            of_prompt(Failure::InvalidArguments(vec![violation()]), latest),
+            of_prompt(refused(busy), latest),
+            of_prompt(refused(Reason::ToolRate(RateLimit::per_minute(60).unwrap())), Revision::NEWEST),
+            of_prompt(Failure::Call(CallError::InvalidArguments("no such city".into())), latest),
+            of_prompt(Failure::Call(CallError::Failed("no luck".into())), latest),
+            of_prompt(Failure::Call(CallError::limit(Limit::Fuel(1000))), latest),
+            of_prompt(Failure::Call(CallError::Trap { what: "unreachable".into(), stderr: None }), latest),
+            of_prompt(Failure::Call(CallError::Cancelled), latest),
+            told_of(no_resource("test://x"), TargetKind::Resource, Revision::V2024_11_05),
+            told_of(no_resource("test://x"), TargetKind::Resource, latest),
+            told_of(no_resource("test://x"), TargetKind::Resource, Revision::NEWEST),
+            told_of(Failure::Call(CallError::InvalidOutput("(root): no".into())), TargetKind::Resource, latest),
+            told_of(Failure::Unknown(TargetKind::Template, "test://{x}".into()), TargetKind::Template, latest),
+        ];
+        insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
+        let error = told_of(no_resource(&long), TargetKind::Resource, latest);
+        assert_eq!(error["data"]["uri"].as_str().unwrap().len(), LONGEST);
+        assert!(error["message"].as_str().unwrap().len() < 2 * QUOTED);
+    }
+
+    #[test]
     fn the_client_learns_only_the_number_of_an_internal_error() {
         let error = internal("secret path");
         assert_eq!(error.code, INTERNAL_ERROR);
@@ -188,9 +317,9 @@ mod tests {
 
     #[test]
     fn usage_can_be_switched_off() {
-        let answer = || Answer { result: Ok(Output::default()), usage: Some(Usage::default()) };
-        let on = outcome(answer(), Revision::NEWEST, true).unwrap();
-        let off = outcome(answer(), Revision::NEWEST, false).unwrap();
+        let answer = || Answer { result: Ok(Reply::Tool(Output::default())), usage: Some(Usage::default()) };
+        let on = outcome(answer(), TargetKind::Tool, Revision::NEWEST, true).unwrap();
+        let off = outcome(answer(), TargetKind::Tool, Revision::NEWEST, false).unwrap();
         assert_eq!(on["_meta"][USAGE]["fuel"], 0);
         assert_eq!(Value::Object(off), json!({"content": []}));
     }

@@ -30,7 +30,7 @@ pub(crate) struct Features {
     /// Sessions start with `initialize`, which negotiates the revision. Without sessions, every request states its own
     /// revision.
     pub(crate) sessions: bool,
-    /// The methods `ping` and `logging/setLevel`.
+    /// The methods `ping`, `logging/setLevel`, `resources/subscribe` and `resources/unsubscribe`.
     pub(crate) session_methods: bool,
     /// The method `server/discover`.
     pub(crate) discover: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Features {
     pub(crate) audio: bool,
     /// A message with progress.
     pub(crate) progress_message: bool,
-    /// Titles of tools and of the server.
+    /// Titles of tools, prompts, their arguments, resources and of the server.
     pub(crate) titles: bool,
     /// Output schemas and structured content.
     pub(crate) structured: bool,
@@ -52,12 +52,30 @@ pub(crate) struct Features {
     pub(crate) any_structure: bool,
     /// Links to resources as content.
     pub(crate) resource_links: bool,
-    /// When content was last modified.
+    /// When content or a resource was last modified.
     pub(crate) last_modified: bool,
-    /// `_meta` in the definitions of tools.
+    /// `_meta` in the definitions of tools, prompts and resources, and in the contents of resources.
     pub(crate) definition_meta: bool,
-    /// Icons of tools.
+    /// Icons of tools, prompts, resources and the server; the server's description and website.
     pub(crate) icons: bool,
+    /// The capability `completions`. The method `completion/complete` is older.
+    pub(crate) completions: bool,
+    /// Completion of an argument knows the arguments before it.
+    pub(crate) completion_context: bool,
+    /// A resource that does not exist has an error code of its own.
+    pub(crate) not_found_code: bool,
+    /// Questions with forms for the user to fill in.
+    pub(crate) forms: bool,
+    /// Questions with forms have a mode; the other mode sends the user to a page.
+    pub(crate) elicitation_modes: bool,
+    /// The fields of forms can have titled and multiple choices, and defaults of any type.
+    pub(crate) rich_forms: bool,
+    /// A question that sends the user to a page has an id.
+    pub(crate) elicitation_ids: bool,
+    /// The client's model can use tools, and what it reads and writes can have several blocks.
+    pub(crate) sampling_tools: bool,
+    /// Questions are part of a result, and their answers of the next request. Otherwise they are requests to the client.
+    pub(crate) input_requests: bool,
     /// An error that belongs to no request has no id. Otherwise its id is `null`, as it is before a session has
     /// negotiated a revision.
     pub(crate) errors_without_id: bool,
@@ -65,7 +83,7 @@ pub(crate) struct Features {
     pub(crate) invalid_arguments_are_results: bool,
     /// Results contain `resultType` and the server's name and version.
     pub(crate) result_type: bool,
-    /// The result of `tools/list` says for how long and for whom it can be cached.
+    /// Lists and contents of resources say for how long and for whom they can be cached.
     pub(crate) caching_hints: bool,
     /// A missing client capability has an error code of its own.
     pub(crate) capability_code: bool,
@@ -92,6 +110,15 @@ const V2024_11_05: Features = Features {
     last_modified: false,
     definition_meta: false,
     icons: false,
+    completions: false,
+    completion_context: false,
+    not_found_code: true,
+    forms: false,
+    elicitation_modes: false,
+    rich_forms: false,
+    elicitation_ids: false,
+    sampling_tools: false,
+    input_requests: false,
     errors_without_id: false,
     invalid_arguments_are_results: false,
     result_type: false,
@@ -107,6 +134,7 @@ const V2025_03_26: Features = Features {
     annotations: true,
     audio: true,
     progress_message: true,
+    completions: true,
     ..V2024_11_05
 };
 
@@ -118,12 +146,18 @@ const V2025_06_18: Features = Features {
     resource_links: true,
     last_modified: true,
     definition_meta: true,
+    completion_context: true,
+    forms: true,
     ..V2025_03_26
 };
 
 const V2025_11_25: Features = Features {
     date: "2025-11-25",
     icons: true,
+    elicitation_modes: true,
+    rich_forms: true,
+    elicitation_ids: true,
+    sampling_tools: true,
     errors_without_id: true,
     invalid_arguments_are_results: true,
     ..V2025_06_18
@@ -136,6 +170,9 @@ const V2026_07_28: Features = Features {
     discover: true,
     subscriptions: true,
     any_structure: true,
+    elicitation_ids: false,
+    input_requests: true,
+    not_found_code: false,
     errors_without_id: false,
     result_type: true,
     caching_hints: true,

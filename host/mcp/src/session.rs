@@ -18,10 +18,12 @@ use crate::in_flight::InFlight;
 use crate::jsonrpc::{self, Error, Id};
 use crate::known::Known;
 use crate::outbox::{Outbox, Outgoing};
+use crate::pending::Pending;
 use crate::quota::Quota;
 use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::shape;
+use crate::updates::Subscriber;
 
 /// Largest number of tasks of one client. Calls have a smaller limit of their own.
 const TASKS: usize = 4096;
@@ -48,8 +50,12 @@ pub(crate) struct Session {
     pub(crate) intake: Arc<Quota>,
     /// The requests that are running or waiting.
     pub(crate) in_flight: InFlight,
-    /// What the client knows of the tool list, so that it is not notified of it.
+    /// The requests that the server has sent to the client.
+    pub(crate) pending: Pending,
+    /// What the client knows of the lists, so that it is not notified of it.
     pub(crate) known: Known,
+    /// The resources that the client wants to know of changes of. A change that cannot be told now waits in it.
+    pub(crate) subscriptions: Subscriber,
     tasks: TaskTracker,
     pub(crate) life: Life,
 }
@@ -107,6 +113,7 @@ impl Session {
         channel: Channel,
         life: Life,
     ) -> Arc<Self> {
+        let subscriptions = host.updates().subscriber();
         Arc::new(Self {
             host,
             opener,
@@ -114,7 +121,9 @@ impl Session {
             intake,
             negotiated: watch::Sender::default(),
             in_flight: InFlight::default(),
+            pending: Pending::default(),
             known: Known::default(),
+            subscriptions,
             tasks: TaskTracker::new(),
             life,
         })
@@ -184,10 +193,15 @@ impl Session {
         self.tasks.len() < TASKS
     }
 
+    /// Adds the members that every result of the revision has.
+    pub(crate) fn complete(&self, result: &mut Map<String, Value>, revision: Revision) {
+        shape::complete(result, &self.host.options().server, revision);
+    }
+
     /// Encodes a result.
-    pub(crate) fn result(id: &Id, mut result: Map<String, Value>, revision: Option<Revision>) -> Outgoing {
+    pub(crate) fn result(&self, id: &Id, mut result: Map<String, Value>, revision: Option<Revision>) -> Outgoing {
         if let Some(revision) = revision {
-            shape::complete(&mut result, revision);
+            self.complete(&mut result, revision);
         }
         Outgoing::answer(jsonrpc::result(id, &result))
     }

@@ -1,13 +1,15 @@
-//! The JSON of tools and results, shaped for the peer's revision. Nothing else writes this JSON.
+//! The JSON of definitions and results, shaped for the peer's revision. Nothing else writes this JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    Annotations, Body, Content, Icon, Json, Media, Output, Resource, ResourceContent, ResourceLink, Tool,
+    Annotations, Body, Completions, Content, Icon, Json, ListedResource, Media, Output, Prompt, PromptArgument,
+    PromptMessage, PromptOutput, Resource, ResourceContent, ResourceItem, ResourceLink, Tool,
 };
 
+use crate::host::ServerInfo;
 use crate::revision::Revision;
 
 /// Key of the server's name and version in the `_meta` of results that belong to no session.
@@ -49,6 +51,103 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
     }
 }
 
+/// A prompt as an item of `prompts/list`.
+#[derive(Debug, Serialize)]
+pub(crate) struct PromptEntry<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    arguments: Vec<ArgumentEntry<'a>>,
+    #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
+    icons: &'a [Icon],
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Json>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Serialize)]
+struct ArgumentEntry<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    required: bool,
+}
+
+/// A prompt as an item of `prompts/list`.
+pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptEntry<'_> {
+    let features = revision.features();
+    PromptEntry {
+        name: &prompt.name,
+        title: prompt.title.as_deref().filter(|_| features.titles),
+        description: prompt.description.as_deref(),
+        arguments: prompt.arguments.iter().map(|argument| self::argument(argument, revision)).collect(),
+        icons: if features.icons { &prompt.icons } else { &[] },
+        meta: prompt.meta.as_ref().filter(|_| features.definition_meta),
+    }
+}
+
+fn argument(argument: &PromptArgument, revision: Revision) -> ArgumentEntry<'_> {
+    ArgumentEntry {
+        name: &argument.name,
+        title: argument.title.as_deref().filter(|_| revision.features().titles),
+        description: argument.description.as_deref(),
+        required: argument.required,
+    }
+}
+
+/// A resource as an item of `resources/list`, or a template as an item of `resources/templates/list`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResourceEntry<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_template: Option<&'a str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    annotations: Map<String, Value>,
+    #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
+    icons: &'a [Icon],
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Json>,
+}
+
+/// A resource as an item of `resources/list`.
+pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
+    let features = revision.features();
+    let last_modified = resource.last_modified.as_deref().filter(|_| features.last_modified);
+    ResourceEntry {
+        uri: Some(&resource.uri),
+        uri_template: None,
+        name: &resource.name,
+        title: resource.title.as_deref().filter(|_| features.titles),
+        description: resource.description.as_deref(),
+        mime_type: resource.mime_type.as_deref(),
+        size: resource.size,
+        annotations: annotations(&resource.audience, resource.priority, last_modified),
+        icons: if features.icons { &resource.icons } else { &[] },
+        meta: resource.meta.as_ref().filter(|_| features.definition_meta),
+    }
+}
+
+/// A template as an item of `resources/templates/list`.
+pub(crate) fn template(template: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
+    ResourceEntry { uri: None, uri_template: Some(&template.uri), size: None, ..listed_resource(template, revision) }
+}
+
 /// Whether the root of a schema has `"type": "object"`.
 fn is_object(schema: &Json) -> bool {
     #[derive(Deserialize)]
@@ -83,31 +182,99 @@ pub(crate) fn output(output: Output, revision: Revision) -> Map<String, Value> {
     result
 }
 
+/// A prompt as the result of `prompts/get`, without Toolbay's own `_meta`.
+pub(crate) fn prompt_output(output: PromptOutput, revision: Revision) -> Map<String, Value> {
+    let message = |message: PromptMessage| {
+        let PromptMessage { role, content } = message;
+        json!({"role": role, "content": self::content(content, revision)})
+    };
+    let mut result = Map::new();
+    insert(&mut result, "description", output.description);
+    result.insert("messages".into(), output.messages.into_iter().map(message).collect());
+    if !output.meta.is_empty() {
+        result.insert("_meta".into(), output.meta.into());
+    }
+    result
+}
+
+/// What was read as the result of `resources/read`, without Toolbay's own `_meta`.
+pub(crate) fn contents(items: Vec<ResourceItem>, revision: Revision) -> Map<String, Value> {
+    let features = revision.features();
+    let item = |item: ResourceItem| {
+        let mut value = resource_contents(item.resource);
+        insert(&mut value, "_meta", Some(item.meta).filter(|meta| features.definition_meta && !meta.is_empty()));
+        Value::from(value)
+    };
+    let mut result = Map::new();
+    result.insert("contents".into(), items.into_iter().map(item).collect());
+    if features.caching_hints {
+        // A plugin can read something else each time, and for each caller.
+        result.insert("ttlMs".into(), 0.into());
+        result.insert("cacheScope".into(), "private".into());
+    }
+    result
+}
+
+/// Values for an argument as the result of `completion/complete`.
+pub(crate) fn completions(completions: Completions) -> Map<String, Value> {
+    let Completions { values, total, has_more } = completions;
+    let mut completion = Map::new();
+    completion.insert("values".into(), values.into());
+    insert(&mut completion, "total", total);
+    completion.insert("hasMore".into(), has_more.into());
+    Map::from_iter([("completion".to_owned(), completion.into())])
+}
+
 /// Adds the members that every result of the revision has.
-pub(crate) fn complete(result: &mut Map<String, Value>, revision: Revision) {
+pub(crate) fn complete(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
     if !revision.features().result_type {
         return;
     }
-    result.insert("resultType".into(), "complete".into());
+    result.entry("resultType").or_insert_with(|| "complete".into());
     if let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
-        meta.insert(SERVER_INFO.into(), server_info(revision));
+        // Some results have more of it.
+        meta.entry(SERVER_INFO).or_insert_with(|| server_info(server, revision).into());
     }
 }
 
-/// The server's name, version and title.
-pub(crate) fn server_info(revision: Revision) -> Value {
-    let mut server = Map::new();
-    server.insert("name".into(), "toolbay".into());
-    server.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+/// The server's name, version and title: what every result of 2026-07-28 has. Icons would make each of them longer.
+fn server_info(server: &ServerInfo, revision: Revision) -> Map<String, Value> {
+    let mut info = Map::new();
+    info.insert("name".into(), "toolbay".into());
+    info.insert("version".into(), env!("CARGO_PKG_VERSION").into());
     if revision.features().titles {
-        server.insert("title".into(), "Toolbay".into());
+        info.insert("title".into(), server.title.as_deref().unwrap_or("Toolbay").into());
     }
-    server.into()
+    info
 }
 
-/// The server's capabilities.
-pub(crate) fn capabilities() -> Value {
-    json!({"tools": {"listChanged": true}, "logging": {}})
+/// Everything that the server says of itself.
+pub(crate) fn full_server_info(server: &ServerInfo, revision: Revision) -> Value {
+    let mut info = server_info(server, revision);
+    if revision.features().icons {
+        insert(&mut info, "description", server.description.as_deref());
+        insert(&mut info, "websiteUrl", server.website_url.as_deref());
+        insert(&mut info, "icons", Some(json!(server.icons)).filter(|_| !server.icons.is_empty()));
+    }
+    info.into()
+}
+
+/// Adds everything that the server says of itself to a result that belongs to no session.
+pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
+    result.insert("_meta".into(), json!({SERVER_INFO: full_server_info(server, revision)}));
+}
+
+/// The server's capabilities: always the same, because a plugin with prompts or resources can come at any time.
+pub(crate) fn capabilities(revision: Revision) -> Value {
+    let mut capabilities = Map::new();
+    if revision.features().completions {
+        capabilities.insert("completions".into(), json!({}));
+    }
+    capabilities.insert("logging".into(), json!({}));
+    capabilities.insert("prompts".into(), json!({"listChanged": true}));
+    capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));
+    capabilities.insert("tools".into(), json!({"listChanged": true}));
+    capabilities.into()
 }
 
 /// Adds the operator's instructions, if there are any.
@@ -129,20 +296,24 @@ fn content(block: Content, revision: Revision) -> Value {
         Body::Audio(audio) => text(&format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
         Body::ResourceLink(link) if features.resource_links => resource_link(link),
         Body::ResourceLink(link) => text(&format!("[{}]({})", link.name, link.uri)),
-        Body::Resource(resource) => self::resource(resource),
+        Body::Resource(resource) => json!({"type": "resource", "resource": resource_contents(resource)}),
     };
-    let mut annotations = Map::new();
-    if !block.audience.is_empty() {
-        annotations.insert("audience".into(), json!(block.audience));
-    }
-    insert(&mut annotations, "priority", block.priority.map(Value::from));
-    insert(&mut annotations, "lastModified", block.last_modified.filter(|_| features.last_modified));
+    let last_modified = block.last_modified.as_deref().filter(|_| features.last_modified);
+    let annotations = annotations(&block.audience, block.priority, last_modified);
     if !annotations.is_empty()
         && let Some(members) = value.as_object_mut()
     {
         members.insert("annotations".into(), annotations.into());
     }
     value
+}
+
+fn annotations(audience: &[&str], priority: Option<f64>, last_modified: Option<&str>) -> Map<String, Value> {
+    let mut annotations = Map::new();
+    insert(&mut annotations, "audience", Some(json!(audience)).filter(|_| !audience.is_empty()));
+    insert(&mut annotations, "priority", priority);
+    insert(&mut annotations, "lastModified", last_modified);
+    annotations
 }
 
 fn media(kind: &str, media: &Media) -> Value {
@@ -161,15 +332,15 @@ fn resource_link(link: ResourceLink) -> Value {
     value.into()
 }
 
-fn resource(resource: Resource) -> Value {
-    let mut inner = Map::new();
-    inner.insert("uri".into(), resource.uri.into());
-    insert(&mut inner, "mimeType", resource.mime_type);
+fn resource_contents(resource: Resource) -> Map<String, Value> {
+    let mut contents = Map::new();
+    contents.insert("uri".into(), resource.uri.into());
+    insert(&mut contents, "mimeType", resource.mime_type);
     match resource.content {
-        ResourceContent::Text(text) => inner.insert("text".into(), text.into()),
-        ResourceContent::Blob(data) => inner.insert("blob".into(), BASE64.encode(data).into()),
+        ResourceContent::Text(text) => contents.insert("text".into(), text.into()),
+        ResourceContent::Blob(data) => contents.insert("blob".into(), BASE64.encode(data).into()),
     };
-    json!({"type": "resource", "resource": inner})
+    contents
 }
 
 fn insert(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
@@ -237,7 +408,7 @@ mod tests {
     fn a_result_without_a_session_names_the_server() {
         let completed = |revision| {
             let mut result = Map::from_iter([("_meta".to_owned(), json!({"a": 1}))]);
-            complete(&mut result, revision);
+            complete(&mut result, &ServerInfo::default(), revision);
             Value::Object(result)
         };
         assert_eq!(completed(Revision::NEWEST_SESSION), json!({"_meta": {"a": 1}}));

@@ -1,36 +1,152 @@
-//! A host for tests: three tools that respond at once, without guests or a folder.
+//! A host for tests: three items of each list that respond at once, without guests or a folder.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
-use serde_json::json;
-use toolbay_model::{Annotations, Answer, Icon, Observer, Output, Progress, Rejection, Tool};
+use serde_json::{Map, json};
+use tokio::sync::watch;
+use toolbay_model::{
+    Annotations, Answer, Body, CompletionRequest, Completions, Content, Failure, Icon, Interview, ListedResource,
+    Observer, Output, Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reference, Rejection, Reply,
+    Request, Resource, ResourceContent, ResourceItem, TargetKind, Tool,
+};
 
 use crate::access::Rights;
-use crate::host::{Call, Client, Host, Options, Page, Place};
+use crate::host::{Call, Client, Host, Options, Page, Place, ServerInfo};
 use crate::listings::Listings;
+use crate::request_state::RequestStates;
+use crate::updates::Updates;
 use crate::view::View;
+
+/// The names of the tools and of the prompts.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// The URIs of the resources.
+pub(crate) const URIS: [&str; 3] = ["test://a", "test://b", "test://c/d"];
+
+/// The templates. Each has the resources that begin as it does.
+const TEMPLATES: [&str; 3] = ["memo://1/{id}", "memo://2/{id}", "memo://3/{id}"];
+
+/// The prompt that asks its caller something.
+pub(crate) const ASKING: &str = "c";
 
 /// The host.
 pub(crate) struct Stub {
     options: Options,
     listings: Listings,
+    updates: Updates,
+    /// The lists as everybody sees them.
+    view: watch::Sender<View>,
+    complete: AtomicBool,
+    states: RequestStates,
+    script: Option<Arc<Script>>,
 }
+
+/// What a plugin of a test does; `None` leaves the call to the usual one.
+type Script = dyn Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync;
 
 impl Stub {
     pub(crate) fn new() -> Arc<Self> {
-        let options = Options {
+        Self::with(|_| {})
+    }
+
+    /// A host whose plugin does this.
+    pub(crate) fn scripted(
+        states: RequestStates,
+        script: impl Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let stub = Arc::into_inner(Self::with(|_| {})).unwrap();
+        Arc::new(Self { states, script: Some(Arc::new(script)), ..stub })
+    }
+
+    /// A host with other options.
+    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Arc<Self> {
+        let mut options = Options {
             page_size: 500,
             usage: true,
-            request: ByteSize::mib(1),
+            request: ByteSize::mib(4),
             requests: ByteSize::mib(64),
             grace: Duration::from_secs(1),
-            instructions: String::new(),
+            server: ServerInfo::default(),
         };
-        Arc::new(Self { options, listings: Listings::default() })
+        change(&mut options);
+        let view = watch::Sender::new(View { listing: 1, tools: 1, prompts: 1, resources: 1 });
+        let (listings, updates) = (Listings::default(), Updates::default());
+        let states = RequestStates::in_memory(&[7; 32]).unwrap();
+        Arc::new(Self { options, listings, updates, view, complete: AtomicBool::new(true), states, script: None })
     }
+
+    /// Changes the lists.
+    pub(crate) fn change_view(&self, change: impl FnOnce(&mut View)) {
+        self.view.send_modify(|view| {
+            view.listing += 1;
+            change(view);
+        });
+    }
+
+    /// Says whether the plugins that existed at startup are loaded.
+    pub(crate) fn set_complete(&self, complete: bool) {
+        self.complete.store(complete, Ordering::Relaxed);
+        self.view.send_modify(|_| {});
+    }
+
+    fn page<T>(
+        &self,
+        names: &[&str],
+        make: impl Fn(&str) -> Arc<T>,
+        after: Option<&str>,
+        limit: usize,
+        rights: &Rights,
+    ) -> Page<T> {
+        let names = names.iter().filter(|name| after.is_none_or(|after| **name > after) && rights.allow(name));
+        let mut items: Vec<_> = names.map(|name| make(name)).collect();
+        let more = items.len() > limit;
+        items.truncate(limit);
+        Page { items, more, view: self.view(rights) }
+    }
+}
+
+/// A prompt with every member that a prompt can have.
+pub(crate) fn prompt(name: &str) -> Arc<Prompt> {
+    let argument = |name: &str, required| PromptArgument {
+        name: name.to_owned(),
+        title: Some("An argument".into()),
+        description: Some("What it means.".into()),
+        required,
+    };
+    Arc::new(Prompt {
+        name: name.to_owned(),
+        title: Some("A title".into()),
+        description: Some("Asks for it.".into()),
+        arguments: [argument("x", true), argument("y", false)].into(),
+        icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
+        meta: Some(json!({"a": 1}).into()),
+    })
+}
+
+/// A resource, or a template, with every member that it can have.
+pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
+    Arc::new(ListedResource {
+        uri: uri.to_owned(),
+        name: "it".into(),
+        title: Some("A title".into()),
+        description: Some("Contains it.".into()),
+        mime_type: Some("text/plain".into()),
+        size: Some(3),
+        audience: vec!["user"],
+        priority: Some(0.5),
+        last_modified: Some("2026-01-02".into()),
+        icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
+        meta: Some(json!({"a": 1}).into()),
+    })
+}
+
+fn is_known(uri: &str) -> bool {
+    URIS.contains(&uri) || TEMPLATES.iter().any(|template| uri.starts_with(template.trim_end_matches("{id}")))
 }
 
 /// A tool with every member that a tool can have.
@@ -53,41 +169,66 @@ impl Host for Stub {
         &self.options
     }
 
-    fn changed(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
-        Box::pin(std::future::pending())
+    fn changed(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+        let mut view = self.view.subscribe();
+        Box::pin(async move { view.wait_for(|view| view.listing > listing).await.ok().map(|view| view.listing) })
     }
 
     fn is_complete(&self) -> bool {
-        true
+        self.complete.load(Ordering::Relaxed)
     }
 
     fn complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+        let mut view = self.view.subscribe();
+        Box::pin(async move { drop(view.wait_for(|_| self.is_complete()).await) })
     }
 
-    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page {
-        let names = ["a", "b", "c"].into_iter();
-        let names = names.filter(|name| after.is_none_or(|after| *name > after) && rights.allow(name));
-        let mut tools: Vec<_> = names.map(tool).collect();
-        let more = tools.len() > limit;
-        tools.truncate(limit);
-        Page { tools, more, view: self.view(rights) }
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
+        self.page(&NAMES, tool, after, limit, rights)
+    }
+
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt> {
+        self.page(&NAMES, prompt, after, limit, rights)
+    }
+
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+        self.page(&URIS, listed, after, limit, rights)
+    }
+
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+        self.page(&TEMPLATES, listed, after, limit, rights)
     }
 
     fn view(&self, _rights: &Rights) -> View {
-        View { listing: 1, digest: 1 }
+        *self.view.borrow()
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        is_known(uri)
+    }
+
+    fn updates(&self) -> &Updates {
+        &self.updates
     }
 
     fn listings(&self) -> &Listings {
         &self.listings
     }
 
+    fn request_states(&self) -> &RequestStates {
+        &self.states
+    }
+
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        ["a", "b", "c"].contains(&name).then(|| tool(name))
+        NAMES.contains(&name).then(|| tool(name))
     }
 
     fn client(&self, _name: &str) -> Arc<dyn Client> {
-        Arc::new(Everybody)
+        Arc::new(Everybody(self.script.clone()))
+    }
+
+    fn instructions(&self, _rights: &Rights) -> String {
+        "Be brief.".to_owned()
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {
@@ -96,20 +237,64 @@ impl Host for Stub {
 }
 
 /// The only client.
-struct Everybody;
+struct Everybody(Option<Arc<Script>>);
 
 impl Client for Everybody {
-    fn queue(&self, _tool: &str) -> Result<Box<dyn Place>, Rejection> {
-        Ok(Box::new(Free))
+    fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
+        Ok(Box::new(Free(self.0.clone())))
     }
 }
 
 /// There is always a free place.
-struct Free;
+struct Free(Option<Arc<Script>>);
 
 impl Place for Free {
-    fn call(&mut self, _call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
+    fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         observer.progress(Progress { progress: 1.0, total: None, message: Some("halfway".into()) });
-        Box::pin(std::future::ready(Answer { result: Ok(Output::default()), usage: None }))
+        if let Some(result) = self.0.as_ref().and_then(|script| script(&call)) {
+            return Box::pin(std::future::ready(Answer { result, usage: None }));
+        }
+        let (kind, target) = (call.request.kind(), call.request.target());
+        let exists = match kind {
+            TargetKind::Tool | TargetKind::Prompt => NAMES.contains(&target),
+            TargetKind::Resource => is_known(target),
+            TargetKind::Template => TEMPLATES.contains(&target),
+        };
+        let is_there = call.permitted && exists;
+        let result = if is_there { Ok(reply(&call.request)) } else { Err(Failure::Unknown(kind, target.to_owned())) };
+        Box::pin(std::future::ready(Answer { result, usage: None }))
+    }
+}
+
+fn reply(request: &Request) -> Reply {
+    let text = |text: String| Content { body: Body::Text(text), audience: vec![], priority: None, last_modified: None };
+    match request {
+        Request::Tool { .. } => Reply::Tool(Output::default()),
+        Request::Prompt { name, .. } if name == ASKING => Reply::Questions(Interview::default()),
+        Request::Prompt { arguments, .. } => {
+            let content = text(format!("{arguments:?}"));
+            let messages = vec![PromptMessage { role: "user", content }];
+            Reply::Prompt(PromptOutput { description: Some("Filled in.".into()), messages, meta: Map::new() })
+        }
+        Request::Resource { uri } => {
+            let item = |mime: &str, content| ResourceItem {
+                resource: Resource { uri: uri.clone(), mime_type: Some(mime.into()), content },
+                meta: Map::from_iter([("a".to_owned(), 1.into())]),
+            };
+            let blob = ResourceContent::Blob(Bytes::from_static(b"abc"));
+            Reply::Resource(vec![
+                item("text/plain", ResourceContent::Text("abc".into())),
+                item("application/octet-stream", blob),
+            ])
+        }
+        // What the plugin was told.
+        Request::Completion(CompletionRequest { reference, argument, value, context }) => {
+            let of = match reference {
+                Reference::Prompt(_) => TargetKind::Prompt,
+                Reference::Resource(_) => TargetKind::Template,
+            };
+            let values = vec![format!("{of} {argument}={value} {context:?}")];
+            Reply::Completion(Completions { values, total: Some(7), has_more: true })
+        }
     }
 }

@@ -1,10 +1,14 @@
-//! What a caller sees of the tool list.
+//! What a caller sees of the lists.
 
-/// The tool list as a caller sees it at one moment.
+/// The lists as a caller sees them at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Number of the list; increases when the result of `tools/list` changes for anybody.
+    /// Number of the lists; increases when the result of a list method changes for anybody.
     pub listing: u64,
     /// A digest of the tools that the caller can see: if two are equal, so are the results of `tools/list`.
-    pub digest: u64,
+    pub tools: u64,
+    /// The same of the prompts.
+    pub prompts: u64,
+    /// The same of the resources and resource templates.
+    pub resources: u64,
 }

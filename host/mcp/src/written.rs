@@ -1,7 +1,7 @@
-//! Tools and results as JSON, for programs that are not clients.
+//! What is listed, and results, as JSON, for programs that are not clients.
 
 use serde_json::Value;
-use toolbay_model::{Answer, Tool};
+use toolbay_model::{Answer, ListedResource, Prompt, TargetKind, Tool};
 
 use crate::revision::Revision;
 use crate::{outcome, shape};
@@ -12,13 +12,28 @@ pub fn definition_json(tool: &Tool) -> Value {
     serde_json::to_value(shape::tool(tool, Revision::NEWEST)).unwrap_or_default()
 }
 
-/// The result of a call as a client of `revision` receives it.
+/// A prompt as `prompts/list` of the newest revision returns it.
+pub fn prompt_json(prompt: &Prompt) -> Value {
+    serde_json::to_value(shape::prompt(prompt, Revision::NEWEST)).unwrap_or_default()
+}
+
+/// A resource as `resources/list` of the newest revision returns it.
+pub fn resource_json(resource: &ListedResource) -> Value {
+    serde_json::to_value(shape::listed_resource(resource, Revision::NEWEST)).unwrap_or_default()
+}
+
+/// A resource template as `resources/templates/list` of the newest revision returns it.
+pub fn template_json(template: &ListedResource) -> Value {
+    serde_json::to_value(shape::template(template, Revision::NEWEST)).unwrap_or_default()
+}
+
+/// The result of a call of this kind as a client of `revision` receives it.
 ///
 /// # Errors
 ///
 /// The message of the protocol error that the client receives instead.
-pub fn result_json(answer: Answer, revision: Revision) -> Result<Value, String> {
-    match outcome::outcome(answer, revision, true) {
+pub fn result_json(answer: Answer, kind: TargetKind, revision: Revision) -> Result<Value, String> {
+    match outcome::outcome(answer, kind, revision, true) {
         Ok(result) => Ok(result.into()),
         Err(error) => Err(error.message),
     }

@@ -17,9 +17,9 @@ use super::reply;
 use super::sessions::Sessions;
 use super::streams::Streams;
 use crate::caller::Caller;
+use crate::entry::busy;
 use crate::host::Host;
 use crate::jsonrpc::{Error, INVALID_REQUEST};
-use crate::methods::call_tool::busy;
 use crate::quota::{Portion, Quota};
 use crate::session::Life;
 

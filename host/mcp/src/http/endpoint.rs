@@ -20,7 +20,7 @@ use crate::caller::Caller;
 use crate::dispatch;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, PARSE_ERROR, Request};
 use crate::method::Method;
-use crate::outbox::{self, Kind};
+use crate::outbox;
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached, unsupported};
 use crate::session::{Channel, Life, Session};
@@ -236,7 +236,7 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
 /// The response to notifications: 202, unless they are rejected.
 async fn accepted(mut messages: outbox::Messages) -> Response {
     match messages.recv().await {
-        Some(refused) if refused.kind != Kind::Notification => single(refused, legacy_status),
+        Some(refused) if refused.kind.responds() => single(refused, legacy_status),
         _ => StatusCode::ACCEPTED.into_response(),
     }
 }

@@ -57,6 +57,7 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<Trace> {
 #[derive(Default, Deserialize)]
 struct Named<'a> {
     name: Option<String>,
+    uri: Option<String>,
     /// Parsed only if a header mirrors an argument.
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
@@ -81,10 +82,15 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     let version = named.meta.as_ref().and_then(|meta| meta.version.as_ref()).and_then(Value::as_str);
     same(headers, &PROTOCOL_VERSION, version, false)?;
     same(headers, &METHOD, Some(&request.method), false)?;
-    if request.method != Method::CallTool.name() {
+    let method = Method::parse(&request.method);
+    match method {
+        Some(Method::CallTool | Method::GetPrompt) => same(headers, &NAME, named.name.as_deref(), true)?,
+        Some(Method::ReadResource) => same(headers, &NAME, named.uri.as_deref(), true)?,
+        _ => {}
+    }
+    if method != Some(Method::CallTool) {
         return Ok(());
     }
-    same(headers, &NAME, named.name.as_deref(), true)?;
     let tool = named.name.filter(|name| caller.may_use(name)).and_then(|name| host.tool(&name));
     let Some(tool) = tool else { return Ok(()) };
     if tool.headers.is_empty() {
@@ -181,4 +187,46 @@ fn title(name: &str) -> String {
         })
         .collect();
     words.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::http::Options;
+    use crate::http::client::Client;
+    use crate::stub::Stub;
+
+    #[tokio::test]
+    async fn the_name_of_what_is_asked_for_is_repeated() {
+        let client = Client::new(Stub::new(), Options::default()).await;
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let reference = json!({"type": "ref/prompt", "name": "a"});
+        let argument = json!({"name": "x", "value": ""});
+        for (method, params, name) in [
+            ("tools/call", json!({"name": "a", "_meta": meta}), Some("a")),
+            ("prompts/get", json!({"name": "a", "uri": "b", "_meta": meta}), Some("a")),
+            ("resources/read", json!({"uri": "test://a", "name": "b", "_meta": meta}), Some("test://a")),
+            ("resources/list", json!({"_meta": meta}), None),
+            ("completion/complete", json!({"ref": reference, "argument": argument, "_meta": meta}), None),
+        ] {
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            let headers = format!("Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
+            let absent = client.post(&headers, &body).await;
+            let Some(name) = name else {
+                assert_eq!(absent.status, 200, "{method}");
+                continue;
+            };
+            let refused = (absent.status, absent.body["error"]["message"].clone());
+            assert_eq!(refused, (400, json!("Header mismatch: Mcp-Name is missing")), "{method}");
+            let right = client.post(&format!("{headers}Mcp-Name: {name}\r\n"), &body).await;
+            assert_eq!((right.status, right.body.get("result").is_some()), (200, true), "{method}: {}", right.body);
+            let wrong = client.post(&format!("{headers}Mcp-Name: b\r\n"), &body).await;
+            assert_eq!((wrong.status, wrong.body["error"]["code"].clone()), (400, json!(-32020)), "{method}");
+        }
+        client.stop().await;
+    }
 }

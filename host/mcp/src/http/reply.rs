@@ -48,7 +48,7 @@ pub(super) async fn reply(
         () = long => Err(()),
     };
     match first {
-        Ok(Some(first)) if first.kind != Kind::Notification => single(first, status),
+        Ok(Some(first)) if first.kind.responds() => single(first, status),
         // A cancelled call has no response.
         Ok(first) => events(first, messages, keep_alive, guard),
         // It takes longer: a stream can send comments to keep the connection open.
@@ -60,7 +60,7 @@ pub(super) async fn reply(
 pub(super) fn single(answer: Outgoing, status: impl Fn(i32) -> StatusCode) -> Response {
     let status = match answer.kind {
         Kind::Refusal(code) => status(code),
-        Kind::Answer | Kind::Notification => StatusCode::OK,
+        Kind::Answer | Kind::Notification | Kind::Request => StatusCode::OK,
     };
     let mut response = (status, [(CONTENT_TYPE, JSON)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {

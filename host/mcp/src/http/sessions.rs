@@ -196,6 +196,7 @@ impl HttpSession {
     /// Ends the session, which has left the table. Requests may still hold it.
     fn end(&self) {
         self.session.life.ended.cancel();
+        self.session.subscriptions.clear();
         for place in self.places.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             place.shrink_to(0);
         }
@@ -229,4 +230,68 @@ pub(super) fn new_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0; ID_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(hex::encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::host::Host as _;
+    use crate::http::client::Client;
+    use crate::revision::Revision;
+    use crate::stub::Stub;
+
+    async fn subscribe(client: &Client, session: &str, method: &str, uri: &str) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": uri}});
+        client.post(session, &body).await.body
+    }
+
+    #[tokio::test]
+    async fn what_changes_while_no_stream_is_open_waits_for_one() {
+        let host = Stub::new();
+        let client = Client::new(Arc::clone(&host), Options::default()).await;
+        let session = client.session(Revision::NEWEST_SESSION).await;
+        for uri in ["test://a", "test://b"] {
+            assert_eq!(subscribe(&client, &session, "resources/subscribe", uri).await["result"], json!({}));
+        }
+        host.change_view(|view| view.prompts = 2);
+        for uri in ["test://b", "test://c/d", "test://a", "test://b"] {
+            host.updates().changed(uri);
+        }
+        let mut events = client.events(&session).await;
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            let event = events.next().await;
+            told.push(event["params"]["uri"].as_str().or(event["method"].as_str()).unwrap().to_owned());
+        }
+        // Lists and resources are told independently.
+        told.sort_by_key(|told| told.starts_with("test:"));
+        assert_eq!(told, ["notifications/prompts/list_changed", "test://b", "test://a"]);
+        host.updates().changed("test://a");
+        assert_eq!(events.next().await["params"]["uri"], "test://a");
+        client.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_caller_has_so_many_subscriptions_over_all_sessions_and_gets_them_back() {
+        let host = Stub::new();
+        let client = Client::new(Arc::clone(&host), Options::default()).await;
+        let caller = "ip:127.0.0.1";
+        let mut sessions = Vec::new();
+        for n in 1..=2 {
+            let session = client.session(Revision::NEWEST_SESSION).await;
+            subscribe(&client, &session, "resources/subscribe", "test://a").await;
+            sessions.push(session);
+            assert_eq!(host.updates().bytes_of(caller), n * (256 + "test://a".len()));
+        }
+        subscribe(&client, &sessions[0], "resources/unsubscribe", "test://a").await;
+        assert_eq!(host.updates().bytes_of(caller), 256 + "test://a".len());
+        // A session that ends gives back at once what it has.
+        assert_eq!(client.exchange("DELETE", &sessions[1], "").await.status, 204);
+        assert_eq!(host.updates().bytes_of(caller), 0);
+        client.stop().await;
+    }
 }

@@ -2,21 +2,25 @@
 
 use serde_json::{Map, json};
 
-use super::Answered;
+use super::{Answered, add_instructions};
+use crate::access::Rights;
+use crate::caller::Caller;
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::shape;
 
-/// How long clients may cache the result, in ms: it does not change while the process runs.
-const TTL_MS: u64 = 3_600_000;
+/// How long clients may cache the result, in ms: of all that is in it, only the instructions change, with the plugins.
+const TTL_MS: u64 = 60_000;
 
-#[expect(clippy::unnecessary_wraps, reason = "methods answer alike")]
-pub(crate) fn answer(session: &Session) -> Answered {
+pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> Answered {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::dates()));
-    result.insert("capabilities".into(), shape::capabilities());
-    shape::add_instructions(&mut result, &session.host.options().instructions);
+    result.insert("capabilities".into(), shape::capabilities(revision));
+    add_instructions(&mut result, session, caller).await;
     result.insert("ttlMs".into(), TTL_MS.into());
-    result.insert("cacheScope".into(), "public".into());
+    // Callers with other rights see other plugins.
+    let shared = matches!(caller.rights, Rights::All);
+    result.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
+    shape::add_server_info(&mut result, &session.host.options().server, revision);
     Ok(result)
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::Answered;
+use super::{Answered, add_instructions};
 use crate::caller::Caller;
 use crate::capabilities::Capabilities;
 use crate::jsonrpc::shorten;
@@ -30,7 +30,7 @@ struct ClientInfo {
     version: Option<String>,
 }
 
-pub(crate) fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Answered {
+pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> Answered {
     let params: Params<'_> = read(params)?;
     let asked = Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
@@ -49,8 +49,8 @@ pub(crate) fn answer(session: &Session, caller: &Caller, params: Option<&RawValu
     );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
-    result.insert("capabilities".into(), shape::capabilities());
-    result.insert("serverInfo".into(), shape::server_info(revision));
-    shape::add_instructions(&mut result, &session.host.options().instructions);
+    result.insert("capabilities".into(), shape::capabilities(revision));
+    result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));
+    add_instructions(&mut result, session, caller).await;
     Ok(result)
 }

@@ -1,18 +1,24 @@
 //! `subscriptions/listen`: notifications for clients without a session.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::caller::Caller;
-use crate::changes::LIST_CHANGED;
+use crate::changes;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
+use crate::list::News;
 use crate::outbox::{Outbox, Outgoing};
 use crate::params::read;
 use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::session::{Channel, Session};
+use crate::updates::{LONGEST, MOST, Subscriber};
+use crate::view::View;
 
 /// Key of the subscription's id in `_meta`.
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -22,11 +28,57 @@ struct Params {
     notifications: Filter,
 }
 
-/// The notifications that a subscriber requests. The server has none about prompts and resources.
+/// The notifications that a subscriber requests.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Filter {
-    #[serde(rename = "toolsListChanged", default)]
-    tools: bool,
+    #[serde(default)]
+    tools_list_changed: bool,
+    #[serde(default)]
+    prompts_list_changed: bool,
+    #[serde(default)]
+    resources_list_changed: bool,
+    #[serde(default)]
+    resource_subscriptions: Uris,
+}
+
+/// The URIs in a filter, each once: as many as a subscriber can name. Others are not honoured, so they are not kept.
+#[derive(Default)]
+struct Uris(BTreeSet<String>);
+
+impl<'de> Deserialize<'de> for Uris {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Uris::default())
+    }
+}
+
+impl<'de> Visitor<'de> for Uris {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of URIs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
+        while let Some(uri) = list.next_element::<String>()? {
+            if uri.len() <= LONGEST && self.0.len() < MOST {
+                self.0.insert(uri);
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl Filter {
+    /// The changes of lists that are requested.
+    fn news(&self) -> Vec<News> {
+        let wanted = |news: &News| match news {
+            News::Tools => self.tools_list_changed,
+            News::Prompts => self.prompts_list_changed,
+            News::Resources => self.resources_list_changed,
+        };
+        News::ALL.into_iter().filter(wanted).collect()
+    }
 }
 
 /// Opens a subscription. Changes from now on that `caller` can see are reported, even if the acknowledgement is delayed.
@@ -49,36 +101,87 @@ pub(crate) fn open(
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
-    let (told, rights, reply, revision) = (Arc::clone(session), caller.rights.clone(), reply.clone(), rules.revision);
+    let (told, caller, reply, revision) = (Arc::clone(session), caller.clone(), reply.clone(), rules.revision);
     session.spawn(async move {
         let (session, id) = (told, &request.id);
-        let granted = if filter.tools { json!({"toolsListChanged": true}) } else { json!({}) };
+        if !filter.resource_subscriptions.0.is_empty() {
+            // Which resources there are is known when the plugins that existed at startup are loaded.
+            tokio::select! {
+                () = session.host.complete() => {}
+                () = request.cancelled.cancelled() => {}
+                () = session.life.closing.cancelled() => {}
+            }
+        }
+        let subscriber = session.host.updates().subscriber();
+        let granted = grant(&session, &caller, &subscriber, &filter);
+        // Nothing of the subscription is sent before this.
         let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: id}});
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
-        let news = json!({"_meta": {SUBSCRIPTION_ID: id}});
-        let changes = async {
-            let mut told = known;
-            while filter.tools && session.host.changed(told.listing).await.is_some() {
-                let now = session.host.view(&rights);
-                if now.digest != told.digest {
-                    reply.send(notification(LIST_CHANGED, &news)).await;
-                }
-                told = now;
-            }
-            std::future::pending::<()>().await;
-        };
+        let news = filter.news();
+        let listening = listen(&session, &caller, &news, &subscriber, known, id, &reply);
         let ends_here = tokio::select! {
             biased;
             () = request.cancelled.cancelled() => false,
             () = session.life.closing.cancelled() => true,
             () = reply.closed() => false,
-            () = changes => false,
+            () = listening => false,
         };
         if session.in_flight.finish(&request) && ends_here {
             conclude(&session, id, revision, &reply).await;
         }
     });
     Ok(())
+}
+
+/// Notifies the client of what it asked for, until it disconnects. `known` is what it knows of the lists.
+async fn listen(
+    session: &Session,
+    caller: &Caller,
+    news: &[News],
+    subscriber: &Subscriber,
+    known: View,
+    id: &Id,
+    reply: &Outbox,
+) {
+    let meta = json!({SUBSCRIPTION_ID: id});
+    let lists = async {
+        let mut told = known;
+        while !news.is_empty() && session.host.changed(told.listing).await.is_some() {
+            let now = session.host.view(&caller.rights);
+            for news in news.iter().filter(|news| news.digest(now) != news.digest(told)) {
+                reply.send(notification(news.method(), &json!({"_meta": meta}))).await;
+            }
+            told = now;
+        }
+        // The lists do not change any more. Resources may.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = lists => {}
+        () = changes::updates(subscriber, &caller.rights, Some(&meta), reply) => {}
+    }
+}
+
+/// The part of a filter that is honoured.
+fn grant(session: &Session, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Map<String, Value> {
+    let lists = filter.news().into_iter().map(|news| (news.filter().to_owned(), true.into()));
+    let uris = subscribe(session, caller, subscriber, filter);
+    let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
+    lists.chain(resources).collect()
+}
+
+/// Subscribes to what the filter names, and returns what is honoured: resources that there are, that the caller may read,
+/// and for which there is room.
+fn subscribe(session: &Session, caller: &Caller, subscriber: &Subscriber, filter: &Filter) -> Vec<String> {
+    let uris = filter.resource_subscriptions.0.iter().filter(|uri| caller.can_read(&*session.host, uri));
+    let honoured = uris.filter(|uri| match subscriber.add(&caller.name, uri) {
+        Ok(()) => true,
+        Err(refused) => {
+            tracing::debug!(caller = caller.name, uri = jsonrpc::shorten(uri), "subscription not honoured: {refused}");
+            false
+        }
+    });
+    honoured.cloned().collect()
 }
 
 /// Ends a subscription from the server's side.
@@ -89,7 +192,7 @@ async fn conclude(session: &Session, id: &Id, revision: Revision, reply: &Outbox
         reply.send(notification("notifications/cancelled", &cancelled)).await;
     }
     let result = Map::from_iter([("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}))]);
-    reply.send(Session::result(id, result, Some(revision))).await;
+    reply.send(session.result(id, result, Some(revision))).await;
 }
 
 fn notification(method: &str, params: &Value) -> Outgoing {

@@ -5,17 +5,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
-use toolbay_model::{Answer, Body, Content, Failure, Media, Output, ResourceLink, Tool, Violation};
+use toolbay_model::{
+    Answer, Body, Content, Failure, Interview, Media, Output, QuestionKind, Reply, ResourceLink, TargetKind, Tool,
+    Violation,
+};
 
 use super::{Features, Revision};
+use crate::asking;
 use crate::caller::Caller;
+use crate::capabilities::Capabilities;
 use crate::host::Host as _;
+use crate::http::client::Client;
+use crate::peer::Peer;
+use crate::request_state::RequestStates;
 use crate::session::{Channel, Life, Session};
 use crate::stub::{self, Stub};
-use crate::{dispatch, http, jsonrpc, outbox, outcome, shape};
+use crate::{dispatch, http, jsonrpc, outbox, outcome, question, shape};
 
 /// What a client of `revision` receives for `method`: in a session if the revision has sessions, otherwise without one.
 async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
@@ -63,13 +68,13 @@ async fn result(revision: Revision, method: &str, params: Value) -> Option<Value
 /// A call without a capability that the tool needs, after `outcome` has handled it.
 fn missing_capability(revision: Revision) -> i32 {
     let missing = Failure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
-    outcome::outcome(Answer { result: Err(missing), usage: None }, revision, false).unwrap_err().code
+    outcome::outcome(Answer { result: Err(missing), usage: None }, TargetKind::Tool, revision, false).unwrap_err().code
 }
 
 fn wrong_arguments_are_a_result(revision: Revision) -> bool {
     let violation = Violation { pointer: "/a".into(), message: "no".into() };
     let answer = Answer { result: Err(Failure::InvalidArguments(vec![violation])), usage: None };
-    outcome::outcome(answer, revision, false).is_ok()
+    outcome::outcome(answer, TargetKind::Tool, revision, false).is_ok()
 }
 
 /// A block of each kind, as JSON of the revision.
@@ -130,31 +135,12 @@ fn error_has_no_id(revision: Revision) -> bool {
 
 /// The status of a request over HTTP, with or without the headers that repeat parts of its body.
 async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-    let serving = tokio::spawn(http::serve(Stub::new(), http::Options::default(), listener, stop.clone()));
-    let exchange = async |headers: String, body: Value| {
-        let body = body.to_string();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: \
-             application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
-    };
+    let client = Client::new(Stub::new(), http::Options::default()).await;
     let date = revision.as_str();
     let mut headers = String::new();
     let mut params = json!({});
     if revision.features().sessions {
-        let hello = json!({"protocolVersion": date, "capabilities": {}, "clientInfo": {}});
-        let answer =
-            exchange(String::new(), json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})).await;
-        let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim();
-        headers = format!("Mcp-Session-Id: {id}\r\n");
+        headers = client.session(revision).await;
     } else {
         params = json!({"_meta": {
             "io.modelcontextprotocol/protocolVersion": date,
@@ -164,10 +150,89 @@ async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
     if with_headers {
         headers = format!("{headers}Mcp-Protocol-Version: {date}\r\nMcp-Method: {method}\r\n");
     }
-    let answer = exchange(headers, json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
-    stop.cancel();
-    serving.await.unwrap().unwrap();
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let status = client.post(&headers, &body).await.status;
+    client.stop().await;
+    status
+}
+
+/// The capabilities that the server declares.
+async fn capabilities(revision: Revision) -> Value {
+    if revision.features().discover {
+        return result(revision, "server/discover", json!({})).await.unwrap()["capabilities"].clone();
+    }
+    let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
+    let begun = ask_with(revision, "initialize", hello, false).await;
+    begun[0]["result"]["capabilities"].clone()
+}
+
+async fn completes_with_context(revision: Revision) -> bool {
+    let params = json!({
+        "ref": {"type": "ref/prompt", "name": "a"},
+        "argument": {"name": "y", "value": "1"},
+        "context": {"arguments": {"x": "known"}},
+    });
+    let completed = result(revision, "completion/complete", params).await.unwrap();
+    completed["completion"]["values"][0].as_str().unwrap().contains("known")
+}
+
+/// The code for a resource that does not exist, of every method that has one.
+async fn not_found(revision: Revision) -> i64 {
+    let code = async |method| {
+        let received = ask(revision, method, json!({"uri": "test://nothing"})).await;
+        let error = received.iter().find(|message| message["id"] == 1).unwrap()["error"].clone();
+        error["code"].as_i64().unwrap()
+    };
+    let read = code("resources/read").await;
+    if revision.features().session_methods {
+        assert_eq!(code("resources/subscribe").await, read);
+    }
+    read
+}
+
+/// What all kinds of definitions have alike: titles, icons and `_meta`, and the same of the contents of resources.
+async fn same_in_all_definitions(revision: Revision) {
+    let features = revision.features();
+    let (prompt, resource) = (stub::prompt("a"), stub::listed("a:b"));
+    let definitions = [
+        serde_json::to_value(shape::prompt(&prompt, revision)).unwrap(),
+        serde_json::to_value(shape::listed_resource(&resource, revision)).unwrap(),
+        serde_json::to_value(shape::template(&resource, revision)).unwrap(),
+    ];
+    for definition in &definitions {
+        let has = |member: &str| definition.get(member).is_some();
+        assert_eq!(
+            (has("title"), has("icons"), has("_meta")),
+            (features.titles, features.icons, features.definition_meta),
+            "{definition}"
+        );
+    }
+    assert_eq!(definitions[0]["arguments"][0].get("title").is_some(), features.titles);
+    assert_eq!(definitions[1]["annotations"].get("lastModified").is_some(), features.last_modified);
+    let read = result(revision, "resources/read", json!({"uri": stub::URIS[0]})).await.unwrap();
+    assert_eq!(read["contents"][0].get("_meta").is_some(), features.definition_meta);
+    assert_eq!(read.get("ttlMs").is_some(), features.caching_hints);
+    for list in ["prompts/list", "resources/list", "resources/templates/list"] {
+        let list = result(revision, list, json!({})).await.unwrap();
+        assert_eq!(list.get("ttlMs").is_some(), features.caching_hints);
+    }
+}
+
+/// The parameters of a question as the revision has them.
+fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
+    question::params(&asking::question("k", kind), revision).unwrap().unwrap_or_default()
+}
+
+/// Whether a plugin's question is part of a result.
+async fn asks_in_result(revision: Revision) -> bool {
+    let states = RequestStates::in_memory(&[7; 32]).unwrap();
+    let host = Stub::scripted(states, |_| {
+        let questions = vec![asking::question("k", QuestionKind::Roots)];
+        Some(Ok(Reply::Questions(Interview { questions, ..Interview::default() })))
+    });
+    let mut peer = Peer::declaring(host, revision, asking::everything()).await;
+    peer.call().await;
+    peer.receive().await["result"].get("inputRequests").is_some()
 }
 
 /// The flags of the revision as a client observes them.
@@ -182,7 +247,16 @@ async fn observed(revision: Revision) -> Features {
     let (tool, blocks) = (listed(revision), shaped(revision));
     let in_session = result(revision, "ping", json!({})).await.is_some();
     assert_eq!(result(revision, "logging/setLevel", json!({"level": "info"})).await.is_some(), in_session);
+    for method in ["resources/subscribe", "resources/unsubscribe"] {
+        let answered = result(revision, method, json!({"uri": stub::URIS[0]})).await;
+        assert_eq!(answered.is_some(), in_session, "{method}");
+    }
+    same_in_all_definitions(revision).await;
+    assert_eq!(capabilities(revision).await["resources"], json!({"subscribe": true, "listChanged": true}));
     assert_eq!(lists_any_output_schema(revision), structured(revision, json!([])));
+    let declared: Capabilities = serde_json::from_value(asking::everything()).unwrap();
+    let (answerable, form) = (declared.answerable(revision), asked(revision, QuestionKind::Form));
+    assert_eq!(form.contains_key("mode"), answerable.contains(QuestionKind::Url));
     Features {
         date: revision.as_str(),
         sessions: agreed == Some(revision.as_str().into()),
@@ -200,6 +274,15 @@ async fn observed(revision: Revision) -> Features {
         last_modified: blocks[0].get("annotations").is_some(),
         definition_meta: tool.get("_meta").is_some(),
         icons: tool.get("icons").is_some(),
+        completions: capabilities(revision).await.get("completions").is_some(),
+        completion_context: completes_with_context(revision).await,
+        not_found_code: not_found(revision).await != i64::from(jsonrpc::INVALID_PARAMS),
+        forms: answerable.contains(QuestionKind::Form),
+        elicitation_modes: answerable.contains(QuestionKind::Url),
+        rich_forms: form["requestedSchema"]["properties"]["name"].get("default").is_some(),
+        elicitation_ids: asked(revision, QuestionKind::Url).contains_key("elicitationId"),
+        sampling_tools: answerable.contains(QuestionKind::SamplingWithTools),
+        input_requests: asks_in_result(revision).await,
         errors_without_id: error_has_no_id(revision),
         invalid_arguments_are_results: wrong_arguments_are_a_result(revision),
         result_type: list.get("resultType").is_some(),

@@ -1,0 +1,150 @@
+//! A client for tests: requests over HTTP to a server with the stub.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::http::{self, Options};
+use crate::revision::Revision;
+use crate::stub::Stub;
+
+/// A message that takes longer than this does not come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A client, and the server that it talks to.
+pub(crate) struct Client {
+    address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<anyhow::Result<()>>,
+}
+
+/// A response.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: Value,
+}
+
+/// A stream of events.
+pub(crate) struct Events {
+    stream: TcpStream,
+    /// What was read and is not used yet.
+    text: String,
+}
+
+impl Client {
+    /// A client of a server with this host.
+    pub(crate) async fn new(host: Arc<Stub>, options: Options) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let serving = tokio::spawn(http::serve(host, options, listener, stop.clone()));
+        Self { address, stop, serving }
+    }
+
+    /// Stops the server.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.serving.await.unwrap().unwrap();
+    }
+
+    /// The response to a POST. Each of `headers` ends with a line break.
+    pub(crate) async fn post(&self, headers: &str, body: &Value) -> Response {
+        self.exchange("POST", headers, &body.to_string()).await
+    }
+
+    /// The response to a request.
+    pub(crate) async fn exchange(&self, verb: &str, headers: &str, body: &str) -> Response {
+        self.exchange_at(http::PATH, verb, headers, body).await
+    }
+
+    /// The response to a request to this path.
+    pub(crate) async fn exchange_at(&self, path: &str, verb: &str, headers: &str, body: &str) -> Response {
+        let mut stream = self.connect(path, verb, &format!("Connection: close\r\n{headers}"), body).await;
+        let mut answer = String::new();
+        let reading = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer));
+        reading.await.expect("a response in time").unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Response { status, head: head.to_owned(), body: serde_json::from_str(body).unwrap_or_default() }
+    }
+
+    /// The session that `initialize` begins, as a header.
+    pub(crate) async fn session(&self, revision: Revision) -> String {
+        self.session_of(revision, json!({})).await
+    }
+
+    /// The same of a client that declares these capabilities.
+    pub(crate) async fn session_of(&self, revision: Revision, capabilities: Value) -> String {
+        let hello = json!({"protocolVersion": revision.as_str(), "capabilities": capabilities, "clientInfo": {}});
+        let begun = self.post("", &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})).await;
+        let id = begun.head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim();
+        let header = format!("Mcp-Session-Id: {id}\r\n");
+        self.post(&header, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        header
+    }
+
+    /// The stream of a session.
+    pub(crate) async fn events(&self, headers: &str) -> Events {
+        self.events_of(http::PATH, "GET", headers, "").await
+    }
+
+    /// The stream that responds to a request to this path.
+    pub(crate) async fn events_of(&self, path: &str, verb: &str, headers: &str, body: &str) -> Events {
+        Events { stream: self.connect(path, verb, headers, body).await, text: String::new() }
+    }
+
+    async fn connect(&self, path: &str, verb: &str, headers: &str, body: &str) -> TcpStream {
+        let request = format!(
+            "{verb} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+             text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+}
+
+impl Events {
+    /// Whether it is a stream; otherwise it is one object.
+    pub(crate) async fn is_stream(&mut self) -> bool {
+        while !self.text.contains("\r\n\r\n") {
+            self.read().await;
+        }
+        self.text.contains("text/event-stream")
+    }
+
+    /// The message of the next event.
+    pub(crate) async fn next(&mut self) -> Value {
+        serde_json::from_str(&self.data().await).unwrap()
+    }
+
+    /// The data of the next event.
+    pub(crate) async fn data(&mut self) -> String {
+        loop {
+            if let Some((line, rest)) = self.text.split_once("\n\n") {
+                let data = line.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
+                self.text = rest.to_owned();
+                if let Some(data) = data {
+                    return data;
+                }
+                continue;
+            }
+            self.read().await;
+        }
+    }
+
+    async fn read(&mut self) {
+        let mut buffer = [0; 4096];
+        let reading = tokio::time::timeout(PATIENCE, self.stream.read(&mut buffer));
+        let length = reading.await.expect("an event in time").unwrap();
+        assert!(length > 0, "the stream ended: {}", self.text);
+        self.text.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
+    }
+}

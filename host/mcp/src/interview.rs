@@ -1,0 +1,156 @@
+//! Puts the questions of a plugin to the client of a session: as requests on the stream of the call, which waits for the
+//! responses without a guest, a permit or a place in a queue.
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod transports;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use toolbay_model::text::shown;
+use toolbay_model::{CallError, Failure, Journal, Limit, Question, QuestionKind};
+
+use crate::jsonrpc::{self, Error, Id};
+use crate::outbox::{Outbox, Outgoing};
+use crate::pending::{self, Requests, Response};
+use crate::question;
+use crate::request_state::{self, LIFE};
+use crate::revision::Revision;
+use crate::session::Session;
+
+/// Error code: the user rejected the request (MCP, "Sampling").
+const REJECTED: i32 = -1;
+
+/// How much of a client's message is passed on, in bytes.
+const QUOTED: usize = 200;
+
+/// Why there are no answers.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The client cancelled the call, or there is nobody left to send its result to.
+    Cancelled,
+    /// The call fails.
+    Failed(Failure),
+}
+
+/// A question without its parameters: they are not needed while it waits.
+struct Open {
+    key: String,
+    kind: QuestionKind,
+}
+
+/// Asks the questions and adds the answers to the journal. `cancelled` is cancelled when the client cancels the call.
+///
+/// # Errors
+///
+/// There are no answers.
+pub(crate) async fn conduct(
+    session: &Session,
+    reply: &Outbox,
+    questions: Vec<Question>,
+    journal: &mut Journal,
+    revision: Revision,
+    cancelled: &CancellationToken,
+) -> Result<(), Ended> {
+    let (texts, requests) = prepare(session, &questions, revision).map_err(failed)?;
+    let questions: Vec<Open> = questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }).collect();
+    let time = patience(journal);
+    let waiting = async {
+        for text in texts {
+            // Boxed, as it takes more than the wait for the responses.
+            Box::pin(reply.send(Outgoing::request(text))).await;
+        }
+        requests.responses().await
+    };
+    let ended = tokio::select! {
+        biased;
+        () = cancelled.cancelled() => Err(Ended::Cancelled),
+        responses = waiting => answers(&questions, responses).map_err(failed),
+        () = reply.closed() => Err(Ended::Cancelled),
+        // The responses would come too late.
+        () = session.life.closing.cancelled() => Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
+        () = tokio::time::sleep(time) => Err(Ended::Failed(Failure::Call(late(journal)))),
+    };
+    if ended.is_err() {
+        withdraw(&requests, reply);
+    }
+    journal.answers.extend(ended?);
+    Ok(())
+}
+
+/// The time that is left for the answers.
+pub(crate) fn patience(journal: &Journal) -> Duration {
+    if journal.until == 0 {
+        return LIFE;
+    }
+    Duration::from_millis(journal.until.saturating_sub(request_state::now()))
+}
+
+/// Writes the requests, and registers them.
+fn prepare<'a>(
+    session: &'a Session,
+    questions: &[Question],
+    revision: Revision,
+) -> Result<(Vec<Vec<u8>>, Requests<'a>), String> {
+    let params = questions.iter().map(|question| question::params(question, revision)).collect::<Result<Vec<_>, _>>();
+    let params = params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
+    let requests = session.pending.open(questions.len());
+    let requests = requests.ok_or_else(|| {
+        format!("The client has {} unanswered questions, and no more can be put to it.", pending::MOST)
+    })?;
+    let asked = requests.ids().into_iter().zip(questions).zip(&params);
+    let texts = asked.map(|((id, question), params)| jsonrpc::request(&id, question.kind.method(), params.as_ref()));
+    Ok((texts.collect(), requests))
+}
+
+/// The answers by the keys of their questions.
+fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<BTreeMap<String, String>, String> {
+    let mut answers = BTreeMap::new();
+    for (Open { key, kind }, response) in questions.iter().zip(responses) {
+        let answer = match response {
+            Some(Ok((text, _held))) => text.into(),
+            Some(Err(error)) if error.code == REJECTED && matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
+                r#"{"action":"decline"}"#.to_owned()
+            }
+            Some(Err(error)) => return Err(refusal(key, *kind, &error)),
+            // Another one has an error.
+            None => continue,
+        };
+        answers.insert(key.clone(), answer);
+    }
+    Ok(answers)
+}
+
+/// The error if the answers took too long.
+fn late(journal: &Journal) -> CallError {
+    let limit = Limit::AskTime(Duration::from_millis(journal.until.saturating_sub(journal.began)));
+    CallError::Limit { limit, tool: None }
+}
+
+fn refusal(key: &str, kind: QuestionKind, error: &Error) -> String {
+    let Error { code, message, .. } = error;
+    format!("The client did not answer {key:?} ({}): error {code}, {}.", kind.method(), shown(message, QUOTED))
+}
+
+fn failed(what: String) -> Ended {
+    Ended::Failed(Failure::Call(CallError::Failed(what)))
+}
+
+/// Tells the client that nobody waits for its responses any more.
+fn withdraw(requests: &Requests<'_>, reply: &Outbox) {
+    for id in requests.open() {
+        let params = Withdrawn { request_id: &id, reason: "the call has ended" };
+        let text = jsonrpc::notification("notifications/cancelled", Some(&params));
+        reply.offer(Outgoing::notification(text));
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Withdrawn<'a> {
+    #[serde(rename = "requestId")]
+    request_id: &'a Id,
+    reason: &'static str,
+}

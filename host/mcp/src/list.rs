@@ -1,0 +1,88 @@
+//! The lists that a client can page through.
+
+use crate::view::View;
+
+/// A list that a client can page through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    /// `tools/list`.
+    Tools,
+    /// `prompts/list`.
+    Prompts,
+    /// `resources/list`.
+    Resources,
+    /// `resources/templates/list`.
+    Templates,
+}
+
+/// What a client is notified of when lists change. Resources and their templates share a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// `notifications/tools/list_changed`.
+    Tools,
+    /// `notifications/prompts/list_changed`.
+    Prompts,
+    /// `notifications/resources/list_changed`.
+    Resources,
+}
+
+impl List {
+    /// Every list.
+    pub(crate) const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
+
+    /// The member of the result that contains the items.
+    pub(crate) const fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    /// The digest of the list in a view: if two are equal, so are the lists.
+    pub(crate) const fn digest(self, view: View) -> u64 {
+        self.news().digest(view)
+    }
+
+    /// What a client is notified of when the list changes.
+    pub(crate) const fn news(self) -> News {
+        match self {
+            Self::Tools => News::Tools,
+            Self::Prompts => News::Prompts,
+            Self::Resources | Self::Templates => News::Resources,
+        }
+    }
+}
+
+impl News {
+    /// All that there is, in the order in which it is told.
+    pub(crate) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    /// The method of the notification.
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+        }
+    }
+
+    /// The member of a listen filter that asks for it.
+    pub(crate) const fn filter(self) -> &'static str {
+        match self {
+            Self::Tools => "toolsListChanged",
+            Self::Prompts => "promptsListChanged",
+            Self::Resources => "resourcesListChanged",
+        }
+    }
+
+    /// The digest in a view of what it is about.
+    pub(crate) const fn digest(self, view: View) -> u64 {
+        match self {
+            Self::Tools => view.tools,
+            Self::Prompts => view.prompts,
+            Self::Resources => view.resources,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `resources/read`: the URI of a resource.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolbay_model::Request;
+
+use crate::entry::{Asked, Extent, Meta};
+use crate::jsonrpc::{Error, INVALID_PARAMS};
+use crate::params;
+use crate::updates::LONGEST;
+
+#[derive(Deserialize)]
+struct Params {
+    uri: String,
+    #[serde(rename = "_meta", default)]
+    meta: Meta,
+}
+
+/// Reads the parameters, which are only what is asked for.
+///
+/// # Errors
+///
+/// They are malformed, or the URI is longer than that of any resource.
+pub(crate) fn read(params: Option<&RawValue>, _extent: Extent) -> Result<Asked, Error> {
+    let Params { uri, meta } = params::read(params)?;
+    if uri.len() > LONGEST {
+        let what = format!("the URI of a resource has at most {LONGEST} bytes, and this one has {}", uri.len());
+        return Err(Error::new(INVALID_PARAMS, what));
+    }
+    Ok(Asked { request: Request::Resource { uri }, meta })
+}

@@ -1,0 +1,44 @@
+//! `resources/subscribe` and `resources/unsubscribe`: what a session wants to know of changes of.
+
+use serde::Deserialize;
+use serde_json::Map;
+use serde_json::value::RawValue;
+
+use super::Answered;
+use crate::caller::Caller;
+use crate::jsonrpc::{Error, INVALID_REQUEST};
+use crate::outcome;
+use crate::params::read;
+use crate::revision::Revision;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Params {
+    uri: String,
+}
+
+/// Subscribes the session to a resource that `caller` may read. Waits for plugins that are still loading at startup.
+pub(crate) async fn subscribe(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    revision: Revision,
+) -> Answered {
+    let Params { uri } = read(params)?;
+    session.host.complete().await;
+    if !caller.can_read(&*session.host, &uri) {
+        return Err(outcome::no_resource(&uri, revision));
+    }
+    session
+        .subscriptions
+        .add(&caller.name, &uri)
+        .map_err(|refused| Error::new(INVALID_REQUEST, refused.to_string()))?;
+    Ok(Map::new())
+}
+
+/// Ends the subscription, if there is one.
+pub(crate) fn unsubscribe(session: &Session, params: Option<&RawValue>) -> Answered {
+    let Params { uri } = read(params)?;
+    session.subscriptions.remove(&uri);
+    Ok(Map::new())
+}

@@ -1,0 +1,198 @@
+//! The mechanism of the list methods: a page of a list, for the caller's rights and revision.
+
+use std::sync::Arc;
+
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolbay_model::Json;
+
+use crate::access::Rights;
+use crate::caller::Caller;
+use crate::cursor;
+use crate::host::{self, Host};
+use crate::jsonrpc::Error;
+use crate::list::List;
+use crate::listings::{Key, Page};
+use crate::outcome::internal;
+use crate::params::read;
+use crate::revision::Revision;
+use crate::session::Session;
+use crate::view::View;
+
+/// How long clients may cache a list, in ms: the folder can change at any time.
+const TTL_MS: u64 = 0;
+
+/// Bytes of a page: what exceeds them is on the next one, except an item that is larger alone.
+const PAGE: usize = 4 << 20;
+
+/// What is listed.
+pub(crate) trait Paged {
+    /// The list.
+    const LIST: List;
+    /// What it lists.
+    type Entry: Send + Sync + 'static;
+
+    /// At most `limit` items after `after`, as [`Host`] orders them.
+    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> host::Page<Self::Entry>;
+
+    /// The name or URI by which the list is ordered.
+    fn name(entry: &Self::Entry) -> &str;
+
+    /// About as many bytes as its JSON has.
+    fn size(entry: &Self::Entry) -> usize;
+
+    /// Its JSON.
+    fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
+}
+
+#[derive(Default, Deserialize)]
+struct Params {
+    cursor: Option<String>,
+}
+
+/// The result of a list method.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    list: List,
+    items: Json,
+    rest: Map<String, Value>,
+}
+
+impl Serialize for Listed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(Some(self.rest.len() + 1))?;
+        members.serialize_entry(self.list.member(), &self.items)?;
+        for (name, value) in &self.rest {
+            members.serialize_entry(name, value)?;
+        }
+        members.end()
+    }
+}
+
+/// The result of a list method. Waits for plugins that are still loading at startup.
+///
+/// # Errors
+///
+/// The parameters are malformed, or the cursor is not one of this list.
+pub(crate) async fn answer<P: Paged>(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    revision: Revision,
+) -> Result<Listed, Error> {
+    let params: Params = read(params)?;
+    let after = params.cursor.map(|cursor| cursor::decode(P::LIST, &cursor)).transpose()?;
+    let after = after.filter(|after| !after.is_empty());
+    session.host.complete().await;
+    let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
+    let mut rest = Map::new();
+    if revision.features().caching_hints {
+        rest.insert("ttlMs".into(), TTL_MS.into());
+        // Other callers may see other lists.
+        let shared = matches!(caller.rights, Rights::All);
+        rest.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
+    }
+    if revision.features().sessions {
+        session.known.listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
+    }
+    if let Some(next) = &page.next {
+        rest.insert("nextCursor".into(), cursor::encode(P::LIST, next).into());
+    }
+    session.complete(&mut rest, revision);
+    Ok(Listed { list: P::LIST, items: page.items.clone(), rest })
+}
+
+/// The page after `after`, and the lists that it is part of.
+async fn page<P: Paged>(
+    session: &Session,
+    caller: &Caller,
+    after: Option<&str>,
+    revision: Revision,
+) -> Result<(Arc<Page>, View), Error> {
+    let (host, listings) = (&session.host, session.host.listings());
+    let find = || {
+        let view = host.view(&caller.rights);
+        listings.find(&Key::new(P::LIST, view, revision, after)).map(|page| (page, view))
+    };
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let _writing = listings.write().await;
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let host::Page { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
+    // Megabytes of text: not on a thread of the protocol.
+    let page = tokio::task::spawn_blocking(move || Arc::new(write::<P>(&items, more, revision))).await;
+    let page = page.map_err(|error| internal(&format!("writing a list failed: {error}")))?;
+    listings.keep(view.listing, Key::new(P::LIST, view, revision, after), Arc::clone(&page));
+    Ok((page, view))
+}
+
+/// Writes a page of these items, as far as they fit. `more` says whether others come after them.
+fn write<P: Paged>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> Page {
+    let mut room = PAGE;
+    let fit = |entry: &&Arc<P::Entry>| room.checked_sub(P::size(entry)).map(|left| room = left).is_some();
+    let fitting = items.iter().take_while(fit).count().max(1);
+    let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
+    let shaped: Vec<_> = page.iter().map(|entry| P::shape(entry, revision)).collect();
+    let last = page.last().filter(|_| more || !rest.is_empty());
+    Page { items: Json::written(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::Tool;
+
+    use super::*;
+    use crate::stub;
+
+    struct Tools;
+
+    impl Paged for Tools {
+        const LIST: List = List::Tools;
+        type Entry = Tool;
+
+        fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &Rights) -> host::Page<Tool> {
+            host.tools(after, limit, rights)
+        }
+
+        fn name(tool: &Tool) -> &str {
+            &tool.name
+        }
+
+        fn size(tool: &Tool) -> usize {
+            tool.size()
+        }
+
+        fn shape(tool: &Tool, _revision: Revision) -> impl Serialize {
+            serde_json::json!({"name": tool.name})
+        }
+    }
+
+    fn names(page: &Page) -> Vec<String> {
+        let tools: Vec<Value> = serde_json::from_str(page.items.get()).unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_page_has_as_many_items_as_fit() {
+        let write = |tools: &[Arc<Tool>], more| write::<Tools>(tools, more, Revision::NEWEST);
+        let large = |name: &str, bytes| {
+            Arc::new(Tool { description: Some("x".repeat(bytes)), ..Tool::clone(&stub::tool(name)) })
+        };
+        let all = [large("a", PAGE / 2), large("b", PAGE / 4), large("c", PAGE / 2), large("d", 1)];
+        let page = write(&all, false);
+        assert_eq!((names(&page), page.next), (vec!["a".into(), "b".into()], Some("b".into())));
+        let page = write(&all[2..], false);
+        assert_eq!((names(&page), page.next), (vec!["c".into(), "d".into()], None));
+        let page = write(&all[2..], true);
+        assert_eq!(page.next, Some("d".into()));
+        let page = write(&[large("a", 2 * PAGE), large("b", 1)], false);
+        assert_eq!((names(&page), page.next), (vec!["a".into()], Some("a".into())), "alone");
+        let page = write(&[], false);
+        assert_eq!((page.items.get(), page.next), ("[]", None));
+    }
+}

@@ -1,0 +1,286 @@
+//! The requests that the server has sent to a client and that have no response yet.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+
+use crate::jsonrpc::{Error, INTERNAL_ERROR, Id};
+use crate::quota::{Portion, Quota};
+use crate::weight;
+
+/// The most requests of one session that wait at once.
+pub(crate) const MOST: usize = 4096;
+
+/// Longest response, in bytes: the largest journal that an operator can allow.
+const LONGEST: usize = 1 << 20;
+
+/// What a response may take once it is parsed, in bytes.
+const HEAVIEST: usize = 8 << 20;
+
+/// The requests of one session that wait for a response.
+///
+/// Nobody else can respond: a session has a table of its own. Their ids begin with random digits, so that a client that
+/// confuses its sessions is not understood by accident.
+#[derive(Default)]
+pub(crate) struct Pending {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    /// The beginning of every id; empty before the first.
+    prefix: Box<str>,
+    /// Requests sent so far.
+    count: u64,
+    waiting: HashMap<u64, Waiting>,
+}
+
+/// One request that waits: its number among those of its call.
+struct Waiting {
+    responses: Arc<Responses>,
+    number: usize,
+}
+
+/// The responses to the requests of one call.
+struct Responses {
+    arrived: Mutex<Vec<Option<Response>>>,
+    notify: Notify,
+}
+
+/// A response: the text of the result, a JSON object, and the bytes that it holds of those that requests may take; or the
+/// client's error.
+pub(crate) type Response = Result<(Box<str>, Portion), Error>;
+
+/// The requests of one call. Dropping it forgets those that have no response.
+pub(crate) struct Requests<'a> {
+    pending: &'a Pending,
+    first: u64,
+    responses: Arc<Responses>,
+    count: usize,
+}
+
+impl Pending {
+    /// Registers `count` requests of one call; `None` if too many are waiting.
+    pub(crate) fn open(&self, count: usize) -> Option<Requests<'_>> {
+        let responses = Responses { arrived: Mutex::new((0..count).map(|_| None).collect()), notify: Notify::new() };
+        let responses = Arc::new(responses);
+        let mut table = self.table();
+        if table.waiting.len() + count > MOST {
+            return None;
+        }
+        if table.prefix.is_empty() {
+            let mut random = [0; 8];
+            getrandom::fill(&mut random).ok()?;
+            table.prefix = format!("{}-", hex::encode(random)).into();
+        }
+        let first = table.count;
+        table.count += count as u64;
+        for (id, number) in (first..).zip(0..count) {
+            table.waiting.insert(id, Waiting { responses: Arc::clone(&responses), number });
+        }
+        Some(Requests { pending: self, first, responses, count })
+    }
+
+    /// Takes the response of `caller` to the request with this id. A response to a request that is not waiting is ignored:
+    /// false.
+    pub(crate) fn respond(
+        &self,
+        id: Option<&Id>,
+        outcome: Result<&RawValue, Error>,
+        intake: &Arc<Quota>,
+        caller: &str,
+    ) -> bool {
+        let mut table = self.table();
+        let Some(Id::Text(id)) = id else { return false };
+        let number = id.strip_prefix(&*table.prefix).filter(|_| !table.prefix.is_empty());
+        let waiting =
+            number.and_then(|number| number.parse().ok()).and_then(|number: u64| table.waiting.remove(&number));
+        drop(table);
+        let Some(Waiting { responses, number }) = waiting else { return false };
+        let response = outcome.and_then(|result| received(result, intake, caller));
+        if let Some(place) = responses.arrived().get_mut(number) {
+            *place = Some(response);
+        }
+        responses.notify.notify_one();
+        true
+    }
+
+    // Held for a few instructions and never across an await.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The text of a result, within bounds. It is measured and not parsed: the sandbox does that, on a guest's account.
+fn received(result: &RawValue, intake: &Arc<Quota>, caller: &str) -> Response {
+    let text = result.get();
+    let refused = |what: &str| Error::new(INTERNAL_ERROR, what);
+    if !text.starts_with('{') {
+        return Err(refused("a result that is not an object"));
+    }
+    if text.len() > LONGEST || weight::decoded(text) > HEAVIEST {
+        return Err(refused("a result that is larger than 1 MiB"));
+    }
+    let held = intake.take(caller, text.len()).map_err(|_| refused("a result for which there is no room"))?;
+    Ok((text.into(), held))
+}
+
+impl Responses {
+    // Held for a few instructions and never across an await.
+    fn arrived(&self) -> MutexGuard<'_, Vec<Option<Response>>> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Requests<'_> {
+    /// The ids of the requests.
+    pub(crate) fn ids(&self) -> Vec<Id> {
+        let prefix = self.pending.table().prefix.clone();
+        (self.first..).take(self.count).map(|number| id(&prefix, number)).collect()
+    }
+
+    /// The ids of those that have no response.
+    pub(crate) fn open(&self) -> Vec<Id> {
+        let table = self.pending.table();
+        let open = (self.first..).take(self.count).filter(|number| table.waiting.contains_key(number));
+        open.map(|number| id(&table.prefix, number)).collect()
+    }
+
+    /// Waits until each has a response, or one has an error. Returns those that are there, in the order of the requests.
+    pub(crate) async fn responses(&self) -> Vec<Option<Response>> {
+        loop {
+            {
+                let mut arrived = self.responses.arrived();
+                if arrived.iter().all(Option::is_some) || arrived.iter().flatten().any(Result::is_err) {
+                    return std::mem::take(&mut *arrived);
+                }
+            }
+            self.responses.notify.notified().await;
+        }
+    }
+}
+
+fn id(prefix: &str, number: u64) -> Id {
+    let mut id = prefix.to_owned();
+    let _ = write!(id, "{number}");
+    Id::Text(id)
+}
+
+impl Drop for Requests<'_> {
+    fn drop(&mut self) {
+        let mut table = self.pending.table();
+        for number in (self.first..).take(self.count) {
+            table.waiting.remove(&number);
+        }
+        if table.waiting.is_empty() {
+            // A thousand questions at once must not cost memory for the rest of the session.
+            table.waiting.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn respond(pending: &Pending, id: &Id, outcome: Result<&str, Error>) -> bool {
+        let quota = Quota::new(1 << 21, 1 << 21);
+        let outcome = outcome.map(raw);
+        pending.respond(Some(id), outcome.as_deref().map_err(Clone::clone), &quota, "stdio")
+    }
+
+    #[test]
+    fn responses_find_their_requests_in_any_order() {
+        let pending = Pending::default();
+        let (one, two) = (pending.open(2).unwrap(), pending.open(1).unwrap());
+        let ids = [one.ids(), two.ids()].concat();
+        assert!(respond(&pending, &ids[2], Ok("{\"c\":3}")) && respond(&pending, &ids[1], Ok("{\"b\":2}")));
+        assert!(one.responses().now_or_never().is_none());
+        assert_eq!(one.open(), [ids[0].clone()]);
+        assert!(respond(&pending, &ids[0], Ok("{\"a\":1}")));
+        let texts = |responses: Vec<Option<Response>>| {
+            responses.into_iter().map(|response| response.unwrap().unwrap().0).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(one.responses().now_or_never().unwrap()), ["{\"a\":1}".into(), "{\"b\":2}".into()]);
+        assert_eq!(texts(two.responses().now_or_never().unwrap()), ["{\"c\":3}".into()]);
+        assert!(!respond(&pending, &ids[0], Ok("{}")), "it has a response");
+    }
+
+    #[test]
+    fn one_error_ends_the_wait() {
+        let pending = Pending::default();
+        let requests = pending.open(3).unwrap();
+        let ids = requests.ids();
+        assert!(respond(&pending, &ids[1], Err(Error::new(-1, "no"))));
+        let responses = requests.responses().now_or_never().unwrap();
+        assert!(matches!(&responses[..], [None, Some(Err(error)), None] if error.code == -1));
+        assert_eq!(requests.open(), [ids[0].clone(), ids[2].clone()]);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_ignored() {
+        let (pending, other) = (Pending::default(), Pending::default());
+        let nobody = Id::Text("0".into());
+        assert!(!respond(&pending, &nobody, Ok("{}")), "nothing was sent");
+        let requests = pending.open(1).unwrap();
+        let id = requests.ids().remove(0);
+        let foreign = other.open(1).unwrap();
+        assert!(!respond(&pending, &foreign.ids()[0], Ok("{}")));
+        for number in 0..10_000_u64 {
+            assert!(!respond(&pending, &Id::Number(number.into()), Ok("{}")));
+            assert!(!respond(&pending, &Id::Text(number.to_string()), Ok("{}")));
+        }
+        assert_eq!(pending.table().waiting.len(), 1);
+        drop(requests);
+        assert!(!respond(&pending, &id, Ok("{}")), "the call has ended");
+        assert!(pending.table().waiting.is_empty());
+    }
+
+    #[test]
+    fn a_hostile_response_is_an_error() {
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST));
+        let many = format!("{{\"a\":[{}0]}}", "[],".repeat(100_000));
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(50_000), "]".repeat(50_000));
+        for (text, what) in [
+            ("[]", "a result that is not an object"),
+            ("null", "a result that is not an object"),
+            ("\"text\"", "a result that is not an object"),
+            (&*long, "a result that is larger than 1 MiB"),
+            (&*many, "a result that is larger than 1 MiB"),
+            (&*deep, "a result that is larger than 1 MiB"),
+        ] {
+            let pending = Pending::default();
+            let requests = pending.open(1).unwrap();
+            assert!(respond(&pending, &requests.ids()[0], Ok(text)));
+            let responses = requests.responses().now_or_never().unwrap();
+            assert!(matches!(&responses[..], [Some(Err(error))] if error.message == what));
+        }
+    }
+
+    #[test]
+    fn requests_and_responses_are_bounded() {
+        let pending = Pending::default();
+        let most = pending.open(MOST).unwrap();
+        assert!(pending.open(1).is_none());
+        drop(most);
+        let two = pending.open(2).unwrap();
+        let (quota, text) = (Quota::new(100, 100), raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))));
+        for id in two.ids() {
+            assert!(pending.respond(Some(&id), Ok(&text), &quota, "stdio"));
+        }
+        let responses = two.responses().now_or_never().unwrap();
+        assert!(matches!(&responses[..], [Some(Ok(_)), Some(Err(_))]));
+        assert_eq!(quota.of("stdio"), 58);
+        drop(responses);
+        assert_eq!(quota.of("stdio"), 0);
+    }
+}

@@ -1,0 +1,203 @@
+//! `requestState`: what a call must find as it was when its client repeats the request with the answers, sealed so that
+//! the server need not keep it and the client can neither read nor change it (MCP 2026-07-28, "Multi Round-Trip Requests").
+//!
+//! A state is good for one entry of one request of one caller, for ten minutes.
+
+mod binding;
+mod life;
+mod sealed;
+#[cfg(test)]
+mod tests;
+mod used;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use toolbay_model::Journal;
+use toolbay_private::{KEY, Private};
+
+pub(crate) use self::binding::Binding;
+use self::life::{Id, milliseconds};
+pub(crate) use self::life::{LIFE, now};
+use self::sealed::{Claim, Seal};
+pub(crate) use self::used::Refused;
+use self::used::Used;
+
+/// Longest state, in bytes: the largest journal that an operator can allow (1 MiB), encrypted and written as base64.
+pub(crate) const LONGEST: usize = 2 << 20;
+
+/// Name of the file with the key.
+const KEY_FILE: &str = "key";
+
+/// Seals states and opens them again, each for one entry. Cheap to clone.
+#[derive(Clone)]
+pub struct RequestStates(Arc<Inner>);
+
+struct Inner {
+    seal: Seal,
+    used: Used,
+    now: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+/// What a state holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// The keys of the questions that were asked.
+    pub(crate) asked: Vec<String>,
+    /// What the call must find as it was.
+    pub(crate) journal: Journal,
+    /// What makes the state good for one entry.
+    pub(crate) ticket: Ticket,
+}
+
+/// What a state gives: one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    id: Id,
+    expires: u64,
+}
+
+/// Why a state is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Invalid {
+    /// It was changed, or made with another key.
+    Tampered,
+    /// It is too old.
+    Expired,
+    /// It belongs to another caller, method or request.
+    Foreign,
+    /// It was used before.
+    Used,
+    /// The plugin or its grant has changed.
+    Outdated,
+}
+
+impl Invalid {
+    /// The word for programs.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tampered => "tampered",
+            Self::Expired => "expired",
+            Self::Foreign => "foreign",
+            Self::Used => "used",
+            Self::Outdated => "outdated",
+        }
+    }
+}
+
+/// What is wrong and what to do, for people and models.
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Self::Tampered => "was changed, or was not made by this server",
+            Self::Expired => "is older than 10 minutes",
+            Self::Foreign => {
+                "belongs to another request: its method and its parameters must be those that it was made for"
+            }
+            Self::Used => "was used before",
+            Self::Outdated => "was made before the plugin or its grant changed",
+        };
+        write!(f, "requestState {what}. Send the request again without requestState.")
+    }
+}
+
+impl RequestStates {
+    /// States with this key. Used ones are remembered as long as this value lives.
+    ///
+    /// # Errors
+    ///
+    /// The cryptographic library refuses the key.
+    pub fn in_memory(key: &[u8; KEY]) -> io::Result<Self> {
+        Self::with(key, Used::default())
+    }
+
+    /// States whose key, and the record of those that were used, are in this folder: both outlive the server, and all
+    /// servers that use the folder share them. `key` takes the place of the key in the folder, for servers on several
+    /// machines: each of them then keeps its own record.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read or written.
+    pub fn open(folder: Private, key: Option<[u8; KEY]>) -> io::Result<Self> {
+        let key = key.map_or_else(|| folder.key(KEY_FILE), Ok)?;
+        Self::with(&key, Used::in_folder(folder))
+    }
+
+    fn with(key: &[u8; KEY], used: Used) -> io::Result<Self> {
+        let seal = Seal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
+        Ok(Self(Arc::new(Inner { seal, used, now: Box::new(now) })))
+    }
+
+    /// Seals what a call must find as it was, with the keys of the questions that are asked now.
+    ///
+    /// # Errors
+    ///
+    /// The state would be longer than [`LONGEST`], or the system provides no random bytes; in words for the log.
+    pub(crate) fn seal(&self, binding: Binding, asked: Vec<String>, journal: Journal) -> Result<String, String> {
+        let mut id = Id::default();
+        getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
+        let expires = (self.0.now)() + milliseconds(LIFE);
+        let state = self.0.seal.seal(&Claim { id, expires, binding, asked, journal });
+        let state = state.ok_or("a request state cannot be encrypted")?;
+        if state.len() > LONGEST {
+            return Err(format!("a request state would have {} bytes, and the most is {LONGEST}", state.len()));
+        }
+        Ok(state)
+    }
+
+    /// Opens a state of the request that `binding` describes. It is not used by that.
+    ///
+    /// # Errors
+    ///
+    /// It is not accepted.
+    pub(crate) fn unseal(&self, state: &str, binding: Binding) -> Result<Opened, Invalid> {
+        if state.len() > LONGEST {
+            return Err(Invalid::Tampered);
+        }
+        let Claim { id, expires, binding: own, asked, journal } = self.0.seal.open(state).ok_or(Invalid::Tampered)?;
+        if own != binding {
+            return Err(Invalid::Foreign);
+        }
+        if expires <= (self.0.now)() {
+            return Err(Invalid::Expired);
+        }
+        Ok(Opened { asked, journal, ticket: Ticket { id, expires } })
+    }
+
+    /// Uses the entry that a state gives `caller`. When this returns, that is written down.
+    ///
+    /// # Errors
+    ///
+    /// It was used before, there is no room to remember it, or that cannot be written.
+    pub(crate) async fn take(&self, ticket: Ticket, caller: &str) -> Result<(), Refused> {
+        let caller = caller.to_owned();
+        self.recorded(move |used, now| used.take(ticket.id, ticket.expires, &caller, now)).await
+    }
+
+    /// Gives back an entry that was not begun.
+    pub(crate) async fn give_back(&self, ticket: Ticket) {
+        if let Err(error) = self.recorded(move |used, now| used.give_back(ticket.id, ticket.expires, now)).await {
+            tracing::warn!("a request state that was not used cannot be used again: {error}");
+        }
+    }
+
+    /// Runs what reads and writes the record, where it may block.
+    async fn recorded<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Used, u64) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let states = Arc::clone(&self.0);
+        if !states.used.blocks() {
+            return work(&states.used, (states.now)());
+        }
+        let work = tokio::task::spawn_blocking(move || work(&states.used, (states.now)()));
+        work.await.unwrap_or_else(|error| Err(Refused::Unwritten(io::Error::other(error))))
+    }
+}
+
+impl fmt::Debug for RequestStates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RequestStates(…)")
+    }
+}

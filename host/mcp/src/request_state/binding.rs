@@ -1,0 +1,152 @@
+//! What a state is bound to: who asks, by which method, and for what.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use toolbay_model::{CompletionRequest, Reference, Request};
+
+/// A digest of a caller, a method and its parameters, without `_meta`, `inputResponses` and `requestState`. Parameters
+/// that are the same JSON values have the same digest, however they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Binding([u8; 32]);
+
+impl Binding {
+    /// The binding of this request of the caller with this name.
+    pub(crate) fn of(caller: &str, request: &Request) -> Self {
+        let mut hash = Sha256::new();
+        text(&mut hash, caller);
+        match request {
+            Request::Tool { name, arguments } => {
+                text(&mut hash, "tools/call");
+                text(&mut hash, name);
+                object(&mut hash, arguments);
+            }
+            Request::Prompt { name, arguments } => {
+                text(&mut hash, "prompts/get");
+                text(&mut hash, name);
+                for (name, value) in arguments {
+                    text(&mut hash, name);
+                    text(&mut hash, value);
+                }
+            }
+            Request::Resource { uri } => {
+                text(&mut hash, "resources/read");
+                text(&mut hash, uri);
+            }
+            // Nobody is asked anything during a completion (MCP allows it for the three above), so this seals nothing.
+            Request::Completion(CompletionRequest { reference, argument, value, context: _ }) => {
+                let (Reference::Prompt(name) | Reference::Resource(name)) = reference;
+                for part in ["completion/complete", name, argument, value] {
+                    text(&mut hash, part);
+                }
+            }
+        }
+        Self(hash.finalize().into())
+    }
+}
+
+/// Adds a text, so that no two lists of texts are the same bytes.
+fn text(hash: &mut Sha256, text: &str) {
+    length(hash, text.len());
+    hash.update(text);
+}
+
+fn length(hash: &mut Sha256, length: usize) {
+    hash.update((length as u64).to_le_bytes());
+}
+
+fn object(hash: &mut Sha256, members: &Map<String, Value>) {
+    length(hash, members.len());
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    for (name, member) in members {
+        text(hash, name);
+        value(hash, member);
+    }
+}
+
+/// Adds a value. Its depth is that which the parser allows.
+fn value(hash: &mut Sha256, json: &Value) {
+    match json {
+        Value::Null => hash.update(b"n"),
+        Value::Bool(false) => hash.update(b"f"),
+        Value::Bool(true) => hash.update(b"t"),
+        Value::Number(number) => {
+            hash.update(b"0");
+            text(hash, &number.to_string());
+        }
+        Value::String(string) => {
+            hash.update(b"\"");
+            text(hash, string);
+        }
+        Value::Array(items) => {
+            hash.update(b"[");
+            length(hash, items.len());
+            for item in items {
+                value(hash, item);
+            }
+        }
+        Value::Object(members) => {
+            hash.update(b"{");
+            object(hash, members);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashSet};
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str, arguments: &Value) -> Request {
+        Request::Tool { name: name.into(), arguments: arguments.as_object().unwrap().clone() }
+    }
+
+    #[test]
+    fn what_is_not_the_same_has_another_binding() {
+        let prompt = |pairs: &[(&str, &str)]| Request::Prompt {
+            name: "a".into(),
+            arguments: pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect::<BTreeMap<_, _>>(),
+        };
+        let requests = [
+            tool("a", &json!({})),
+            tool("b", &json!({})),
+            tool("a", &json!({"a": 1})),
+            tool("a", &json!({"a": "1"})),
+            tool("a", &json!({"a": [1]})),
+            tool("a", &json!({"a": [[1]]})),
+            tool("a", &json!({"a": {"b": 1}})),
+            tool("a", &json!({"a": {}, "b": 1})),
+            tool("a", &json!({"a": []})),
+            tool("a", &json!({"a": [null]})),
+            tool("a", &json!({"a": true})),
+            tool("a", &json!({"a": false})),
+            tool("a", &json!({"a": null})),
+            tool("a", &json!({"ab": "c"})),
+            tool("a", &json!({"a": "bc"})),
+            tool("a", &json!({"a": ["b", "c"]})),
+            tool("a", &json!({"a": ["bc"]})),
+            prompt(&[]),
+            prompt(&[("ab", "c")]),
+            prompt(&[("a", "bc")]),
+            prompt(&[("a", "b"), ("c", "d")]),
+            Request::Resource { uri: "a".into() },
+        ];
+        let mut seen = HashSet::new();
+        for caller in ["stdio", "token:a"] {
+            for request in &requests {
+                assert!(seen.insert(Binding::of(caller, request).0), "{caller}: {request:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_values_have_the_same_binding() {
+        let first = json!({"a": {"x": 1, "y": [true, null]}, "b": "é"});
+        let second: Value = serde_json::from_str(r#"{ "b":"\u00e9", "a":{"y":[true,null],"x":1} }"#).unwrap();
+        assert_eq!(Binding::of("stdio", &tool("a", &first)), Binding::of("stdio", &tool("a", &second)));
+    }
+}

@@ -1,0 +1,19 @@
+//! What identifies a state, and how long it is good.
+
+use std::time::{Duration, SystemTime};
+
+/// How long a state is good. A person thinks for minutes; what a plugin did before it asked should not be repeated hours
+/// later.
+pub(crate) const LIFE: Duration = Duration::from_mins(10);
+
+/// Bytes of a state's id.
+pub(super) type Id = [u8; 16];
+
+/// Milliseconds of Unix time.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, milliseconds)
+}
+
+pub(super) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,65 @@
+//! States as text: a version, a nonce and what AES-256-GCM-SIV makes of a claim, in base64url.
+//!
+//! The nonce is random. Should two states ever have the same one, this cipher reveals only whether they are equal.
+
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
+use toolbay_model::Journal;
+use toolbay_private::KEY;
+
+use super::binding::Binding;
+use super::life::Id;
+
+/// The version of the format. It is authenticated too.
+const VERSION: u8 = 1;
+
+/// What is authenticated beside the claim, so that no other use of the key can give a state.
+const PURPOSE: &[u8] = b"toolbay request state 1";
+
+/// What a state says.
+#[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Claim {
+    /// Identifies the state.
+    pub(super) id: Id,
+    /// When it expires, in milliseconds of Unix time.
+    pub(super) expires: u64,
+    /// What it is bound to.
+    pub(super) binding: Binding,
+    /// The keys of the questions that were asked with it.
+    pub(super) asked: Vec<String>,
+    /// What the call must find as it was. It also says with which edition of the plugin the call began.
+    pub(super) journal: Journal,
+}
+
+/// The key, ready for use.
+pub(super) struct Seal(RandomizedNonceKey);
+
+impl Seal {
+    pub(super) fn new(key: &[u8; KEY]) -> Option<Self> {
+        RandomizedNonceKey::new(&AES_256_GCM_SIV, key).ok().map(Self)
+    }
+
+    /// The claim as text; `None` if it cannot be encrypted.
+    pub(super) fn seal(&self, claim: &Claim) -> Option<String> {
+        let mut text = postcard::to_stdvec(claim).ok()?;
+        let nonce = self.0.seal_in_place_append_tag(Aad::from(PURPOSE), &mut text).ok()?;
+        let sealed = [&[VERSION][..], nonce.as_ref(), &text].concat();
+        Some(BASE64.encode(sealed))
+    }
+
+    /// The claim of a text; `None` if it was not made with this key, or was changed.
+    pub(super) fn open(&self, text: &str) -> Option<Claim> {
+        let mut sealed = BASE64.decode(text).ok()?;
+        let (version, rest) = sealed.split_first_mut()?;
+        let (nonce, text) = rest.split_at_mut_checked(NONCE_LEN)?;
+        if *version != VERSION {
+            return None;
+        }
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let claim = self.0.open_in_place(nonce, Aad::from(PURPOSE), text).ok()?;
+        let (claim, rest) = postcard::take_from_bytes(claim).ok()?;
+        rest.is_empty().then_some(claim)
+    }
+}

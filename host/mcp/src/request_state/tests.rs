@@ -1,0 +1,316 @@
+//! What attackers try with states, and that honest clients get theirs back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use proptest::prelude::*;
+use serde_json::json;
+use toolbay_model::{Digest, Effect, Request};
+
+use super::*;
+
+/// A clock that tests set, in milliseconds.
+type Clock = Arc<AtomicU64>;
+
+const MINUTE: u64 = 60_000;
+
+fn clock() -> Clock {
+    Arc::new(AtomicU64::new(1_000 * MINUTE))
+}
+
+fn states(folder: Option<&Path>, clock: &Clock) -> RequestStates {
+    let states = match folder {
+        Some(folder) => RequestStates::open(Private::open(folder, "tests").unwrap(), None).unwrap(),
+        None => RequestStates::in_memory(&[7; 32]).unwrap(),
+    };
+    let Ok(mut inner) = Arc::try_unwrap(states.0) else { panic!("it is shared") };
+    let clock = Arc::clone(clock);
+    inner.now = Box::new(move || clock.load(Ordering::Relaxed));
+    RequestStates(Arc::new(inner))
+}
+
+fn journal() -> Journal {
+    let effect = Effect { what: "POST https://a.example/".into(), result: vec![0, 255, 7] };
+    Journal {
+        answers: BTreeMap::from([("name".into(), r#"{"action":"accept","content":{"name":"Ada"}}"#.into())]),
+        effects: vec![effect],
+        rounds: 2,
+        began: 5,
+        until: 6,
+        edition: Some(Digest::new([3; 32])),
+    }
+}
+
+fn call(arguments: &serde_json::Value) -> Request {
+    Request::Tool { name: "deploy".into(), arguments: arguments.as_object().unwrap().clone() }
+}
+
+fn bound() -> Binding {
+    Binding::of("token:ada", &call(&json!({"env": "prod"})))
+}
+
+fn seal(states: &RequestStates) -> String {
+    states.seal(bound(), vec!["ok".into()], journal()).unwrap()
+}
+
+#[test]
+fn a_state_comes_back_as_it_was() {
+    let states = states(None, &clock());
+    let state = seal(&states);
+    let opened = states.unseal(&state, bound()).unwrap();
+    assert_eq!((opened.asked, opened.journal), (vec!["ok".to_owned()], journal()));
+    assert!(state.len() < 400, "{}", state.len());
+    assert_ne!(seal(&states), state, "no two states are equal");
+    // Nothing of it can be read.
+    let bytes = BASE64.decode(&state).unwrap();
+    assert!(!bytes.windows(3).any(|part| part == b"Ada"));
+}
+
+#[test]
+fn every_attack_on_the_text_is_refused_as_tampering() {
+    let states = states(None, &clock());
+    let state = seal(&states);
+    let bytes = BASE64.decode(&state).unwrap();
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = bytes.clone();
+        change(&mut bytes);
+        BASE64.encode(bytes)
+    };
+    let last = bytes.len() - 1;
+    let mut attacks: Vec<(String, String)> = Vec::new();
+    // Version, nonce, the claim's id, expiry, binding, keys, journal, and the tag.
+    for at in [0, 1, 6, 12, 13, 20, 28, 29, 32, 40, 64, 80, bytes.len() / 2, last - 16, last - 15, last - 8, last] {
+        attacks.push((format!("bit of byte {at}"), changed(&|bytes| bytes[at] ^= 0x10)));
+    }
+    for kept in [0, 1, 12, 13, 14, 28, 29, 30, last / 2, last - 16, last] {
+        attacks.push((format!("cut to {kept} bytes"), changed(&|bytes| bytes.truncate(kept))));
+    }
+    attacks.push(("extended by a byte".into(), changed(&|bytes| bytes.push(0))));
+    attacks.push(("extended by itself".into(), changed(&|bytes| bytes.extend_from_within(..))));
+    attacks.push(("a byte before it".into(), changed(&|bytes| bytes.insert(0, 1))));
+    attacks.push(("its parts exchanged".into(), changed(&|bytes| bytes.rotate_left(20))));
+    attacks.push(("zeros".into(), BASE64.encode(vec![0; bytes.len()])));
+    attacks.push(("extended text".into(), format!("{state}A")));
+    attacks.push(("padded text".into(), format!("{state}==")));
+    attacks.push(("another alphabet".into(), format!("{}+/", &state[2..])));
+    attacks.push(("spaces".into(), format!(" {state}\n")));
+    attacks.push(("empty".into(), String::new()));
+    attacks.push(("no base64".into(), "{\"answers\":{}}".into()));
+    attacks.push(("no ASCII".into(), "é".repeat(100)));
+    attacks.push(("huge".into(), "A".repeat(LONGEST + 1)));
+    attacks.push(("huge and almost short enough".into(), "A".repeat(LONGEST)));
+    let other = RequestStates::in_memory(&[8; 32]).unwrap();
+    attacks.push(("another key".into(), seal(&other)));
+    let (first, second) = (BASE64.decode(seal(&states)).unwrap(), BASE64.decode(seal(&states)).unwrap());
+    attacks.push(("two states mixed".into(), BASE64.encode([&first[..40], &second[40..]].concat())));
+    assert!(attacks.len() >= 40, "{}", attacks.len());
+    for (what, attack) in attacks {
+        assert_eq!(states.unseal(&attack, bound()).unwrap_err(), Invalid::Tampered, "{what}");
+    }
+    states.unseal(&state, bound()).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn no_bit_can_be_flipped(at in any::<prop::sample::Index>(), bit in 0..8_u32) {
+        let states = states(None, &clock());
+        let mut bytes = BASE64.decode(seal(&states)).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert_eq!(states.unseal(&BASE64.encode(bytes), bound()).unwrap_err(), Invalid::Tampered);
+    }
+
+    #[test]
+    fn no_text_is_a_state(text in ".{0,300}") {
+        prop_assert_eq!(states(None, &clock()).unseal(&text, bound()).unwrap_err(), Invalid::Tampered);
+    }
+
+    #[test]
+    fn any_journal_comes_back(
+        answers in prop::collection::btree_map(".{0,20}", ".{0,60}", 0..8),
+        effects in prop::collection::vec((".{0,40}", prop::collection::vec(any::<u8>(), 0..200)), 0..8),
+        rounds: u32, began: u64, until: u64, edition in prop::option::of(any::<[u8; 32]>()),
+        asked in prop::collection::vec("[a-z]{1,64}", 0..16),
+    ) {
+        let effects = effects.into_iter().map(|(what, result)| Effect { what, result }).collect();
+        let journal = Journal { answers, effects, rounds, began, until, edition: edition.map(Digest::new) };
+        let states = states(None, &clock());
+        let state = states.seal(bound(), asked.clone(), journal.clone()).unwrap();
+        let opened = states.unseal(&state, bound()).unwrap();
+        prop_assert_eq!((opened.asked, opened.journal), (asked, journal));
+    }
+}
+
+#[test]
+fn a_state_of_something_else_is_foreign() {
+    let states = states(None, &clock());
+    let state = seal(&states);
+    let arguments = json!({"env": "prod"});
+    let others = [
+        Binding::of("token:bob", &call(&arguments)),
+        Binding::of("token:ada ", &call(&arguments)),
+        Binding::of("stdio", &call(&arguments)),
+        Binding::of("token:ada", &call(&json!({"env": "test"}))),
+        Binding::of("token:ada", &call(&json!({"env": "prod", "force": true}))),
+        Binding::of("token:ada", &call(&json!({}))),
+        Binding::of(
+            "token:ada",
+            &Request::Tool { name: "destroy".into(), arguments: arguments.as_object().unwrap().clone() },
+        ),
+        Binding::of(
+            "token:ada",
+            &Request::Prompt { name: "deploy".into(), arguments: BTreeMap::from([("env".into(), "prod".into())]) },
+        ),
+        Binding::of("token:ada", &Request::Resource { uri: "deploy".into() }),
+    ];
+    for other in others {
+        assert_eq!(states.unseal(&state, other).unwrap_err(), Invalid::Foreign);
+    }
+}
+
+#[test]
+fn a_state_expires_after_ten_minutes() {
+    let clock = clock();
+    let states = states(None, &clock);
+    let state = seal(&states);
+    clock.fetch_add(10 * MINUTE - 1, Ordering::Relaxed);
+    states.unseal(&state, bound()).unwrap();
+    clock.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(states.unseal(&state, bound()).unwrap_err(), Invalid::Expired);
+}
+
+async fn enter(states: &RequestStates, state: &str) -> Result<Ticket, Refused> {
+    let ticket = states.unseal(state, bound()).unwrap().ticket;
+    states.take(ticket, "token:ada").await.map(|()| ticket)
+}
+
+#[tokio::test]
+async fn a_state_is_good_for_one_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in [None, Some(dir.path())] {
+        let states = states(folder, &clock());
+        let (first, second) = (seal(&states), seal(&states));
+        enter(&states, &first).await.unwrap();
+        assert!(matches!(enter(&states, &first).await, Err(Refused::Used)));
+        let ticket = enter(&states, &second).await.unwrap();
+        states.give_back(ticket).await;
+        enter(&states, &second).await.unwrap();
+        assert!(matches!(enter(&states, &second).await, Err(Refused::Used)));
+    }
+}
+
+#[tokio::test]
+async fn of_many_at_once_one_enters() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let servers: Vec<_> = (0..4).map(|_| states(Some(dir.path()), &clock)).collect();
+    let state = seal(&servers[0]);
+    let tries = servers.iter().cycle().take(40).map(|server| enter(server, &state));
+    let entered = futures_util::future::join_all(tries).await;
+    assert_eq!(entered.iter().filter(|entered| entered.is_ok()).count(), 1);
+    assert!(entered.iter().all(|entered| matches!(entered, Ok(_) | Err(Refused::Used))));
+}
+
+#[tokio::test]
+async fn a_restart_forgets_no_used_state_and_keeps_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let first = states(Some(dir.path()), &clock);
+    let [used, given_back, open] = [seal(&first), seal(&first), seal(&first)];
+    enter(&first, &used).await.unwrap();
+    let ticket = enter(&first, &given_back).await.unwrap();
+    first.give_back(ticket).await;
+    drop(first);
+    let second = states(Some(dir.path()), &clock);
+    assert!(matches!(enter(&second, &used).await, Err(Refused::Used)));
+    enter(&second, &given_back).await.unwrap();
+    enter(&second, &open).await.unwrap();
+}
+
+fn record(folder: &Path) -> Vec<std::path::PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("used-")).collect()
+}
+
+#[tokio::test]
+async fn a_record_that_was_torn_loses_nothing_after_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let first = states(Some(dir.path()), &clock);
+    let [one, two] = [seal(&first), seal(&first)];
+    enter(&first, &one).await.unwrap();
+    let [file] = &record(dir.path())[..] else { panic!() };
+    let whole = fs::read(file).unwrap();
+    fs::write(file, [&whole[..], &whole[..5]].concat()).unwrap();
+    let second = states(Some(dir.path()), &clock);
+    enter(&second, &two).await.unwrap();
+    let third = states(Some(dir.path()), &clock);
+    for state in [&one, &two] {
+        assert!(matches!(enter(&third, state).await, Err(Refused::Used)));
+    }
+    assert_eq!(fs::metadata(file).unwrap().len() % 17, 0);
+}
+
+#[tokio::test]
+async fn what_has_expired_leaves_memory_and_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let states = states(Some(dir.path()), &clock);
+    for _ in 0..20 {
+        enter(&states, &seal(&states)).await.unwrap();
+        clock.fetch_add(5 * MINUTE, Ordering::Relaxed);
+    }
+    assert!(record(dir.path()).len() <= 3, "{:?}", record(dir.path()));
+    // A server that starts finds what others left.
+    clock.fetch_add(60 * MINUTE, Ordering::Relaxed);
+    let next = self::states(Some(dir.path()), &clock);
+    enter(&next, &seal(&next)).await.unwrap();
+    assert_eq!(record(dir.path()).len(), 1);
+}
+
+#[tokio::test]
+async fn one_caller_cannot_take_the_room_of_the_others() {
+    let states = states(None, &clock());
+    let expires = 1_005 * MINUTE;
+    let ticket = |n: u32| Ticket { id: u128::from(n).to_le_bytes(), expires };
+    for n in 0..16_384 {
+        states.take(ticket(n), "token:ada").await.unwrap();
+    }
+    assert!(matches!(states.take(ticket(20_000), "token:ada").await, Err(Refused::Full)));
+    states.take(ticket(20_000), "token:bob").await.unwrap();
+    for n in 0..60_000 {
+        drop(states.take(ticket(100_000 + n), &format!("token:{n}")).await);
+    }
+    assert!(matches!(states.take(ticket(200_000), "token:new").await, Err(Refused::Full)));
+    assert!(matches!(states.take(ticket(20_000), "token:bob").await, Err(Refused::Used)));
+}
+
+#[tokio::test]
+async fn an_entry_that_cannot_be_written_down_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = states(Some(dir.path()), &clock());
+    let state = seal(&states);
+    // A folder stands where the file would be.
+    fs::create_dir(dir.path().join("used-101")).unwrap();
+    assert!(matches!(enter(&states, &state).await, Err(Refused::Unwritten(_))));
+}
+
+#[test]
+fn a_key_can_be_shared() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [here, there] =
+        folders.map(|dir| RequestStates::open(Private::open(dir.path(), "tests").unwrap(), Some([9; 32])).unwrap());
+    there.unseal(&seal(&here), bound()).unwrap();
+}
+
+#[test]
+fn a_state_that_would_be_too_long_is_not_made() {
+    let effects = vec![Effect { what: String::new(), result: vec![7; 2 << 20] }];
+    let error = states(None, &clock()).seal(bound(), vec![], Journal { effects, ..Journal::default() }).unwrap_err();
+    assert!(error.contains("and the most is 2097152"), "{error}");
+}

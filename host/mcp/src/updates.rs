@@ -1,0 +1,405 @@
+//! Who wants to know of changes of resources.
+//!
+//! A plugin says that a resource changed, in the middle of a call. That only marks the resource for those who subscribed to
+//! it, or to what it is part of; each of them sends what is marked as fast as its client reads, so many changes of one
+//! resource become one notification.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::quota::{Exhausted, Portion, Quota};
+
+/// The most resources that one subscriber can name: a session, or a listen stream.
+pub(crate) const MOST: usize = 256;
+
+/// Longest URI of a subscription, in bytes.
+pub(crate) const LONGEST: usize = 2 << 10;
+
+/// What a subscription takes beyond its URI, in bytes: its places in the tables.
+const ENTRY: usize = 256;
+
+/// Bytes of all subscriptions of one caller, in all of its sessions and streams: some thousands with URIs of usual length.
+const OF_CALLER: usize = 1 << 20;
+
+/// Bytes of all subscriptions of the server.
+const OF_ALL: usize = 32 << 20;
+
+/// How many folders above a resource are looked up when it changes. A plugin makes up the URI.
+const DEPTH: usize = 32;
+
+/// Who wants to know of changes of resources. Cheap to clone.
+#[derive(Clone)]
+pub struct Updates {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    subscriptions: Mutex<Subscriptions>,
+    /// The number of the next subscriber.
+    next: AtomicU64,
+    /// The bytes of the subscriptions, of which a caller has so many.
+    quota: Arc<Quota>,
+}
+
+/// The subscribers by the URI that they named, so that a change costs as much as there are subscribers to it.
+type Subscriptions = HashMap<Arc<str>, BTreeMap<u64, Arc<Marked>>>;
+
+/// What changed since a subscriber was last told.
+#[derive(Default)]
+struct Marked {
+    uris: Mutex<Queue>,
+    added: Notify,
+}
+
+/// URIs in the order in which they were marked, each once.
+#[derive(Default)]
+struct Queue {
+    order: VecDeque<Arc<str>>,
+    known: HashSet<Arc<str>>,
+}
+
+/// A subscriber. Dropping it ends all of its subscriptions.
+pub(crate) struct Subscriber {
+    updates: Updates,
+    number: u64,
+    marked: Arc<Marked>,
+    /// What it subscribed to, and what that takes of the bytes of its caller.
+    named: Mutex<HashMap<Arc<str>, Portion>>,
+}
+
+/// Why a subscription was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The URI is longer than [`LONGEST`].
+    TooLong,
+    /// The subscriber has [`MOST`] subscriptions.
+    TooMany,
+    /// The subscriptions of the caller, or of all callers, take what they may take together.
+    NoRoom(Exhausted),
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        let shared = Shared {
+            subscriptions: Mutex::default(),
+            next: AtomicU64::default(),
+            quota: Quota::new(OF_ALL, OF_CALLER),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl fmt::Debug for Updates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Updates").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => write!(f, "the URI of a subscription may have at most {LONGEST} bytes"),
+            Self::TooMany => {
+                write!(f, "there are {MOST} subscriptions already, which is the most: unsubscribe from some first")
+            }
+            Self::NoRoom(exhausted) => {
+                let whose = if matches!(exhausted, Exhausted::Own(_)) { "this caller" } else { "all callers" };
+                let most = exhausted.most();
+                write!(f, "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first")
+            }
+        }
+    }
+}
+
+impl Updates {
+    /// Tells everybody who subscribed to `uri`, or to what it is part of, that its content changed. They learn the URI that
+    /// they named. Waits for nobody.
+    pub fn changed(&self, uri: &str) {
+        let subscriptions = self.subscriptions();
+        for named in wholes(uri) {
+            let Some((named, subscribers)) = subscriptions.get_key_value(named) else { continue };
+            for marked in subscribers.values() {
+                marked.mark(named);
+            }
+        }
+    }
+
+    /// A new subscriber, without subscriptions.
+    pub(crate) fn subscriber(&self) -> Subscriber {
+        let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        Subscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
+    }
+
+    /// What the subscriptions of the caller with this name take.
+    #[cfg(test)]
+    pub(crate) fn bytes_of(&self, caller: &str) -> usize {
+        self.shared.quota.of(caller)
+    }
+
+    // Held for as long as it takes to mark a URI for those who named it, and never across an await.
+    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+        self.shared.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `uri` and what it is part of: what is before each of its slashes, with the slash and without. Nothing is part of a
+/// scheme alone.
+fn wholes(uri: &str) -> impl Iterator<Item = &str> {
+    // A subscription is not longer than this.
+    let start = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
+    let exact = Some(uri).filter(|uri| uri.len() <= LONGEST);
+    let slashes = start.match_indices('/').map(|(place, _)| place).filter(|place| !is_of_scheme(start, *place));
+    let above = slashes.take(DEPTH).flat_map(move |place| [start.get(..place), start.get(..=place)]).flatten();
+    above.filter(move |above| Some(*above) != exact).chain(exact)
+}
+
+/// Whether the slash at this place is one of those in `scheme://`.
+fn is_of_scheme(uri: &str, place: usize) -> bool {
+    uri.find("://").is_some_and(|colon| place == colon + 1 || place == colon + 2)
+}
+
+impl Marked {
+    fn mark(&self, uri: &Arc<str>) {
+        let mut queue = self.uris();
+        if queue.known.insert(Arc::clone(uri)) {
+            queue.order.push_back(Arc::clone(uri));
+            drop(queue);
+            // All of them: one that is woken may be dropped before it tells anything.
+            self.added.notify_waiters();
+        }
+    }
+
+    // Held for a few instructions and never across an await.
+    fn uris(&self) -> MutexGuard<'_, Queue> {
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn remove(&mut self, uri: &str) -> bool {
+        let was_known = self.known.remove(uri);
+        if was_known {
+            self.order.retain(|marked| **marked != *uri);
+        }
+        was_known
+    }
+}
+
+impl Subscriber {
+    /// Subscribes to `uri` on behalf of the caller with this name. Again is as good as once.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for it.
+    pub(crate) fn add(&self, caller: &str, uri: &str) -> Result<(), Refused> {
+        if uri.len() > LONGEST {
+            return Err(Refused::TooLong);
+        }
+        let mut named = self.named();
+        if named.contains_key(uri) {
+            return Ok(());
+        }
+        if named.len() >= MOST {
+            return Err(Refused::TooMany);
+        }
+        let portion = self.updates.shared.quota.take(caller, ENTRY + uri.len()).map_err(Refused::NoRoom)?;
+        let mut subscriptions = self.updates.subscriptions();
+        // One copy for all who name it.
+        let known = subscriptions.get_key_value(uri).map(|(known, _)| Arc::clone(known));
+        let uri = known.unwrap_or_else(|| uri.into());
+        subscriptions.entry(Arc::clone(&uri)).or_default().insert(self.number, Arc::clone(&self.marked));
+        named.insert(uri, portion);
+        Ok(())
+    }
+
+    /// Ends the subscription to `uri`, if there is one.
+    pub(crate) fn remove(&self, uri: &str) {
+        let mut named = self.named();
+        if named.remove(uri).is_some() {
+            self.forget(&mut self.updates.subscriptions(), uri);
+            self.marked.uris().remove(uri);
+        }
+    }
+
+    /// Ends all subscriptions.
+    pub(crate) fn clear(&self) {
+        let mut named = self.named();
+        if named.is_empty() {
+            return;
+        }
+        let mut subscriptions = self.updates.subscriptions();
+        for (uri, _portion) in named.drain() {
+            self.forget(&mut subscriptions, &uri);
+        }
+        drop(subscriptions);
+        *self.marked.uris() = Queue::default();
+    }
+
+    /// Waits until something changed that `may` be told, and returns the URI that was named. It stays marked until it is
+    /// [taken](Self::take).
+    pub(crate) async fn changed(&self, may: impl Fn(&str) -> bool) -> Arc<str> {
+        loop {
+            // Created first: it also notices what is marked meanwhile.
+            let added = self.marked.added.notified();
+            if let Some(uri) = self.marked.uris().order.iter().find(|uri| may(uri)) {
+                return Arc::clone(uri);
+            }
+            added.await;
+        }
+    }
+
+    /// Removes the mark of `uri`; false if there is none any more. Called when the notification has its place in the
+    /// outbox: what changes from here on is another change.
+    pub(crate) fn take(&self, uri: &str) -> bool {
+        self.marked.uris().remove(uri)
+    }
+
+    fn forget(&self, subscriptions: &mut Subscriptions, uri: &str) {
+        if let Some(subscribers) = subscriptions.get_mut(uri) {
+            subscribers.remove(&self.number);
+            if subscribers.is_empty() {
+                subscriptions.remove(uri);
+            }
+        }
+    }
+
+    // Held for a few instructions and never across an await, and always before the table of all subscriptions.
+    fn named(&self) -> MutexGuard<'_, HashMap<Arc<str>, Portion>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// What the subscriber would be told now.
+    fn told(subscriber: &Subscriber) -> Vec<String> {
+        let mut told = Vec::new();
+        while let Some(uri) = subscriber.changed(|_| true).now_or_never() {
+            assert!(subscriber.take(&uri));
+            told.push(uri.to_string());
+        }
+        told
+    }
+
+    #[test]
+    fn a_subscriber_learns_what_it_named_once() {
+        let updates = Updates::default();
+        let (ada, bob) = (updates.subscriber(), updates.subscriber());
+        for uri in ["a://x", "a://y/z", "a://y/z"] {
+            ada.add("ada", uri).unwrap();
+        }
+        bob.add("bob", "a://x").unwrap();
+        for _ in 0..3 {
+            updates.changed("a://y/z");
+            updates.changed("a://x");
+            updates.changed("a://other");
+        }
+        assert_eq!(told(&ada), ["a://y/z", "a://x"]);
+        assert_eq!(told(&bob), ["a://x"]);
+        ada.remove("a://x");
+        updates.changed("a://x");
+        assert_eq!((told(&ada).len(), told(&bob).len()), (0, 1));
+    }
+
+    #[test]
+    fn what_a_resource_is_part_of_changes_with_it() {
+        let updates = Updates::default();
+        let told = |named: &str, changed: &str| {
+            let subscriber = updates.subscriber();
+            subscriber.add("ada", named).unwrap();
+            updates.changed(changed);
+            told(&subscriber) == [named]
+        };
+        assert!(told("a://b", "a://b/c/d") && told("a://b/", "a://b/c/d") && told("a://b/c", "a://b/c/d"));
+        assert!(!told("a://b", "a://bc") && !told("a://b/c/d", "a://b/c") && !told("a:", "a://b"));
+        assert!(!told("a:/", "a://b") && !told("a://", "a://b"));
+        assert!(told("mem:x", "mem:x/y") && told("mem:x", "mem:x"));
+    }
+
+    #[test]
+    fn a_uri_with_many_slashes_costs_few_lookups() {
+        let long = format!("a://{}", "b/".repeat(1 << 20));
+        assert_eq!(wholes(&long).count(), 2 * DEPTH);
+        assert_eq!(wholes("a://b/").collect::<Vec<_>>(), ["a://b", "a://b/"]);
+        let umlauts = format!("a:{}", "ü".repeat(LONGEST));
+        assert_eq!(wholes(&umlauts).count(), 0);
+    }
+
+    #[test]
+    fn a_change_that_may_not_be_told_waits_for_a_stream_that_may() {
+        let updates = Updates::default();
+        let subscriber = updates.subscriber();
+        for uri in ["a:1", "a:2"] {
+            subscriber.add("ada", uri).unwrap();
+            updates.changed(uri);
+        }
+        let second = subscriber.changed(|uri| uri == "a:2").now_or_never();
+        assert_eq!(second.as_deref(), Some("a:2"));
+        assert!(subscriber.take("a:2") && !subscriber.take("a:2"));
+        assert!(subscriber.changed(|uri| uri == "a:2").now_or_never().is_none());
+        assert_eq!(told(&subscriber), ["a:1"]);
+    }
+
+    #[test]
+    fn a_change_is_not_lost_with_the_stream_that_was_woken_by_it() {
+        let updates = Updates::default();
+        let subscriber = updates.subscriber();
+        subscriber.add("ada", "a:1").unwrap();
+        let mut old = Box::pin(subscriber.changed(|_| true));
+        let mut new = Box::pin(subscriber.changed(|_| true));
+        assert!(old.as_mut().now_or_never().is_none() && new.as_mut().now_or_never().is_none());
+        let woken = futures_util::task::noop_waker();
+        let mut context = std::task::Context::from_waker(&woken);
+        updates.changed("a:1");
+        assert!(old.as_mut().poll(&mut context).is_ready());
+        drop(old);
+        assert!(new.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn subscriptions_are_bounded_for_a_subscriber_and_for_a_caller() {
+        let updates = Updates::default();
+        let subscriber = updates.subscriber();
+        let uri = |n: usize| format!("a://{n:0>width$}", width = LONGEST - 4);
+        assert_eq!(subscriber.add("ada", &"x".repeat(LONGEST + 1)), Err(Refused::TooLong));
+        let added = (0..10_000).filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok()).count();
+        assert_eq!(added, MOST);
+        assert_eq!(subscriber.add("ada", "a:x"), Err(Refused::TooMany));
+        // More sessions are no more room.
+        let others: Vec<_> = (0..10).map(|_| updates.subscriber()).collect();
+        let refused = (0..10 * MOST).find_map(|n| others[n / MOST].add("ada", &uri(n)).err());
+        assert_eq!(refused, Some(Refused::NoRoom(Exhausted::Own(OF_CALLER))));
+        others[9].add("bob", "a:bob").unwrap();
+        drop(others);
+        subscriber.remove("a:0");
+        subscriber.add("ada", "a:x").unwrap();
+        drop(subscriber);
+        assert_eq!((updates.bytes_of("ada"), updates.bytes_of("bob")), (0, 0));
+        assert!(updates.subscriptions().is_empty());
+    }
+
+    #[test]
+    fn what_was_cleared_is_not_told() {
+        let updates = Updates::default();
+        let subscriber = updates.subscriber();
+        subscriber.add("ada", "a:1").unwrap();
+        updates.changed("a:1");
+        subscriber.clear();
+        updates.changed("a:1");
+        assert!(told(&subscriber).is_empty() && updates.subscriptions().is_empty());
+    }
+}
