@@ -3,6 +3,7 @@
 mod conversation;
 mod folders;
 mod inspector;
+mod mcpdo;
 mod node;
 mod python;
 mod rust;

@@ -16,11 +16,11 @@ use crate::build;
 use crate::serving;
 use crate::tally::Tally;
 
-/// The plugin that has the suite's tools.
+/// The plugin that has what the suite calls, gets and reads.
 const PLUGIN: &str = "conformance.wasm";
 
-/// A plugin that one of these tools puts into the folder, to change the list.
-const NEWCOMER: &str = "bare.wasm";
+/// Plugins that tools of it put into the folder, to change the lists, with the names that they get there.
+const SPARE: [(&str, &str); 2] = [("bare.wasm", "tools.wasm"), ("asker.wasm", "prompts.wasm")];
 
 /// What lets it do so: nobody should let a plugin do this.
 const GRANT: &str = r#"
@@ -134,7 +134,7 @@ impl Run {
     }
 }
 
-/// The server with the suite's tools, on a folder of its own.
+/// The server with this plugin, on a folder of its own.
 fn serve(built: &Built, root: &Path) -> Result<Listener> {
     let (plugins, spare) = (root.join("plugins"), root.join("spare"));
     for folder in [&plugins, &spare] {
@@ -143,7 +143,9 @@ fn serve(built: &Built, root: &Path) -> Result<Listener> {
     }
     let copy = |from: &str, to: PathBuf| fs::copy(built.guests.join(from), to).with_context(|| format!("no {from}"));
     copy(PLUGIN, plugins.join(PLUGIN))?;
-    copy(NEWCOMER, spare.join("newcomer.wasm"))?;
+    for (from, to) in SPARE {
+        copy(from, spare.join(to))?;
+    }
     fs::write(plugins.join(PLUGIN).with_extension("toml"), GRANT)?;
     // The suite gives a change only so long to be told, however slow the machine is.
     for folder in [&plugins, &spare] {

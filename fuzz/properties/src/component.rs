@@ -13,7 +13,7 @@ use toolbay::{CompileConfig, Config, Describe, Server, ServerConfig};
 use toolbay_catalog::{Candidate, LoadError, Loaded, Loader, Publisher, Snapshot, assemble, channel};
 use toolbay_mcp::{Revision, definition_json, result_json};
 use toolbay_model::text::clean;
-use toolbay_model::{Answer, CallError, Failure, LimitsPatch, LogLevel, Observer, Progress};
+use toolbay_model::{Answer, CallError, Failure, LimitsPatch, LogLevel, Observer, Progress, TargetKind};
 use toolbay_sandbox::Sandbox;
 
 use crate::plain_line::is_plain_line;
@@ -75,7 +75,7 @@ impl Components {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let server = {
             let _runtime = runtime.enter();
-            Server::with_catalog(config.clone(), sandbox.clone(), catalog)
+            Server::with_catalog(config.clone(), sandbox.clone(), catalog)?
         };
         Ok(Self { sandbox, server, publisher, config, cache, runtime })
     }
@@ -126,7 +126,7 @@ impl Components {
             Err(error) => unreachable!("it loaded once, and not again: {error:?}"),
         };
         let names = |loaded: &Loaded| -> Vec<String> {
-            loaded.plugin.component.tools.iter().map(|definition| definition.tool.name.clone()).collect()
+            loaded.plugin.component.contents.tools.iter().map(|definition| definition.tool.name.clone()).collect()
         };
         assert_eq!(second.plugin.component.digest, digest);
         assert_eq!(names(&second), names(first));
@@ -150,7 +150,7 @@ impl Components {
                 let answer = self.server.call(name.clone(), Map::new(), Arc::new(Watcher)).await;
                 judge(&answer);
                 // In older revisions, invalid arguments are a protocol error.
-                drop(result_json(answer, revision));
+                drop(result_json(answer, TargetKind::Tool, revision));
             }
         }
     }
@@ -175,7 +175,9 @@ fn judge(answer: &Answer) {
             }
         }
         Err(Failure::MissingCapabilities(missing)) => assert!(!missing.is_empty()),
-        Err(Failure::UnknownTool(name)) => unreachable!("{name} is listed and unknown"),
+        Err(Failure::Unknown(kind, name)) => unreachable!("{kind} {name} is listed and unknown"),
+        Err(Failure::Call(CallError::Incapable(_))) => unreachable!("it is told as missing capabilities"),
+        Err(Failure::Outdated) => unreachable!("nothing was asked"),
         Err(Failure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
         Err(Failure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
             assert_eq!(clean(text), *text);

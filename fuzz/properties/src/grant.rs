@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay::{Config, Flags, Server};
-use toolbay_catalog::{Candidate, Component, Grant, Plugin, Rules, Terms, assemble, channel, check};
+use toolbay_catalog::{Candidate, Component, Contents, Grant, Plugin, Rules, Terms, assemble, channel};
 use toolbay_mcp::jsonrpc::INTERNAL_ERROR;
-use toolbay_model::{Limits, ToolDefinition};
+use toolbay_model::{Description, Limits, ToolDefinition};
 use toolbay_sandbox::Sandbox;
 use toolbay_secrets::Fixed;
 
@@ -104,7 +104,7 @@ impl Grants {
             Err(_) => Some(Terms { rate_limit: rules.rate_limit, ..Terms::default() }),
         };
         if let Some(terms) = terms {
-            self.serve(&config, Plugin::new("acme".to_owned(), Arc::new(component), terms));
+            self.serve(&config, Plugin::new("acme".to_owned(), Arc::new(component), Arc::default(), terms));
         }
     }
 
@@ -127,12 +127,13 @@ impl Grants {
         publisher.publish(snapshot);
         self.runtime.block_on(async {
             let server = Server::with_catalog(config.clone(), self.sandbox.clone(), catalog);
+            let server = server.unwrap_or_else(|error| unreachable!("the configuration names no files: {error}"));
             let (mut peer, reader, writer) = Peer::connected();
             let serving = server.serve_stdio(reader, writer, CancellationToken::new());
             let talking = async move {
                 let begun = peer.initialize().await;
                 let instructions = begun.get("instructions").and_then(Value::as_str).unwrap_or_default();
-                assert_eq!(instructions, config.server.instructions);
+                assert!(instructions.starts_with(config.server.instructions.trim_end()), "{instructions:?}");
                 assert_eq!(peer.list(None).await, (names.clone(), None));
                 for name in names {
                     for number in 0..3 {
@@ -155,7 +156,8 @@ impl Grants {
 fn component() -> Component {
     let schema = r#"{"type":"object"}"#.to_owned();
     let tool = ToolDefinition { name: TOOL.to_owned(), input_schema: schema, ..ToolDefinition::default() };
-    Component::without_code(check(vec![tool]).unwrap_or_else(|error| unreachable!("{error}")))
+    let description = Description { tools: vec![tool], ..Description::default() };
+    Component::without_code(Contents::check(description).unwrap_or_else(|error| unreachable!("{error}")))
 }
 
 /// The terms of an accepted grant, unless one of its secrets cannot be redacted.

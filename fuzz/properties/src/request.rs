@@ -150,7 +150,7 @@ fn expect(line: &[u8], expected: &mut Count, names: &mut BTreeSet<String>) -> bo
                 exact &= method != "notifications/cancelled";
                 continue;
             }
-            Ok(Message::Response) => continue,
+            Ok(Message::Response { .. }) => continue,
             Err(error) => {
                 refusal(&error, line.len());
                 error.id

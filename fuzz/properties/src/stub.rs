@@ -1,4 +1,4 @@
-//! A host without guests: its tools respond at once.
+//! A host without guests: its tools, prompts and resources respond at once.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,24 +8,32 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use toolbay_mcp::{Call, Client, Host, Listings, Options, Page, Place, Rights, View};
+use toolbay_mcp::{
+    Call, Client, Host, Listings, Options, Page, Place, RequestStates, Rights, ServerInfo, Updates, View,
+};
 use toolbay_model::{
-    Annotations, Answer, Body, CallError, Content, Failure, LogLevel, Observer, Output, Progress, Reason, Rejection,
-    Tool, Usage,
+    Annotations, Answer, Body, CallError, Completions, Content, Failure, ListedResource, LogLevel, Observer, Output,
+    Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reason, Rejection, Reply, Request, Resource,
+    ResourceContent, ResourceItem, Tool, Usage,
 };
 
-/// Tools per page.
+/// Items per page.
 const PAGE: usize = 2;
 
 /// The host.
 pub(crate) struct Stub {
     options: Options,
     tools: BTreeMap<String, Arc<Tool>>,
+    prompts: BTreeMap<String, Arc<Prompt>>,
+    resources: BTreeMap<String, Arc<ListedResource>>,
     listings: Listings,
+    updates: Updates,
+    states: RequestStates,
 }
 
 impl Stub {
-    /// A host with these tools. A call of `b` is rejected, one of `c` crashes, and any other succeeds.
+    /// A host with tools and prompts of these names, and with resources of these names as URIs. A call of `b` is rejected,
+    /// one of `c` crashes, and any other succeeds.
     pub(crate) fn new(names: impl IntoIterator<Item = String>, request: ByteSize) -> Self {
         let options = Options {
             page_size: PAGE,
@@ -33,10 +41,66 @@ impl Stub {
             request,
             requests: ByteSize::mib(256),
             grace: Duration::from_mins(1),
-            instructions: "Ask for a.".to_owned(),
+            server: ServerInfo::default(),
         };
-        let tools = names.into_iter().map(|name| (name.clone(), Arc::new(tool(name)))).collect();
-        Self { options, tools, listings: Listings::default() }
+        let names: Vec<String> = names.into_iter().collect();
+        Self {
+            options,
+            tools: all(&names, tool),
+            prompts: all(&names, prompt),
+            resources: all(&names, resource),
+            listings: Listings::default(),
+            updates: Updates::default(),
+            states: RequestStates::in_memory(&[7; 32]).unwrap_or_else(|error| unreachable!("any key is good: {error}")),
+        }
+    }
+}
+
+/// One of each name.
+fn all<T>(names: &[String], make: fn(String) -> T) -> BTreeMap<String, Arc<T>> {
+    names.iter().map(|name| (name.clone(), Arc::new(make(name.clone())))).collect()
+}
+
+/// The items after `after` that `rights` allow.
+fn page<T>(
+    items: &BTreeMap<String, Arc<T>>,
+    after: Option<&str>,
+    limit: usize,
+    rights: &Rights,
+    view: View,
+) -> Page<T> {
+    let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let items = items.range::<str, _>((start, Bound::Unbounded)).filter(|(name, _)| rights.allow(name));
+    let mut items = items.map(|(_, item)| Arc::clone(item));
+    let page = items.by_ref().take(limit).collect();
+    Page { items: page, more: items.next().is_some(), view }
+}
+
+fn prompt(name: String) -> Prompt {
+    let argument = PromptArgument { name: "x".to_owned(), title: None, description: None, required: true };
+    Prompt {
+        name,
+        title: Some("A title".to_owned()),
+        description: Some("Asks for it.".to_owned()),
+        arguments: [argument].into(),
+        icons: [].into(),
+        meta: None,
+    }
+}
+
+fn resource(uri: String) -> ListedResource {
+    ListedResource {
+        uri,
+        name: "it".to_owned(),
+        title: None,
+        description: Some("Contains it.".to_owned()),
+        mime_type: Some("text/plain".to_owned()),
+        size: Some(2),
+        audience: vec!["user"],
+        priority: Some(0.5),
+        last_modified: None,
+        icons: [].into(),
+        meta: None,
     }
 }
 
@@ -71,16 +135,36 @@ impl Host for Stub {
         Box::pin(std::future::ready(()))
     }
 
-    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page {
-        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let tools = self.tools.range::<str, _>((start, Bound::Unbounded)).filter(|(name, _)| rights.allow(name));
-        let mut tools = tools.map(|(_, tool)| Arc::clone(tool));
-        let page = tools.by_ref().take(limit).collect();
-        Page { tools: page, more: tools.next().is_some(), view: self.view(rights) }
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
+        page(&self.tools, after, limit, rights, self.view(rights))
+    }
+
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt> {
+        page(&self.prompts, after, limit, rights, self.view(rights))
+    }
+
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+        page(&self.resources, after, limit, rights, self.view(rights))
+    }
+
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+        page(&self.resources, after, limit, rights, self.view(rights))
     }
 
     fn view(&self, _rights: &Rights) -> View {
-        View { listing: 1, digest: 1 }
+        View { listing: 1, tools: 1, prompts: 1, resources: 1 }
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        self.resources.contains_key(uri)
+    }
+
+    fn updates(&self) -> &Updates {
+        &self.updates
+    }
+
+    fn request_states(&self) -> &RequestStates {
+        &self.states
     }
 
     fn listings(&self) -> &Listings {
@@ -95,18 +179,22 @@ impl Host for Stub {
         Arc::new(Everybody { names: self.tools.keys().cloned().collect() })
     }
 
+    fn instructions(&self, _rights: &Rights) -> String {
+        "Ask for a.".to_owned()
+    }
+
     fn spawn(&self, work: BoxFuture<'static, ()>) {
         tokio::spawn(work);
     }
 }
 
-/// The only client: it has all tools and an unlimited queue.
+/// The only client: it has everything and an unlimited queue.
 struct Everybody {
     names: Arc<[String]>,
 }
 
 impl Client for Everybody {
-    fn queue(&self, _tool: &str) -> Result<Box<dyn Place>, Rejection> {
+    fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
         Ok(Box::new(Free { names: Arc::clone(&self.names) }))
     }
 }
@@ -118,28 +206,53 @@ struct Free {
 
 impl Place for Free {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
-        let result = if !call.permitted || !self.names.contains(&call.tool) {
-            Err(Failure::UnknownTool(call.tool))
+        let (kind, target) = (call.request.kind(), call.request.target().to_owned());
+        let result = if !call.permitted || !self.names.contains(&target) {
+            Err(Failure::Unknown(kind, target))
         } else {
             observer.log(LogLevel::Warning, "Soon.");
             observer.progress(Progress { progress: 1.0, total: None, message: Some("Halfway.".to_owned()) });
-            match call.tool.as_str() {
+            observer.resource_updated(&target);
+            match target.as_str() {
                 "b" => Err(Failure::Rejected(Rejection {
                     reason: Reason::Disabled,
                     retry_after: Duration::from_millis(7),
                 })),
                 "c" => Err(Failure::Call(CallError::Trap { what: "unreachable".to_owned(), stderr: None })),
-                _ => Ok(output(call.arguments)),
+                _ => Ok(reply(call.request)),
             }
         };
         Box::pin(std::future::ready(Answer { result, usage: Some(Usage::default()) }))
     }
 }
 
+/// Returns what it was asked with.
+fn reply(request: Request) -> Reply {
+    match request {
+        Request::Tool { arguments, .. } => Reply::Tool(output(arguments)),
+        Request::Prompt { arguments, .. } => {
+            let message = |text| PromptMessage { role: "user", content: text_block(text) };
+            let messages = arguments.into_values().map(message).collect();
+            Reply::Prompt(PromptOutput { description: None, messages, meta: Map::new() })
+        }
+        Request::Resource { uri } => {
+            let content = ResourceContent::Text(uri.clone());
+            let resource = Resource { uri, mime_type: None, content };
+            Reply::Resource(vec![ResourceItem { resource, meta: Map::new() }])
+        }
+        Request::Completion(request) => {
+            Reply::Completion(Completions { values: vec![request.value], total: None, has_more: false })
+        }
+    }
+}
+
+fn text_block(text: String) -> Content {
+    Content { body: Body::Text(text), audience: Vec::new(), priority: None, last_modified: None }
+}
+
 /// Returns the arguments, as text and as structured content.
 fn output(arguments: Map<String, Value>) -> Output {
     let structured = Value::Object(arguments);
-    let body = Body::Text(structured.to_string());
-    let content = vec![Content { body, audience: Vec::new(), priority: None, last_modified: None }];
+    let content = vec![text_block(structured.to_string())];
     Output { content, structured: Some(structured), meta: Map::new() }
 }

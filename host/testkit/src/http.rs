@@ -130,7 +130,8 @@ impl HttpServer {
 
     /// The same for any stateless revision.
     pub fn stateless(&self, revision: &str, method: &str, params: Value, headers: &[(&str, &str)]) -> Response {
-        let name = params["name"].as_str().map(ToOwned::to_owned);
+        // The name of a tool or prompt, or the URI of a resource.
+        let name = params["name"].as_str().or(params["uri"].as_str()).map(ToOwned::to_owned);
         let body = message::stateless(revision, 1, method, params);
         let mut all = vec![("MCP-Protocol-Version", revision), ("Mcp-Method", method)];
         if let Some(name) = &name {

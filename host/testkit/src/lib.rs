@@ -59,7 +59,7 @@ pub use self::signal::Signal;
 #[cfg(feature = "sockets")]
 pub use self::socket::{Ended, Reply, Socket};
 #[cfg(feature = "components")]
-pub use self::tiny::{Tiny, Tool};
+pub use self::tiny::{Offering, Tiny, Tool};
 pub use self::toolbay::{Outcome, Toolbay};
 
 /// How long anything may take before a test fails. Everything that works takes less than a tenth of it.

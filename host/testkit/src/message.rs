@@ -85,9 +85,10 @@ pub fn read(line: &[u8]) -> Result<Value> {
     for message in all {
         let has = |key: &str| message.get(key).is_some();
         let is_answer = has("result") != has("error");
-        let is_notification = message.get("method").is_some_and(Value::is_string) && !has("id");
+        // A notification, or a request to the client.
+        let is_asked = message.get("method").is_some_and(Value::is_string);
         let versioned = message.get("jsonrpc").is_some_and(|version| version == "2.0");
-        ensure!(versioned && is_answer != is_notification, "not JSON-RPC: {}", shown());
+        ensure!(versioned && is_answer != is_asked, "not JSON-RPC: {}", shown());
     }
     Ok(message)
 }
@@ -159,6 +160,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#,
             r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#,
         ] {
             read(good.as_bytes()).unwrap();
@@ -167,7 +169,7 @@ mod tests {
             "hello",
             r#"{"id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"roots/list","result":{}}"#,
             r#"[{"jsonrpc":"2.0","id":1,"result":{}},7]"#,
         ] {
             let error = read(bad.as_bytes()).unwrap_err().to_string();

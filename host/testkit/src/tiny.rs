@@ -11,9 +11,11 @@
 )]
 
 mod layout;
+mod offering;
 mod tool;
 
-use self::layout::{Data, libc, words};
+use self::layout::{Data, memory, words};
+pub use self::offering::Offering;
 pub use self::tool::Tool;
 
 /// A component whose tools return the same text for every call.
@@ -124,7 +126,7 @@ impl Tiny {
     (export "cabi_realloc" (func $realloc))
     (func (export "toolbay:plugin/tools@0.1.0#list-tools") (result i32) (i32.const {list}))
     (func (export "toolbay:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (result i32) (i32.const {answer})))"#,
-            libc = libc(&data.bytes),
+            libc = memory(&data.bytes),
         );
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
@@ -179,7 +181,7 @@ impl Tiny {
     (canon lift (core func $main-call) (memory $memory) (realloc $realloc)))
   (instance $tools (export "list-tools" (func $list)) (export "call-tool" (func $call)))
   (export "toolbay:plugin/tools@0.1.0" (instance $tools)))"#,
-            libc = libc(&data.bytes),
+            libc = memory(&data.bytes),
             imports = self.imports,
             core = self.core,
             before_list = self.list.as_deref().unwrap_or_default(),

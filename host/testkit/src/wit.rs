@@ -36,7 +36,8 @@ pub fn component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
     let mut module = wat::parse_str(module).unwrap();
     let mut resolve = Resolve::default();
     let package = resolve.push_str("test.wit", wit).unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
-    let world = resolve.select_world(&[package], None).unwrap();
+    let world =
+        resolve.select_world(&[package], Some("plugin")).or_else(|_| resolve.select_world(&[package], None)).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
     ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
 }

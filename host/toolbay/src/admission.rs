@@ -145,7 +145,7 @@ fn kib(memory: ByteSize) -> u32 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use toolbay_catalog::{Component, Plugin, Terms};
+    use toolbay_catalog::{Component, Contents, Plugin, Terms};
     use toolbay_model::Limits;
     use toolbay_sandbox::Environment;
 
@@ -160,8 +160,8 @@ pub(crate) mod tests {
     fn plugin(concurrency: usize) -> Plugin {
         let limits = Limits { concurrency, ..Limits::DEFAULT };
         let terms = Terms { environment: Environment { limits, ..Environment::default() }, ..Terms::default() };
-        let component = Arc::new(Component::without_code(Vec::new()));
-        Plugin::new("p".to_owned(), component, terms)
+        let component = Arc::new(Component::without_code(Contents::default()));
+        Plugin::new("p".to_owned(), component, Arc::default(), terms)
     }
 
     /// Any permit.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
-use toolbay_catalog::{Offer, Plugin, PluginReport, Snapshot, Status, Witness};
+use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
 use toolbay_model::{Answer, CallError, ErrorKind, Failure, Identity, Rejection, Trace};
 use toolbay_secrets::{Secrets, Vault};
 
@@ -104,9 +104,9 @@ impl CallLine {
         &self.audited
     }
 
-    /// Says which tool was found, and the trace.
-    pub(crate) fn found(&mut self, offer: &Offer, trace: Option<&Trace>) {
-        self.record.subject.plugin = Some(plugin(&offer.plugin));
+    /// Says which plugin answers, and the trace.
+    pub(crate) fn found(&mut self, plugin: &Plugin, trace: Option<&Trace>) {
+        self.record.subject.plugin = Some(self::plugin(plugin));
         self.record.subject.trace = trace.map(|trace| trace.trace.clone());
     }
 
@@ -190,7 +190,7 @@ fn limit(failure: &Failure) -> Option<&'static str> {
 }
 
 fn plugin(plugin: &Plugin) -> PluginRecord {
-    let (digest, grant) = (Some(plugin.component.digest), plugin.terms.grant);
+    let (digest, grant) = (plugin.digest(), plugin.terms.grant);
     PluginRecord { plugin: shortened(&plugin.id), digest, grant }
 }
 
@@ -226,7 +226,8 @@ fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option
             let same = |part: fn(&PluginReport) -> Option<_>| before.is_some_and(|before| part(before) == part(now));
             let component = same(|report| report.made_from.map(|from| from.component));
             let previous = before.and_then(|before| before.made_from?.grant);
-            if !component || before.is_some_and(|before| before.tools != now.tools && previous == plugin.grant) {
+            let offers = |report: &PluginReport| (report.tools.clone(), report.prompts.clone());
+            if !component || before.is_some_and(|before| offers(before) != offers(now) && previous == plugin.grant) {
                 return Some(Event::Load { plugin, tools: now.tools.len() });
             }
             if previous != plugin.grant {
@@ -239,7 +240,7 @@ fn change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option
 }
 
 fn named(id: &str, report: &PluginReport) -> PluginRecord {
-    let digest = report.made_from.map(|from| from.component);
+    let digest = report.made_from.and_then(|from| from.component);
     PluginRecord { plugin: shortened(id), digest, grant: report.made_from.and_then(|from| from.grant) }
 }
 
@@ -256,11 +257,15 @@ mod tests {
         PluginReport {
             status,
             digest: None,
+            about: None,
             problems: Some(problem.to_owned()).filter(|problem| !problem.is_empty()).into_iter().collect(),
             tools: vec!["one".to_owned()],
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
             grant: None,
             made_from: made_from
-                .map(|(component, grant)| MadeFrom { component: digest(component), grant: grant.map(digest) }),
+                .map(|(component, grant)| MadeFrom { component: Some(digest(component)), grant: grant.map(digest) }),
         }
     }
 

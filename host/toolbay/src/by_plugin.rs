@@ -40,12 +40,13 @@ impl<T> ByPlugin<T> {
 
 #[cfg(test)]
 mod tests {
-    use toolbay_catalog::{Component, Terms};
+    use toolbay_catalog::{Component, Contents, Terms};
 
     use super::*;
 
     fn plugin() -> Arc<Plugin> {
-        Arc::new(Plugin::new("p".to_owned(), Arc::new(Component::without_code(Vec::new())), Terms::default()))
+        let component = Arc::new(Component::without_code(Contents::default()));
+        Arc::new(Plugin::new("p".to_owned(), component, Arc::default(), Terms::default()))
     }
 
     #[test]

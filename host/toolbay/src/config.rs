@@ -45,6 +45,9 @@ const FILE: &str = "toolbay.toml";
 /// The variable with the path of the plugin folder.
 const PLUGINS_VARIABLE: &str = "TOOLBAY_PLUGINS";
 
+/// Name of the folder with the key of request states, in that of the state of plugins.
+const REQUESTS: &str = "requests";
+
 /// Default rate limit over HTTP, in calls per minute and caller.
 const CLIENT_CALLS: u32 = 600;
 
@@ -244,9 +247,15 @@ impl Config {
             describe,
             rate_limit: self.rate_limit,
             component: self.server.component,
-            bounds: Bounds { tools: self.describe.tools, schemas: self.describe.schemas, size: self.describe.size },
+            bounds: self.bounds(),
             guarded: self.guarded(),
         }
+    }
+
+    /// How much a plugin may say of what it offers.
+    fn bounds(&self) -> Bounds {
+        let Describe { tools, prompts, resources, schemas, size, fuel: _, timeout: _ } = self.describe;
+        Bounds { tools, prompts, resources, schemas, size }
     }
 
     /// The files and folders that mounts must not contain, except the plugin folder, which the loader knows.
@@ -283,7 +292,7 @@ impl Config {
             request: self.server.request,
             requests: self.server.requests(),
             grace: self.server.grace,
-            instructions: self.server.instructions.clone(),
+            server: self.server.info(),
         }
     }
 
@@ -315,6 +324,11 @@ impl Config {
     /// What keeps the state of plugins; `None` if nothing is kept.
     pub(crate) fn database(&self) -> Option<Database> {
         self.state.database(&self.plugins)
+    }
+
+    /// The folder with the key of request states; `None` if the key ends with the program.
+    pub(crate) fn request_states(&self) -> Option<PathBuf> {
+        Some(self.state.folder(&self.plugins)?.join(REQUESTS))
     }
 
     /// One line for each server-wide limit that the ceilings lowered, and for each ceiling above [`Limits::UTMOST`].
@@ -549,6 +563,8 @@ mod tests {
             ("describe", "fuel", "0"),
             ("describe", "timeout", "\"0s\""),
             ("describe", "tools", "0"),
+            ("describe", "prompts", "0"),
+            ("describe", "resources", "0"),
             ("describe", "schemas", "0"),
             ("describe", "size", "0"),
             ("compile", "memory", "0"),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolbay_mcp::{Client, Host, Listings, Options, Page, Rights, View};
-use toolbay_model::Tool;
+use toolbay_mcp::{Client, Host, Listings, Options, Page, RequestStates, Rights, Updates, View};
+use toolbay_model::{ListedResource, Prompt, Tool};
 
+use crate::instructions;
 use crate::service::Service;
 use crate::share::Share;
 
@@ -29,14 +30,44 @@ impl Host for Service {
         Box::pin(Service::complete(self))
     }
 
-    fn page(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page {
+    fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
         let snapshot = self.catalog().snapshot();
-        let (tools, more) = snapshot.page(after, limit, |name| rights.allow(name));
-        Page { tools, more, view: self.views().of(&snapshot, rights) }
+        let (items, more) = snapshot.page_of_tools(after, limit, |name| rights.allow(name));
+        Page { items, more, view: self.views().of(&snapshot, rights) }
+    }
+
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Prompt> {
+        let snapshot = self.catalog().snapshot();
+        let (items, more) = snapshot.page_of_prompts(after, limit, |name| rights.allow(name));
+        Page { items, more, view: self.views().of(&snapshot, rights) }
+    }
+
+    fn resources(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+        let snapshot = self.catalog().snapshot();
+        let (items, more) = snapshot.page_of_resources(after, limit, |uri| rights.allow(uri));
+        Page { items, more, view: self.views().of(&snapshot, rights) }
+    }
+
+    fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
+        let snapshot = self.catalog().snapshot();
+        let (items, more) = snapshot.page_of_templates(after, limit, |uri| rights.allow(uri));
+        Page { items, more, view: self.views().of(&snapshot, rights) }
     }
 
     fn view(&self, rights: &Rights) -> View {
         self.views().of(&self.catalog().snapshot(), rights)
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        self.catalog().snapshot().resource(uri).is_some()
+    }
+
+    fn updates(&self) -> &Updates {
+        Service::updates(self)
+    }
+
+    fn request_states(&self) -> &RequestStates {
+        Service::request_states(self)
     }
 
     fn listings(&self) -> &Listings {
@@ -49,6 +80,10 @@ impl Host for Service {
 
     fn client(&self, name: &str) -> Arc<dyn Client> {
         Arc::new(Share::new(self.clone(), name))
+    }
+
+    fn instructions(&self, rights: &Rights) -> String {
+        instructions::of(&self.catalog().snapshot(), rights, Service::instructions(self))
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

@@ -28,6 +28,7 @@ mod by_plugin;
 mod cli;
 mod config;
 mod host;
+mod instructions;
 mod learn;
 mod machine;
 mod offload;
@@ -39,6 +40,7 @@ mod service;
 mod share;
 mod stderr;
 mod tally;
+mod target;
 mod telemetry;
 mod views;
 

@@ -1,5 +1,6 @@
 //! Starts the parts of a server: for embedders and for the command line.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,17 +9,18 @@ use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_audit::Audit;
-use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, channel};
+use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
 use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, http, stdio};
-use toolbay_model::{Answer, CallError, Failure, Observer};
+use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, RequestStates, Updates, http, stdio};
+use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, Request};
+use toolbay_private::Private;
 use toolbay_sandbox::Sandbox;
 use toolbay_state::Store;
 
 use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
 use crate::learn::Learner;
-use crate::service::Service;
+use crate::service::{Protocol, Service};
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
 const EMBEDDER: &str = "embedder";
@@ -82,6 +84,11 @@ impl ServerBuilder {
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
+        let updates = Updates::default();
+        publisher = publisher.witnessed(Arc::new(Told(updates.clone())));
+        // A command makes one call, and nobody asks it anything.
+        let request_states = if watch { request_states(&config)? } else { unremembered()? };
+        let protocol = Protocol { updates, request_states };
         let folder = config.plugins.clone();
         let learner = config.learn.then(|| Learner::start(folder)).transpose().context("failed to start learning")?;
         let stop = CancellationToken::new();
@@ -89,8 +96,52 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, learner, audited, stop))
+        Ok(Server::new(config, sandbox, catalog, learner, audited, protocol, stop))
     }
+}
+
+/// Tells clients that subscribed of the files that changed.
+struct Told(Updates);
+
+impl Witness for Told {
+    fn updated(&self, uris: &[String]) {
+        for uri in uris {
+            self.0.changed(uri);
+        }
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Told").finish_non_exhaustive()
+    }
+}
+
+/// What seals the states of requests, which outlives the program if there is a folder for it.
+fn request_states(config: &Config) -> anyhow::Result<RequestStates> {
+    let key = config.server.state_key().map_err(anyhow::Error::msg)?;
+    let opened = config.request_states().map(|folder| Private::open(&folder, "keys of request states"));
+    match (opened, key) {
+        (Some(Ok(private)), key) => {
+            RequestStates::open(private, key).context("failed to open the keys of request states")
+        }
+        (why, key) => {
+            if let Some(Err(why)) = why {
+                tracing::warn!("questions of plugins that are open when the server ends have no answers then: {why}");
+            }
+            match key {
+                Some(key) => RequestStates::in_memory(&key).context("failed to seal the states of requests"),
+                None => unremembered(),
+            }
+        }
+    }
+}
+
+/// States of requests that end with the program.
+fn unremembered() -> anyhow::Result<RequestStates> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).context("the system provides no random bytes")?;
+    RequestStates::in_memory(&key).context("failed to seal the states of requests")
 }
 
 /// The audit log that the configuration asks for.
@@ -134,8 +185,13 @@ impl Server {
     /// # Panics
     ///
     /// Outside of a Tokio runtime, which runs checks of arguments and results that take long.
-    pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> Self {
-        Self::new(config, sandbox, catalog, None, None, CancellationToken::new())
+    ///
+    /// # Errors
+    ///
+    /// The system provides no random bytes.
+    pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> anyhow::Result<Self> {
+        let protocol = Protocol { updates: Updates::default(), request_states: unremembered()? };
+        Ok(Self::new(config, sandbox, catalog, None, None, protocol, CancellationToken::new()))
     }
 
     /// `loading` is cancelled when the server is dropped.
@@ -145,9 +201,10 @@ impl Server {
         catalog: Catalog,
         learner: Option<Learner>,
         audited: Option<Audited>,
+        protocol: Protocol,
         loading: CancellationToken,
     ) -> Self {
-        let service = Service::new(catalog, sandbox, learner, audited.clone(), &config);
+        let service = Service::new(catalog, sandbox, learner, audited.clone(), protocol, &config);
         let client = service.client(EMBEDDER);
         Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
     }
@@ -172,15 +229,16 @@ impl Server {
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
         let client = Arc::clone(&self.client);
         let call = Call {
-            tool,
+            request: Request::Tool { name: tool, arguments },
             permitted: true,
-            arguments,
             capabilities: Capabilities::default(),
+            answerable: Answerable::default(),
+            journal: Journal::default(),
             trace: None,
             held: Portion::default(),
         };
         let running = self.service.sandbox().spawn(async move {
-            match client.queue(&call.tool) {
+            match client.queue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,
                 Err(rejection) => Answer { result: Err(Failure::Rejected(rejection)), usage: None },
             }
@@ -228,8 +286,10 @@ impl Server {
             patterns.iter().map(move |pattern| (format!("http.oauth.tools.{scope}"), pattern))
         });
         for (place, pattern) in tokens.chain(scopes) {
-            if !snapshot.tools.keys().any(|name| pattern.fits(name)) {
-                tracing::warn!("{place}: no tool matches {:?}", pattern.to_string());
+            let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
+            let uris = snapshot.resources.keys().chain(snapshot.templates.keys());
+            if !names.chain(uris).any(|name| pattern.fits(name)) {
+                tracing::warn!("{place}: no tool, prompt or resource matches {:?}", pattern.to_string());
             }
         }
     }

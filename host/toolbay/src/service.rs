@@ -6,15 +6,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use bytesize::ByteSize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
-use toolbay_mcp::{Call, Listings, Options};
+use toolbay_mcp::{Call, Listings, Options, RequestStates, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, CallError, Failure, Interrupt, Limit, LogLevel, Observer, Output, Progress, Trace, Violation,
+    Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Progress,
+    QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
 };
-use toolbay_sandbox::{Entry, Finished, Sandbox, Unchecked};
+use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
 use tracing::Instrument as _;
 
@@ -28,6 +31,7 @@ use crate::learn::Learner;
 use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
 use crate::tally::Tally;
+use crate::target::{Plain, Target, no_values};
 use crate::views::Views;
 
 /// How long a call of an unknown tool waits for plugins that are still loading at startup.
@@ -54,14 +58,26 @@ struct Inner {
     activities: ByPlugin<Activity>,
     views: Views,
     listings: Listings,
+    updates: Updates,
+    request_states: RequestStates,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     /// Proposes grants; `None` unless the operator asked for that.
     learner: Option<Arc<Learner>>,
     audited: Option<Audited>,
     options: Options,
+    /// The operator's text for models.
+    instructions: String,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
+}
+
+/// What the protocol keeps at its host.
+pub(crate) struct Protocol {
+    /// Who wants to know of changes of resources.
+    pub(crate) updates: Updates,
+    /// What seals the states of calls that wait for answers.
+    pub(crate) request_states: RequestStates,
 }
 
 impl Service {
@@ -71,8 +87,10 @@ impl Service {
         sandbox: Sandbox,
         learner: Option<Learner>,
         audited: Option<Audited>,
+        protocol: Protocol,
         config: &Config,
     ) -> Self {
+        let Protocol { updates, request_states } = protocol;
         let inner = Inner {
             catalog,
             admission: Admission::new(&config.server, sandbox.calls(), config.client_rate_limit),
@@ -81,11 +99,14 @@ impl Service {
             activities: ByPlugin::default(),
             views: Views::default(),
             listings: Listings::default(),
+            updates,
+            request_states,
             tally: Arc::default(),
             breaker: config.breaker,
             learner: learner.map(Arc::new),
             audited,
             options: config.protocol(),
+            instructions: config.server.instructions.clone(),
             first_list: config.server.first_list,
         };
         Self { inner: Arc::new(inner) }
@@ -104,6 +125,16 @@ impl Service {
     /// The pages of the tool list that were written.
     pub(crate) fn listings(&self) -> &Listings {
         &self.inner.listings
+    }
+
+    /// Who wants to know of changes of resources.
+    pub(crate) fn updates(&self) -> &Updates {
+        &self.inner.updates
+    }
+
+    /// What seals the states of calls that wait for answers.
+    pub(crate) fn request_states(&self) -> &RequestStates {
+        &self.inner.request_states
     }
 
     /// The sandbox in which calls run.
@@ -126,6 +157,11 @@ impl Service {
         &self.inner.options
     }
 
+    /// The operator's text for models.
+    pub(crate) fn instructions(&self) -> &str {
+        &self.inner.instructions
+    }
+
     /// Counts of how calls ended.
     pub(crate) fn tally(&self) -> &Arc<Tally> {
         &self.inner.tally
@@ -144,7 +180,8 @@ impl Service {
     }
 
     /// Calls a tool for a client, and tells its line in the audit log what becomes known of it. Must run
-    /// on the guests' runtime. Dropping the future cancels the call.
+    /// on the guests' runtime. Dropping the future cancels the call. The call's permit is left in `held`: it is returned when
+    /// the caller has written the answer as JSON, too.
     pub(crate) async fn answer(
         &self,
         client: &ClientPermits,
@@ -152,24 +189,31 @@ impl Service {
         mut call: Call,
         observer: Arc<dyn Observer>,
         mut line: Option<&mut CallLine>,
+        held: &mut Option<Arc<Permit>>,
     ) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
-        let ready = |snapshot: &Snapshot| snapshot.complete || snapshot.tools.contains_key(&call.tool);
+        let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
+        let ready = |snapshot: &Snapshot| snapshot.complete || Target::find(snapshot, &call.request).is_some();
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
-        let offer = snapshot.tools.get(&call.tool).filter(|_| call.permitted);
-        let Some(offer) = offer.map(Arc::clone) else { return failed(Failure::UnknownTool(call.tool)) };
-        // From here on, only this tool of the snapshot is needed.
+        let target = Target::find(&snapshot, &call.request).filter(|_| call.permitted);
+        // From here on, only this part of the snapshot is needed.
         drop(snapshot);
+        let Some(target) = target else { return unknown(&call.request) };
+        let target = Arc::new(target);
         if let Some(line) = &mut line {
-            line.found(&offer, call.trace.as_ref());
+            line.found(target.plugin(), call.trace.as_ref());
         }
         let missing = |needed: &(&String, &Value)| !call.capabilities.contain(needed.0);
-        let missing: Map<_, _> = offer.definition.needs.iter().filter(missing).map(owned).collect();
+        let missing: Map<_, _> = target.needs().iter().filter(missing).map(owned).collect();
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
         }
-        let (plugin, name) = (&offer.plugin, &offer.definition.tool.name);
-        let (activity, environment) = (self.activity(plugin), plugin.environment(name));
+        let (plugin, name) = (target.plugin(), target.name());
+        let edition = edition(plugin);
+        if call.journal.edition.is_some_and(|known| known != edition) {
+            return failed(Failure::Outdated);
+        }
+        let (activity, environment) = (self.activity(plugin), target.environment());
         let record = client.records.of(plugin, || Record::of(plugin));
         let concurrency = plugin.terms.environment.limits.concurrency;
         let (admission, memory) = (&self.inner.admission, environment.limits.memory);
@@ -178,45 +222,56 @@ impl Service {
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };
         // From here on, whatever is computed for the call is within its time, and holds its permit.
-        let deadline = Instant::now() + environment.limits.timeout;
-        let work = Work { offload: &self.inner.offload, threads, permit: Arc::new(permit), deadline };
+        let timeout = environment.limits.timeout;
+        let deadline = Instant::now() + timeout;
+        let permit = Arc::clone(held.insert(Arc::new(permit)));
+        let work = Work { offload: &self.inner.offload, threads, permit, deadline, timeout };
+        let identity = client.identity.as_ref();
         let recorder = match &line {
-            Some(line) => Some(line.audited().recorder(&environment.secrets, client.identity.as_ref(), deadline).await),
+            Some(line) => Some(line.audited().recorder(&environment.secrets, identity, deadline).await),
             None => None,
         };
-        let checked = work.check_arguments(&offer, Value::Object(call.arguments), recorder).await;
-        let Ok(Checked { text: arguments, violations, record: of_arguments }) = checked else {
-            let error = own_limit(CallError::limit(Limit::Deadline(environment.limits.timeout)), plugin, name);
-            tracing::warn!(plugin = plugin.id, tool = offer.tool.name, "call stopped: {error}");
+        let plain = target.plain(&call.request);
+        let checked = work.check_request(&target, call.request, recorder).await;
+        let Ok(Checked { request, violations, record: of_arguments }) = checked else {
+            let error = own_limit(CallError::limit(Limit::Deadline(timeout)), plugin, name);
+            tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
             return failed(Failure::Call(error));
         };
         if let (Some(line), Some(of_arguments)) = (&mut line, of_arguments) {
             line.arguments(of_arguments);
         }
         // Only their text is left.
-        call.held.shrink_to(arguments.len());
+        call.held.shrink_to(request.size());
         if !violations.is_empty() {
             return failed(Failure::InvalidArguments(violations));
+        }
+        if let Some(plain) = plain {
+            return match work.read_plain(plain, request, environment.limits.output).await {
+                Ok(Some(reply)) => Answer { result: Ok(reply), usage: None },
+                Ok(None) => failed(Failure::Unknown(target.kind(), target.shown().to_owned())),
+                Err(error) => failed(Failure::Call(own_limit(error, plugin, name))),
+            };
         }
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        let learner = self.inner.learner.clone();
-        let denials = line.map(|line| line.denials());
-        let observer: Arc<dyn Observer> =
-            Arc::new(Logged { inner: observer, offer: Arc::clone(&offer), learner, denials });
-        let trace = call.trace.as_ref().map(child);
-        let span = match (&call.trace, &trace) {
-            (Some(parent), Some(own)) => {
-                tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span)
-            }
-            _ => tracing::Span::none(),
+        let observer = self.logged(observer, &target, line.map(|line| line.denials()));
+        let (trace, span) = traced(call.trace.as_ref());
+        let entry = Entry {
+            environment,
+            caller: identity,
+            trace: trace.as_ref(),
+            observer,
+            answerable: call.answerable,
+            journal: Arc::new(call.journal),
+            deadline,
         };
-        let entry = Entry { environment, caller: client.identity.as_ref(), trace: trace.as_ref(), observer, deadline };
-        let entered = self.inner.sandbox.call(prepared, entry, name, &arguments).instrument(span.clone()).await;
+        let asked = request.asked(name);
+        let entered = self.inner.sandbox.call(prepared, entry, asked).instrument(span.clone()).await;
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let result = match entered.result {
-            Ok(returned) => work.check_output(&offer, returned).instrument(span.clone()).await,
+            Ok(returned) => work.check_output(&target, returned).instrument(span.clone()).await,
             Err(error) => Err(error),
         };
         let result = match entered.hindered {
@@ -225,20 +280,36 @@ impl Service {
         };
         drop(work);
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
+        self.note_crash(&record, crashed, &plugin.id, &client.name);
+        let result = result.map_err(|error| own_limit(error, plugin, name));
+        let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
+        let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
+        span.in_scope(|| self.log_end(&target, &finished));
+        let result = match finished.result {
+            Ok(Some(reply)) => Ok(of_edition(reply, edition)),
+            Ok(None) => Err(unknown_of(&request, &target)),
+            Err(CallError::Incapable(kinds)) => Err(unanswered(&request, &kinds)),
+            Err(error) => Err(Failure::Call(error)),
+        };
+        Answer { result, usage: Some(usage) }
+    }
+
+    /// What passes on what a call reports, and logs what it was denied.
+    fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
+        Arc::new(Logged { inner, target: Arc::clone(target), learner: self.inner.learner.clone(), denials })
+    }
+
+    /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
+    fn note_crash(&self, record: &Record, crashed: bool, plugin: &str, caller: &str) {
         if record.breaker.note(crashed, self.inner.breaker) {
             let BreakerRules { crashes, rest } = self.inner.breaker;
-            let (rest, caller) = (duration(rest), &client.name);
+            let rest = duration(rest);
             tracing::warn!(
-                plugin = plugin.id,
+                plugin,
                 caller,
                 "disabled for {rest} after {crashes} crashes in a row in the calls of this caller (breaker)"
             );
         }
-        let result = result.map_err(|error| own_limit(error, plugin, name));
-        let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
-        let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
-        span.in_scope(|| self.log_end(&offer, &finished));
-        Answer { result: finished.result.map_err(Failure::Call), usage: Some(finished.usage) }
     }
 
     /// What the calls of all callers do with this version of a plugin.
@@ -247,15 +318,15 @@ impl Service {
     }
 
     /// Logs how a call ended.
-    fn log_end(&self, offer: &Offer, finished: &Finished<Output>) {
-        let (plugin, tool, usage) = (&offer.plugin.id, &offer.tool.name, finished.usage);
+    fn log_end(&self, target: &Target, finished: &Finished<Option<Reply>>) {
+        let (plugin, tool, usage) = (&target.plugin().id, target.shown(), finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
             if !text.is_empty() {
                 tracing::debug!(plugin, tool, stream, text);
             }
         }
         if finished.log_dropped > 0 {
-            let limit = offer.plugin.environment(&offer.definition.tool.name).limits.log.display().iec();
+            let limit = target.environment().limits.log.display().iec();
             tracing::warn!(
                 plugin,
                 tool,
@@ -283,9 +354,12 @@ impl Service {
     /// Logs, for each plugin that was called, the limits that would have sufficed for its recent calls.
     pub(crate) fn log_suggestions(&self) {
         let snapshot = self.inner.catalog.snapshot();
-        // A plugin can have several tools.
+        let tools = snapshot.tools.values().map(|offer| &offer.plugin);
+        let prompts = snapshot.prompts.values().map(|offer| &offer.plugin);
+        let resources = snapshot.resources.values().chain(snapshot.templates.values()).map(|offer| &offer.plugin);
+        // A plugin can have several of each.
         let plugins: BTreeMap<&str, &Arc<Plugin>> =
-            snapshot.tools.values().map(|offer| (offer.plugin.id.as_str(), &offer.plugin)).collect();
+            tools.chain(prompts).chain(resources).map(|plugin| (plugin.id.as_str(), plugin)).collect();
         for (plugin, suggestion) in
             plugins.iter().filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
         {
@@ -310,7 +384,7 @@ impl Service {
             let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
             tracing::warn!(
                 loading,
-                "answered tools/list while plugins were still loading, after {wait} (server.first_list)"
+                "answered a list while plugins were still loading, after {wait} (server.first_list)"
             );
         }
     }
@@ -318,6 +392,25 @@ impl Service {
 
 fn owned((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
+}
+
+/// A reply of a call; its questions are answered by the same edition of the plugin.
+fn of_edition(reply: Reply, edition: Digest) -> Reply {
+    match reply {
+        Reply::Questions(mut interview) => {
+            interview.journal.edition = Some(edition);
+            Reply::Questions(interview)
+        }
+        reply => reply,
+    }
+}
+
+/// The trace of a call within that of its request, and a span of the log that names both.
+fn traced(parent: Option<&Trace>) -> (Option<Trace>, tracing::Span) {
+    let Some(parent) = parent else { return (None, tracing::Span::none()) };
+    let own = child(parent);
+    let span = tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span);
+    (Some(own), span)
 }
 
 /// A new span of the trace, for the call. Without random bytes the parent stands for it.
@@ -342,18 +435,90 @@ struct Work<'a> {
     threads: &'a OffloadShare,
     permit: Arc<Permit>,
     deadline: Instant,
+    /// The time that the call has.
+    timeout: Duration,
 }
 
-/// Arguments that were checked.
+/// A request whose arguments were checked.
 struct Checked {
-    /// Their JSON text: what the guest reads. Empty if they do not match and nobody records them.
-    text: String,
+    request: Ready,
     violations: Vec<Violation>,
-    /// What the audit log says of them.
+    /// What the audit log says of the arguments.
     record: Option<ArgumentsRecord>,
 }
 
+/// A request in the form in which a guest gets it.
+enum Ready {
+    /// A tool, with the arguments as JSON text. Empty if they do not match and nobody records them.
+    Tool(String),
+    /// A prompt, with the arguments by name.
+    Prompt(BTreeMap<String, String>),
+    /// A resource.
+    Resource(String),
+    /// Values of an argument. A prompt has its name within the plugin, and a resource its template.
+    Completion(CompletionRequest),
+}
+
+impl Ready {
+    /// The bytes of what is left of the request.
+    fn size(&self) -> usize {
+        match self {
+            Self::Tool(text) | Self::Resource(text) => text.len(),
+            Self::Prompt(arguments) => sizes(arguments),
+            Self::Completion(asked) => asked.value.len() + sizes(&asked.context),
+        }
+    }
+
+    /// What the guest is asked for, under its name within the plugin.
+    fn asked<'a>(&'a self, name: &'a str) -> Asked<'a> {
+        match self {
+            Self::Tool(arguments) => Asked::Tool { name, arguments },
+            Self::Prompt(arguments) => Asked::Prompt { name, arguments },
+            Self::Resource(uri) => Asked::Resource { uri },
+            Self::Completion(request) => Asked::Completion(request),
+        }
+    }
+}
+
+fn sizes(texts: &BTreeMap<String, String>) -> usize {
+    texts.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
 impl Work<'_> {
+    /// The request as a guest gets it, how its arguments are wrong, and what `recorder` records of them.
+    ///
+    /// # Errors
+    ///
+    /// That was not known at the deadline.
+    async fn check_request(
+        &self,
+        target: &Arc<Target>,
+        request: Request,
+        recorder: Option<Recorder>,
+    ) -> Result<Checked, TooLate> {
+        let (request, violations) = match (request, &**target) {
+            (Request::Tool { arguments, .. }, Target::Tool(offer)) => {
+                return self.check_arguments(offer, Value::Object(arguments), recorder).await;
+            }
+            (Request::Prompt { arguments, .. }, Target::Prompt(offer)) => {
+                let violations = offer.entry.violations(&arguments);
+                (Ready::Prompt(arguments), violations)
+            }
+            (Request::Resource { uri }, _) => (Ready::Resource(uri), Vec::new()),
+            (Request::Completion(asked), target) => {
+                let reference = match asked.reference {
+                    Reference::Prompt(_) => Reference::Prompt(target.name().to_owned()),
+                    Reference::Resource(_) => Reference::Resource(target.name().to_owned()),
+                };
+                (Ready::Completion(CompletionRequest { reference, ..asked }), Vec::new())
+            }
+            // Nothing else was found for these requests.
+            (Request::Tool { .. } | Request::Prompt { .. }, _) => (Ready::Tool(String::new()), Vec::new()),
+        };
+        let record = recorder.map(|recorder| recorder.record(&recorded(&request)));
+        Ok(Checked { request, violations, record })
+    }
+
     /// The arguments as text, how they do not match the tool's input schema, and what `recorder` records of them.
     ///
     /// # Errors
@@ -373,7 +538,7 @@ impl Work<'_> {
         let glance = match glance {
             Some((text, violations)) if recorder.is_none() || text.len() <= AT_ONCE => {
                 let record = recorder.map(|recorder| recorder.record(&text));
-                return Ok(Checked { text, violations, record });
+                return Ok(Checked { request: Ready::Tool(text), violations, record });
             }
             longer => longer,
         };
@@ -386,43 +551,101 @@ impl Work<'_> {
                 (arguments.to_string(), violations.map_err(|_| TooLate)?)
             };
             let record = recorder.map(|recorder| recorder.record(&text));
-            Ok(Checked { text, violations, record })
+            Ok(Checked { request: Ready::Tool(text), violations, record })
         });
         checked.await?
     }
 
-    /// What a tool returned, checked against its bounds, the contract and the tool's output schema.
-    async fn check_output(&self, offer: &Arc<Offer>, returned: Unchecked) -> Result<Output, CallError> {
-        let environment = offer.plugin.environment(&offer.definition.tool.name);
-        let output = if returned.size() <= AT_ONCE {
-            let output = returned.check(&environment.limits, &Interrupt::at(self.deadline))?;
-            match structured(offer, &output)? {
-                None => return Ok(output),
+    /// What a file has to say, which no guest is entered for; `None` if it no longer exists.
+    async fn read_plain(&self, plain: Plain, request: Ready, most: ByteSize) -> Result<Option<Reply>, CallError> {
+        let (file, arguments) = match (plain, request) {
+            (Plain::Nothing, _) => return Ok(Some(Reply::Completion(no_values()))),
+            (file, Ready::Prompt(arguments)) => (file, arguments),
+            (file, _) => (file, BTreeMap::new()),
+        };
+        let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
+            Plain::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(Reply::Prompt(output))),
+            Plain::Resource(file) => Ok(file.read(most)?.map(|item| Reply::Resource(vec![item]))),
+            Plain::Nothing => Ok(Some(Reply::Completion(no_values()))),
+        });
+        read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout))))
+    }
+
+    /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no
+    /// such resource.
+    async fn check_output(&self, target: &Arc<Target>, returned: Unchecked) -> Result<Option<Reply>, CallError> {
+        let limits = &target.environment().limits;
+        let reply = if returned.size() <= AT_ONCE {
+            let reply = returned.check(limits, &Interrupt::at(self.deadline))?;
+            match structured(target, reply.as_ref())? {
+                None => return Ok(reply),
                 Some((schema, structured)) => {
                     if let Some(violations) = schema.glance(structured) {
-                        return judged(output, &violations);
+                        return judged(reply, &violations);
                     }
                 }
             }
-            Ok(output)
+            Ok(reply)
         } else {
             Err(returned)
         };
-        let offer = Arc::clone(offer);
+        let target = Arc::clone(target);
+        let timeout = limits.timeout;
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let environment = offer.plugin.environment(&offer.definition.tool.name);
-            let output = output.or_else(|returned| returned.check(&environment.limits, interrupt))?;
-            let Some((schema, structured)) = structured(&offer, &output)? else { return Ok(output) };
+            let reply = reply.or_else(|returned| returned.check(&target.environment().limits, interrupt))?;
+            let Some((schema, structured)) = structured(&target, reply.as_ref())? else { return Ok(reply) };
             let violations = schema.violations_until(structured, interrupt);
-            let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(environment.limits.timeout)))?;
-            judged(output, &violations)
+            let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
+            judged(reply, &violations)
         });
-        checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(environment.limits.timeout))))
+        checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(timeout))))
     }
 }
 
+/// What the audit log says of a request that is no call of a tool.
+fn recorded(request: &Ready) -> String {
+    match request {
+        Ready::Tool(text) => text.clone(),
+        Ready::Prompt(arguments) => json!(arguments).to_string(),
+        Ready::Resource(uri) => json!({"uri": uri}).to_string(),
+        Ready::Completion(asked) => {
+            json!({"argument": asked.argument, "value": asked.value, "context": asked.context}).to_string()
+        }
+    }
+}
+
+/// The plugin cannot go on without an answer that it does not get.
+fn unanswered(request: &Ready, kinds: &[QuestionKind]) -> Failure {
+    match request {
+        // MCP allows no questions then, whatever the client can answer.
+        Ready::Completion(_) => {
+            Failure::Call(CallError::Failed("a completion cannot ask its caller anything".to_owned()))
+        }
+        _ => Failure::MissingCapabilities(QuestionKind::capabilities(kinds)),
+    }
+}
+
+/// The plugin said that it has no such thing.
+fn unknown_of(request: &Ready, target: &Target) -> Failure {
+    match request {
+        Ready::Resource(uri) => Failure::Unknown(TargetKind::Resource, uri.clone()),
+        _ => Failure::Unknown(target.kind(), target.shown().to_owned()),
+    }
+}
+
+/// Tells a plugin with its grant from others: a call that asks its caller something must go on with the same.
+fn edition(plugin: &Plugin) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(plugin.component.digest.bytes());
+    if let Some(grant) = &plugin.terms.grant {
+        hash.update(grant.bytes());
+    }
+    Digest::new(hash.finalize().into())
+}
+
 /// The tool's output schema and what it is about; `None` if the tool has none.
-fn structured<'a>(offer: &'a Offer, output: &'a Output) -> Result<Option<(&'a Schema, &'a Value)>, CallError> {
+fn structured<'a>(target: &'a Target, reply: Option<&'a Reply>) -> Result<Option<(&'a Schema, &'a Value)>, CallError> {
+    let (Target::Tool(offer), Some(Reply::Tool(output))) = (target, reply) else { return Ok(None) };
     match (&offer.definition.output, &output.structured) {
         (None, _) => Ok(None),
         (Some(schema), Some(structured)) => Ok(Some((schema, structured))),
@@ -432,9 +655,9 @@ fn structured<'a>(offer: &'a Offer, output: &'a Output) -> Result<Option<(&'a Sc
     }
 }
 
-fn judged(output: Output, violations: &[Violation]) -> Result<Output, CallError> {
+fn judged(reply: Option<Reply>, violations: &[Violation]) -> Result<Option<Reply>, CallError> {
     if violations.is_empty() {
-        return Ok(output);
+        return Ok(reply);
     }
     let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
     Err(CallError::InvalidOutput(violations.join("; ")))
@@ -443,14 +666,14 @@ fn judged(output: Output, violations: &[Violation]) -> Result<Output, CallError>
 /// Also writes a guest's log lines to the host's log.
 struct Logged {
     inner: Arc<dyn Observer>,
-    offer: Arc<Offer>,
+    target: Arc<Target>,
     learner: Option<Arc<Learner>>,
     denials: Option<Denials>,
 }
 
 impl Observer for Logged {
     fn log(&self, level: LogLevel, message: &str) {
-        let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
+        let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
         match level {
             LogLevel::Debug => tracing::debug!(plugin, tool, "{message}"),
             LogLevel::Info | LogLevel::Notice => tracing::info!(plugin, tool, "{message}"),
@@ -467,7 +690,7 @@ impl Observer for Logged {
     }
 
     fn denied(&self, what: &str, lines: Option<&str>) {
-        let (plugin, tool) = (&self.offer.plugin.id, &self.offer.tool.name);
+        let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
         if let (Some(learner), Some(lines)) = (&self.learner, lines) {
             learner.note(plugin, lines);
         }
@@ -479,6 +702,13 @@ impl Observer for Logged {
             denials.note(what, lines);
         }
         self.inner.denied(what, lines);
+    }
+
+    fn resource_updated(&self, uri: &str) {
+        // Of the resources of others it may say nothing.
+        if self.target.plugin().reads(uri) {
+            self.inner.resource_updated(uri);
+        }
     }
 
     fn cancelled(&self) -> bool {

@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
 
-use crate::admission::ClientPermits;
+use crate::admission::{ClientPermits, Permit};
 use crate::audited::CallLine;
 use crate::offload::OffloadShare;
 use crate::service::Service;
@@ -29,6 +29,8 @@ struct Queued {
     counted: Uncounted,
     /// Its line in the audit log, which is written however it ends.
     line: Option<CallLine>,
+    /// As long as the host computes something for the call.
+    permit: Option<Arc<Permit>>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -49,7 +51,7 @@ impl Client for Share {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                Ok(Box::new(Queued { service, permits, threads, counted, line, _place: place }))
+                Ok(Box::new(Queued { service, permits, threads, counted, line, permit: None, _place: place }))
             }
             Err(rejection) => {
                 counted.end(Some(rejection.reason.kind()));
@@ -71,13 +73,17 @@ impl Client for Share {
 impl Place for Queued {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let Self { service, permits, threads, line, .. } = self;
-            let answer = service.answer(permits, threads, call, observer, line.as_mut()).await;
+            let Self { service, permits, threads, line, permit, .. } = self;
+            let answer = service.answer(permits, threads, call, observer, line.as_mut(), permit).await;
             if let Some(line) = line {
                 line.end(&answer).await;
             }
             self.counted.end(answer.result.as_ref().err().map(toolbay_model::Failure::kind));
             answer
         })
+    }
+
+    fn encoded(&mut self) {
+        self.permit = None;
     }
 }

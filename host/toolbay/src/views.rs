@@ -1,4 +1,4 @@
-//! The tool list as callers with different rights see it: one digest for each, computed once.
+//! The lists as callers with different rights see them: digests for each, computed once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use toolbay_mcp::{Rights, View};
 /// Different rights whose digest is remembered.
 const RIGHTS: usize = 256;
 
-/// The digests of the tool list that is current. Many streams wait for its changes, and few of them have rights of their
+/// The digests of the lists that are current. Many streams wait for their changes, and few of them have rights of their
 /// own.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
@@ -19,34 +19,41 @@ pub(crate) struct Views {
 #[derive(Debug, Default)]
 struct Current {
     listing: u64,
-    digests: HashMap<Rights, u64>,
+    views: HashMap<Rights, View>,
 }
 
 impl Views {
-    /// The tool list of `snapshot` as a caller with these rights sees it.
+    /// The lists of `snapshot` as a caller with these rights sees them.
     pub(crate) fn of(&self, snapshot: &Snapshot, rights: &Rights) -> View {
         let listing = snapshot.listing;
         let known = {
             let current = self.current();
-            current.digests.get(rights).copied().filter(|_| current.listing == listing)
+            current.views.get(rights).copied().filter(|_| current.listing == listing)
         };
-        // Not under the lock: others need not wait for it.
-        let digest = known.unwrap_or_else(|| snapshot.digest(|name| rights.allow(name)));
-        if known.is_none() {
-            self.remember(listing, rights, digest);
+        if let Some(known) = known {
+            return known;
         }
-        View { listing, digest }
+        // Not under the lock: others need not wait for it.
+        let visible = |name: &str| rights.allow(name);
+        let view = View {
+            listing,
+            tools: snapshot.digest_of_tools(visible),
+            prompts: snapshot.digest_of_prompts(visible),
+            resources: snapshot.digest_of_resources(visible),
+        };
+        self.remember(rights, view);
+        view
     }
 
-    fn remember(&self, listing: u64, rights: &Rights, digest: u64) {
+    fn remember(&self, rights: &Rights, view: View) {
         let mut current = self.current();
-        if listing < current.listing {
+        if view.listing < current.listing {
             return;
         }
-        if listing > current.listing || current.digests.len() >= RIGHTS {
-            *current = Current { listing, digests: HashMap::new() };
+        if view.listing > current.listing || current.views.len() >= RIGHTS {
+            *current = Current { listing: view.listing, views: HashMap::new() };
         }
-        current.digests.insert(rights.clone(), digest);
+        current.views.insert(rights.clone(), view);
     }
 
     // Held for a few instructions and never across an await.
@@ -64,16 +71,23 @@ mod tests {
         let views = Views::default();
         let of = |listing| views.of(&Snapshot { listing, ..Snapshot::default() }, &Rights::All);
         // What a wrong digest would be returned for.
-        views.remember(7, &Rights::All, 1);
-        assert_eq!(of(7), View { listing: 7, digest: 1 });
-        let empty = Snapshot::default().digest(|_| true);
-        assert_eq!(of(6), View { listing: 6, digest: empty }, "an older list");
-        assert_eq!(of(7), View { listing: 7, digest: 1 }, "which does not replace the newer");
-        assert_eq!(of(8), View { listing: 8, digest: empty });
+        let wrong = View { listing: 7, tools: 1, prompts: 2, resources: 3 };
+        views.remember(&Rights::All, wrong);
+        assert_eq!(of(7), wrong);
+        let empty = Snapshot::default();
+        let right = |listing| View {
+            listing,
+            tools: empty.digest_of_tools(|_| true),
+            prompts: empty.digest_of_prompts(|_| true),
+            resources: empty.digest_of_resources(|_| true),
+        };
+        assert_eq!(of(6), right(6), "an older list");
+        assert_eq!(of(7), wrong, "which does not replace the newer");
+        assert_eq!(of(8), right(8));
         for n in 0..10 * RIGHTS {
             let pattern = format!("tool-{n}").try_into().unwrap();
             views.of(&Snapshot { listing: 8, ..Snapshot::default() }, &Rights::Only(vec![pattern]));
         }
-        assert!(views.current().digests.len() <= RIGHTS);
+        assert!(views.current().views.len() <= RIGHTS);
     }
 }

@@ -1,4 +1,4 @@
-//! The official inspector's command line, which says what a server does that no schema allows.
+//! The official inspector's command lines. The one for single requests says what a server does that no schema allows.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,40 @@ use toolbay_testkit::build::Built;
 use toolbay_testkit::command;
 use toolbay_testkit::terminal;
 
+use super::mcpdo::Mcpdo;
 use crate::serving;
 use crate::tally::Tally;
 
 /// What it asks, and a part of what it then shows.
-const QUESTIONS: [(&[&str], &str); 3] = [
+const QUESTIONS: [(&[&str], &str); 9] = [
     (&["--method", "tools/list", "--strict"], "test_multiple_content_types"),
     (&["--method", "tools/call", "--tool-name", "calculate_sum", "--tool-arg", "a=1", "--tool-arg", "b=2.5"], "3.5"),
     (&["--method", "tools/call", "--tool-name", "test_multiple_content_types"], "image/png"),
+    (&["--method", "prompts/list"], "test_prompt_with_arguments"),
+    (
+        &[
+            "--method",
+            "prompts/get",
+            "--prompt-name",
+            "test_prompt_with_arguments",
+            "--prompt-args",
+            "arg1=one",
+            "arg2=two",
+        ],
+        "arg1='one', arg2='two'",
+    ),
+    (&["--method", "resources/list"], "test://static-text"),
+    (&["--method", "resources/templates/list"], "test://template/{id}/data"),
+    (&["--method", "resources/read", "--uri", "test://template/7/data"], "Data for ID: 7"),
+    // It has no folders, and says so.
+    (&["--method", "tools/call", "--tool-name", "test_input_required_result_list_roots"], "Roots: "),
+];
+
+/// What it cannot answer, as it says to the server, and a part of what it then shows.
+const REFUSED: [(&[&str], &str); 3] = [
+    (&["--method", "tools/call", "--tool-name", "test_elicitation_url"], "not declared: elicitation"),
+    (&["--method", "tools/call", "--tool-name", "test_sampling", "--tool-arg", "prompt=x"], "not declared: sampling"),
+    (&["--method", "prompts/get", "--prompt-name", "test_input_required_result_prompt"], "not declared: elicitation"),
 ];
 
 /// Asks everything by all rules and all transports.
@@ -51,15 +77,18 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
         ("legacy", "sse", &sse),
     ] {
         println!("{}", terminal::bold(format!("\nThe inspector, {era} over {transport}")));
-        for (question, shown) in QUESTIONS {
+        let questions = QUESTIONS.iter().map(|question| (question, true));
+        for ((question, shown), answered) in questions.chain(REFUSED.iter().map(|question| (question, false))) {
             let mut inspector = Command::new(&program);
             inspector.arg("--cli").arg(target).args(["--transport", transport, "--protocol-era", era]);
-            inspector.args(question);
+            inspector.args(*question);
             let what = question.join(" ");
             let problem = match command::output(&mut inspector) {
-                Ok(text) if text.contains(shown) => None,
-                Ok(text) => Some(format!("there is no {shown} in {text}")),
-                Err(error) => Some(format!("{error:#}")),
+                Ok(text) if !answered => Some(format!("it is answered: {text}")),
+                Err(error) if answered => Some(format!("{error:#}")),
+                Ok(text) if !text.contains(shown) => Some(format!("there is no {shown} in {text}")),
+                Err(error) if !format!("{error:#}").contains(shown) => Some(format!("{error:#}")),
+                _ => None,
             };
             if let Some(problem) = problem {
                 tally.failed += 1;
@@ -69,6 +98,18 @@ pub(super) fn run(installed: &Path, built: &Built, tally: &mut Tally) -> Result<
                 tally.passed += 1;
                 println!("ok      {what}");
             }
+        }
+    }
+    let mcpdo = Mcpdo::new(installed, root.path());
+    for (era, transport, target) in [
+        ("legacy", "stdio", &program_over_stdio),
+        ("modern", "stdio", &program_over_stdio),
+        ("legacy", "http", &url),
+        ("modern", "http", &url),
+    ] {
+        if let Err(error) = mcpdo.converse(era, transport, target, tally) {
+            failed += 1;
+            println!("FAILED  {error:#}");
         }
     }
     if failed == 0 { Ok(()) } else { bail!("{failed} failed") }

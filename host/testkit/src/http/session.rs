@@ -33,7 +33,15 @@ impl HttpServer {
 
     /// The same, with more headers.
     pub fn session_with(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
-        let hello = message::request(0, "initialize", &message::hello(revision));
+        self.session_declaring(revision, json!({}), headers)
+    }
+
+    /// The same, of a client with these capabilities.
+    pub fn session_declaring(&self, revision: &str, capabilities: Value, headers: &[(&str, &str)]) -> HttpSession<'_> {
+        let mut hello = message::request(0, "initialize", &message::hello(revision));
+        if let Some(declared) = hello.pointer_mut("/params/capabilities") {
+            *declared = capabilities;
+        }
         let response = self.post(headers, hello.to_string().as_bytes());
         assert_eq!(response.status, 200);
         let id = response.header("mcp-session-id").unwrap().to_owned();

@@ -8,10 +8,14 @@ use super::tool::Tool;
 const BASE: usize = 1024;
 
 /// A memory with `data` in it, and an allocator that never frees.
-pub(super) fn libc(data: &[u8]) -> String {
+pub(super) fn memory(data: &[u8]) -> String {
     let mut literal = String::new();
     for byte in data {
-        let _ = write!(literal, "\\{byte:02x}");
+        if byte.is_ascii_alphanumeric() {
+            literal.push(char::from(*byte));
+        } else {
+            let _ = write!(literal, "\\{byte:02x}");
+        }
     }
     let end = BASE + data.len();
     let pages = end / 65536 + 1;
@@ -85,6 +89,29 @@ impl Data {
         .concat()
     }
 
+    /// A list, and where its address and its length are.
+    pub(super) fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T) -> Vec<u8>) -> usize {
+        let entries: Vec<u8> = items.iter().flat_map(|entry| item(self, entry)).collect();
+        let list = words(&[self.put(&entries), items.len()]);
+        self.put(&list)
+    }
+
+    /// `prompt-definition` of contract 0.2.0 without arguments: 60 bytes.
+    pub(super) fn prompt(&mut self, name: &str, description: &str) -> Vec<u8> {
+        let texts = [self.string(name), self.optional(None), self.optional(Some(description))].concat();
+        padded(texts, 60)
+    }
+
+    /// `resource-definition` of contract 0.2.0 with nothing but its URI and its name: 128 bytes.
+    pub(super) fn resource(&mut self, uri: &str, name: &str) -> Vec<u8> {
+        padded([self.string(uri), self.string(name)].concat(), 128)
+    }
+
+    /// `resource-template` of contract 0.2.0 with nothing but its template and its name: 104 bytes.
+    pub(super) fn template(&mut self, uri: &str, name: &str) -> Vec<u8> {
+        padded([self.string(uri), self.string(name)].concat(), 104)
+    }
+
     /// `result<output, failure>`, with one text block.
     pub(super) fn output(&mut self, answer: &str, structured: Option<&str>) -> Vec<u8> {
         // `kind` 0 is text; every other member of the 128 bytes is absent.
@@ -93,6 +120,12 @@ impl Data {
         let content = self.put(&content);
         [words(&[0, content, 1]), self.optional(structured), self.optional(None)].concat()
     }
+}
+
+/// A record whose other members are absent or empty.
+fn padded(mut record: Vec<u8>, size: usize) -> Vec<u8> {
+    record.resize(size, 0);
+    record
 }
 
 /// 32-bit words.

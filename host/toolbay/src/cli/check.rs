@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_catalog::{Definition, LoadError, Rules, check, describe_failed, read_source};
+use toolbay_catalog::{
+    Contents, Definition, LoadError, PromptEntry, ResourceEntry, Rules, describe_failed, read_source,
+};
+use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, escaped, line};
 use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
@@ -40,7 +43,7 @@ struct Findings {
     /// How long compiling took, in milliseconds; `None` if the component was in the compile cache.
     compile_ms: Option<f64>,
     remarks: Vec<String>,
-    tools: Vec<std::sync::Arc<Definition>>,
+    contents: Contents,
 }
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
@@ -119,17 +122,18 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
             let finished = asked.describe(&compiled, &limits).await;
             (compiled, finished.result)
         });
-        let (compiled, listed) = described.await.context("listing its tools failed unexpectedly")?;
+        let (compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
         let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
         let description = compiled.description(listed);
-        bounds.check(&description.tools).map_err(|why| unusable(&why))?;
+        bounds.check(&description).map_err(|why| unusable(&why))?;
         let (prepared, scratch, about) = compiled.into_parts();
         sandbox.keep(digest, scratch, description.clone(), about.clone());
         (prepared, description, about, Some(compile_ms))
     };
-    let tools = check(description.tools).map_err(|why| unusable(&why))?;
-    let (form, memory, remarks) = (prepared.form(), prepared.memory(), description.remarks);
-    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, tools })
+    let remarks = description.remarks.clone();
+    let contents = Contents::check(description).map_err(|why| unusable(&why))?;
+    let (form, memory) = (prepared.form(), prepared.memory());
+    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents })
 }
 
 /// Compiles `source`, and says so if that takes long.
@@ -190,17 +194,7 @@ fn text(name: &str, findings: &Findings) -> String {
         }
         None => out.push_str("\nGrant: it needs none.\n"),
     }
-    let _ = writeln!(out, "\nTools:");
-    for tool in &findings.tools {
-        let _ = writeln!(out, "    {}", tool.tool.name);
-        for words in tool.tool.description.as_deref().unwrap_or_default().lines() {
-            let _ = writeln!(out, "        {}", clean(words));
-        }
-        let _ = writeln!(out, "        input   {}", escaped(&tool.input.value().to_string()));
-        if let Some(output) = &tool.output {
-            let _ = writeln!(out, "        output  {}", escaped(&output.value().to_string()));
-        }
-    }
+    offers(&mut out, &findings.contents);
     if let Some(wit) = &about.wit {
         let _ = writeln!(out, "\nTypes:");
         for words in clean(wit).lines() {
@@ -208,6 +202,57 @@ fn text(name: &str, findings: &Findings) -> String {
         }
     }
     out
+}
+
+/// What the plugin offers.
+fn offers(out: &mut String, contents: &Contents) {
+    let Contents { tools, prompts, resources, templates, completes } = contents;
+    let heading = |out: &mut String, words: &str| {
+        let _ = writeln!(out, "\n{words}:");
+    };
+    if !tools.is_empty() || (prompts.is_empty() && resources.is_empty() && templates.is_empty()) {
+        heading(out, "Tools");
+    }
+    for tool in tools {
+        let _ = writeln!(out, "    {}", tool.tool.name);
+        described(out, tool.tool.description.as_deref());
+        let _ = writeln!(out, "        input   {}", escaped(&tool.input.value().to_string()));
+        if let Some(output) = &tool.output {
+            let _ = writeln!(out, "        output  {}", escaped(&output.value().to_string()));
+        }
+    }
+    if !prompts.is_empty() {
+        heading(out, "Prompts");
+    }
+    for PromptEntry { prompt, .. } in prompts.iter().map(|prompt| &**prompt) {
+        let _ = writeln!(out, "    {}", prompt.name);
+        described(out, prompt.description.as_deref());
+        for argument in prompt.arguments.iter() {
+            let optional = if argument.required { "" } else { " (optional)" };
+            let _ = writeln!(out, "        argument {}{optional}", argument.name);
+        }
+    }
+    for (words, entries) in [("Resources", resources), ("Resource templates", templates)] {
+        if !entries.is_empty() {
+            heading(out, words);
+        }
+        for ResourceEntry { resource, .. } in entries.iter().map(|entry| &**entry) {
+            let media =
+                resource.mime_type.as_deref().map(|media| format!("  {}", line(media, WHY))).unwrap_or_default();
+            let _ = writeln!(out, "    {}{media}", line(&resource.uri, WHY));
+            described(out, resource.description.as_deref());
+        }
+    }
+    if *completes {
+        out.push_str("\nCompletes arguments of its prompts and resource templates.\n");
+    }
+}
+
+/// A description, below the name of what it describes.
+fn described(out: &mut String, description: Option<&str>) {
+    for words in description.unwrap_or_default().lines() {
+        let _ = writeln!(out, "        {}", clean(words));
+    }
 }
 
 fn json(findings: &Findings) -> Value {
@@ -221,6 +266,7 @@ fn json(findings: &Findings) -> Value {
             "outputSchema": tool.output.as_ref().map(|schema| schema.value().clone()),
         })
     };
+    let Contents { tools, prompts, resources, templates, completes } = &findings.contents;
     json!({
         "sha256": findings.digest.to_string(),
         "size": findings.size,
@@ -235,7 +281,11 @@ fn json(findings: &Findings) -> Value {
         "canUse": needs(about),
         "grant": grant::template(&about.imports),
         "remarks": findings.remarks,
-        "tools": findings.tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
+        "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
+        "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),
+        "resources": resources.iter().map(|entry| resource_json(&entry.resource)).collect::<Vec<_>>(),
+        "resourceTemplates": templates.iter().map(|entry| template_json(&entry.resource)).collect::<Vec<_>>(),
+        "completes": completes,
         "wit": about.wit,
     })
 }

@@ -1,4 +1,4 @@
-//! `toolbay list`: plugins, tools and grants, and why a file is refused.
+//! `toolbay list`: plugins, what they offer, grants, and why a file is refused.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolbay_catalog::{Different, Granted, PluginReport, Snapshot, Status};
-use toolbay_mcp::definition_json;
+use toolbay_mcp::{definition_json, prompt_json, resource_json, template_json};
 use toolbay_model::text::{line, thousands};
 use toolbay_model::{Amount, Limits};
 use toolbay_policy::{Access, Scratch, StateBy, StateGrant};
@@ -34,12 +34,18 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
 
 fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
     let tools: Vec<_> = snapshot.tools.values().map(|offer| definition_json(&offer.tool)).collect();
+    let prompts: Vec<_> = snapshot.prompts.values().map(|offer| prompt_json(&offer.prompt)).collect();
+    let resources: Vec<_> = snapshot.resources.values().map(|offer| resource_json(offer.resource())).collect();
+    let templates: Vec<_> = snapshot.templates.values().map(|offer| template_json(offer.resource())).collect();
     let (limits, ceilings) = config.in_force();
     json!({
         "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
         "plugins": snapshot.plugins,
         "notes": snapshot.notes,
         "tools": tools,
+        "prompts": prompts,
+        "resources": resources,
+        "resourceTemplates": templates,
     })
 }
 
@@ -64,9 +70,19 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
         let _ = writeln!(out, "no plugins in {}; copy a .wasm file into it", config.plugins.display());
         return out;
     }
-    let serving = snapshot.plugins.values().filter(|report| !report.tools.is_empty()).count();
+    let serving = snapshot.plugins.values().filter(|report| offers_something(report)).count();
     let refused = snapshot.plugins.values().filter(|report| report.status == Status::Refused).count();
-    let _ = write!(out, "{} from {}", count(snapshot.tools.len(), "tool"), count(serving, "plugin"));
+    out.push_str(&count(snapshot.tools.len(), "tool"));
+    for (n, noun) in [
+        (snapshot.prompts.len(), "prompt"),
+        (snapshot.resources.len(), "resource"),
+        (snapshot.templates.len(), "resource template"),
+    ] {
+        if n > 0 {
+            let _ = write!(out, ", {}", count(n, noun));
+        }
+    }
+    let _ = write!(out, " from {}", count(serving, "plugin"));
     if refused > 0 {
         let _ = write!(out, "; {} refused", count(refused, "file"));
     }
@@ -76,6 +92,9 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
 
 /// Longest line that is printed, in bytes: parts of it come from plugins.
 const SHOWN: usize = 2_000;
+
+/// Most resources of a plugin that are printed: a folder can have thousands.
+const RESOURCES: usize = 20;
 
 fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot) {
     let status = match report.status {
@@ -94,11 +113,22 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
     }
     for name in &report.tools {
         let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
-        let _ = writeln!(
-            out,
-            "{}",
-            format!("    {name}  {}", line(&summary(description.unwrap_or_default()), SHOWN)).trim_end()
-        );
+        offered(out, name, description);
+    }
+    for name in &report.prompts {
+        let description = snapshot.prompts.get(name).and_then(|offer| offer.prompt.description.as_deref());
+        offered(out, &format!("prompt {name}"), description);
+    }
+    for (what, uris, offers) in
+        [("resource", &report.resources, &snapshot.resources), ("template", &report.templates, &snapshot.templates)]
+    {
+        for uri in uris.iter().take(RESOURCES) {
+            let description = offers.get(uri).and_then(|offer| offer.resource().description.as_deref());
+            offered(out, &format!("{what} {}", line(uri, SHOWN)), description);
+        }
+        if uris.len() > RESOURCES {
+            let _ = writeln!(out, "    and {} more", count(uris.len() - RESOURCES, what));
+        }
     }
     if let Some(granted) = &report.grant {
         for grant in grants(granted) {
@@ -106,6 +136,18 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
         }
     }
     out.push('\n');
+}
+
+/// Something that a plugin offers, on one line.
+fn offered(out: &mut String, name: &str, description: Option<&str>) {
+    let summary = line(&summary(description.unwrap_or_default()), SHOWN);
+    let _ = writeln!(out, "{}", format!("    {name}  {summary}").trim_end());
+}
+
+/// Whether anything of the plugin is in service.
+fn offers_something(report: &PluginReport) -> bool {
+    let PluginReport { tools, prompts, resources, templates, .. } = report;
+    [tools, prompts, resources, templates].iter().any(|names| !names.is_empty())
 }
 
 /// The first sentence of a description, on one line.

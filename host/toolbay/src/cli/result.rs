@@ -6,18 +6,18 @@ use std::process::ExitCode;
 use serde_json::Value;
 use toolbay_mcp::{Revision, result_json};
 use toolbay_model::text::thousands;
-use toolbay_model::{Answer, Failure, LogLevel, Observer, Progress, Usage};
+use toolbay_model::{Answer, Failure, LogLevel, Observer, Progress, TargetKind, Usage};
 
 use super::output::{complain, note, print, print_json};
 
 pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
     let usage = answer.usage;
     let failed = answer.result.is_err();
-    if let Err(Failure::UnknownTool(name)) = &answer.result {
-        complain(&format!("unknown tool {name:?}"));
+    if let Err(Failure::Unknown(kind, name)) = &answer.result {
+        complain(&format!("unknown {kind} {name:?}"));
         return ExitCode::FAILURE;
     }
-    match result_json(answer, Revision::NEWEST) {
+    match result_json(answer, TargetKind::Tool, Revision::NEWEST) {
         Ok(result) if json => {
             if let Err(error) = print_json(&result) {
                 complain(&error.to_string());

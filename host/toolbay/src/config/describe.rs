@@ -1,4 +1,4 @@
-//! `[describe]`: limits of listing a plugin's tools at load.
+//! `[describe]`: limits of listing what a plugin offers at load.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 use toolbay_model::setting::positive;
 
-/// Limits of listing a plugin's tools at load (`[describe]`).
+/// Limits of listing what a plugin offers at load (`[describe]`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Describe {
@@ -19,11 +19,17 @@ pub struct Describe {
     /// Tools per plugin, at least 1. Default: 4,096.
     #[serde(deserialize_with = "positive")]
     pub tools: usize,
+    /// Prompts per plugin, and files per folder `<id>.prompts`, at least 1. Default: 1,024.
+    #[serde(deserialize_with = "positive")]
+    pub prompts: usize,
+    /// Resources and resource templates per plugin, and files per folder `<id>.resources`, at least 1. Default: 4,096.
+    #[serde(deserialize_with = "positive")]
+    pub resources: usize,
     /// Bytes of all schemas of a plugin together. Default: 1 MiB.
     #[serde(deserialize_with = "positive")]
     pub schemas: ByteSize,
-    /// Bytes of everything that a plugin says of its tools: names, titles, descriptions, schemas, icons and `_meta`.
-    /// Default: 4 MiB.
+    /// Bytes of everything that a plugin says of its tools, prompts and resources: names, titles, descriptions, schemas,
+    /// icons and `_meta`; and of what is kept of the files in each of its folders. Default: 4 MiB.
     #[serde(deserialize_with = "positive")]
     pub size: ByteSize,
 }
@@ -34,6 +40,8 @@ impl Default for Describe {
             fuel: 1_000_000_000,
             timeout: Duration::from_secs(5),
             tools: 4096,
+            prompts: 1024,
+            resources: 4096,
             schemas: ByteSize::mib(1),
             size: ByteSize::mib(4),
         }

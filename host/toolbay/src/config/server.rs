@@ -1,11 +1,13 @@
-//! `[server]`: limits of the process as a whole, and its instructions for clients.
+//! `[server]`: limits of the process as a whole, and what it says of itself to clients.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
+use toolbay_model::Icon;
 use toolbay_model::setting::{any, count, size};
+use toolbay_model::text::line;
 
 use super::bounds::{MANY, many};
 use crate::machine;
@@ -21,6 +23,9 @@ const MANY_REQUESTS: ByteSize = ByteSize::mib(64);
 
 /// Lowest `server.requests`, in requests of the largest size. The values of a request take several times its text.
 const FEWEST_REQUESTS: u64 = 16;
+
+/// How much of a wrong address is quoted, in bytes.
+const SHOWN: usize = 100;
 
 /// Lowest `server.memory`.
 const LEAST_MEMORY: ByteSize = ByteSize::mib(1);
@@ -71,8 +76,19 @@ pub struct ServerConfig {
     /// UID being the number of its user. A relative path is relative to the configuration file. `None`: the system's
     /// temporary folder.
     pub scratch: Option<PathBuf>,
-    /// Text that every client receives as `instructions`, for its model. Empty (the default) sends none.
+    /// Text that every client receives as `instructions`, for its model, before the lines about the plugins. Default: empty.
     pub instructions: String,
+    /// Display name of the server for clients. Empty (the default) is `Toolbay`.
+    pub title: String,
+    /// What the server is for, for people. Empty (the default) says nothing.
+    pub description: String,
+    /// The address of the server's website. Empty (the default) names none.
+    pub website: String,
+    /// Icons of the server for clients. Default: none.
+    pub icons: Vec<Icon>,
+    /// The environment variable with the key of request states, 64 hexadecimal digits, which servers of one service share.
+    /// Empty (the default): a key of this server's own, which survives a restart.
+    pub state_key: String,
 }
 
 impl Default for ServerConfig {
@@ -91,6 +107,11 @@ impl Default for ServerConfig {
             first_list: Duration::from_secs(15),
             scratch: None,
             instructions: String::new(),
+            title: String::new(),
+            description: String::new(),
+            website: String::new(),
+            icons: Vec::new(),
+            state_key: String::new(),
         }
     }
 }
@@ -113,6 +134,37 @@ impl ServerConfig {
         folder.join(format!("toolbay-{}", rustix::process::geteuid().as_raw()))
     }
 
+    /// The key of request states that several servers share; `None` if this server has its own.
+    ///
+    /// # Errors
+    ///
+    /// The variable is not set, or has no key.
+    pub(crate) fn state_key(&self) -> Result<Option<[u8; 32]>, String> {
+        if self.state_key.is_empty() {
+            return Ok(None);
+        }
+        let name = &self.state_key;
+        let Ok(text) = std::env::var(name) else {
+            return Err(format!("server.state_key: the environment variable {name:?} is not set"));
+        };
+        let mut key = [0; 32];
+        match hex::decode_to_slice(text.trim(), &mut key) {
+            Ok(()) => Ok(Some(key)),
+            Err(_) => Err(format!("server.state_key: the variable {name:?} must have 64 hexadecimal digits")),
+        }
+    }
+
+    /// What clients are told of the server.
+    pub(super) fn info(&self) -> toolbay_mcp::ServerInfo {
+        let told = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        toolbay_mcp::ServerInfo {
+            title: told(&self.title),
+            description: told(&self.description),
+            website_url: told(&self.website),
+            icons: self.icons.clone(),
+        }
+    }
+
     /// Makes relative paths relative to `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
         if let Some(scratch) = self.scratch.as_mut().filter(|scratch| !scratch.as_os_str().is_empty()) {
@@ -127,6 +179,18 @@ impl ServerConfig {
         if self.scratch.as_ref().is_some_and(|scratch| scratch.as_os_str().is_empty()) {
             return Err("server.scratch: expected the path of a folder, not an empty string".to_owned());
         }
+        if !self.website.is_empty() && !is_web(&self.website) {
+            return Err(format!(
+                "server.website: expected a URL that begins with https:// or http://, not {:?}",
+                self.website
+            ));
+        }
+        let is_image = |icon: &Icon| icon.src.starts_with("https://") || icon.src.starts_with("data:image/");
+        if let Some(icon) = self.icons.iter().find(|icon| !is_image(icon)) {
+            let src = line(&icon.src, SHOWN);
+            return Err(format!("server.icons: src must begin with https:// or data:image/, not {src:?}"));
+        }
+        self.state_key()?;
         let least = ByteSize::b(self.request.as_u64() * FEWEST_REQUESTS);
         if self.requests() >= least {
             return Ok(());
@@ -134,6 +198,11 @@ impl ServerConfig {
         let [least, found] = [least, self.requests()].map(|size| size.display().iec().to_string());
         Err(format!("server.requests: expected at least {least}, {FEWEST_REQUESTS} times server.request, not {found}"))
     }
+}
+
+fn is_web(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
 /// Parses [`ServerConfig::calls`].

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use toolbay_plugin::Definition;
 use toolbay_plugin::prelude::*;
 use toolbay_plugin::schemars::{Schema, SchemaGenerator};
 use toolbay_plugin::serde_json::{Map, Value, json};
-use toolbay_plugin::{Definition, Tool};
 
 /// Arguments of a schema with everything in it that a proxy might lose.
 #[derive(Deserialize)]
@@ -51,19 +51,12 @@ pub(crate) fn json_schema_2020_12_tool(args: Anything) -> String {
     format!("{} arguments", args.0.len())
 }
 
-/// A tool for clients that can sample.
-#[expect(non_camel_case_types, reason = "a tool is named as a function is")]
-pub(crate) struct test_missing_capability;
+/// Is for clients that can sample.
+#[tool(read_only, define = needs_sampling)]
+pub(crate) fn test_missing_capability() -> &'static str {
+    "This client can sample."
+}
 
-impl Tool for test_missing_capability {
-    const NAME: &'static str = "test_missing_capability";
-
-    fn definition() -> Definition {
-        Definition::new(Self::NAME, "Is for clients that can sample.")
-            .meta("dev.toolbay/client-capabilities", json!({"sampling": {}}))
-    }
-
-    fn call(_arguments: &str, _context: &Context) -> Result<Output> {
-        "This client can sample.".into_output()
-    }
+fn needs_sampling(definition: Definition) -> Definition {
+    definition.meta("dev.toolbay/client-capabilities", json!({"sampling": {}}))
 }

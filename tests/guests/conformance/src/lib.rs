@@ -1,8 +1,13 @@
-//! The tools that the official conformance suite calls, as a plugin like any other: so the suite tests the sandbox too.
+//! What the official conformance suite calls, gets and reads, as a plugin like any other: so the suite tests the sandbox
+//! too.
 
 #![allow(clippy::disallowed_methods, reason = "the suite looks at what comes while a tool works")]
 
 mod definitions;
+mod media;
+mod prompts;
+mod questions;
+mod resources;
 
 use std::fs;
 use std::thread::sleep;
@@ -11,18 +16,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use toolbay_plugin::prelude::*;
 
-/// A red pixel.
-const PNG: &[u8] = include_bytes!("pixel.png");
-
-/// Eight samples of silence.
-const WAV: &[u8] = b"RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x08\0\0\0\x80\x80\x80\x80\x80\x80\x80\x80";
+use self::media::{PNG, WAV};
 
 /// Long enough for a client to see messages one after another.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Where the operator's grant shows the plugin folder, and a plugin that is not in it.
-const FOLDER: &str = "/plugins/newcomer.wasm";
-const NEWCOMER: &str = "/spare/newcomer.wasm";
+/// Where the operator's grant shows the plugin folder, and plugins that are not in it.
+const FOLDER: &str = "/plugins";
+const SPARE: &str = "/spare";
 
 /// Returns a text.
 #[tool(read_only)]
@@ -88,22 +89,26 @@ fn test_logging_tool() -> &'static str {
     "A line was logged."
 }
 
-/// Answers on a stream, with nothing asked of the client.
-#[tool(read_only)]
-fn test_streaming_elicitation(ctx: &Context) -> &'static str {
-    ctx.progress(1.0, 1.0);
-    "Nothing had to be asked."
-}
-
 /// Changes the list of tools: puts a plugin into the folder, or takes it away again.
 #[tool]
 fn test_trigger_tool_change() -> Result<&'static str> {
-    if fs::exists(FOLDER)? {
-        fs::remove_file(FOLDER)?;
-        return Ok("A tool is gone.");
+    come_or_go("tools.wasm")
+}
+
+/// Changes the list of prompts in the same way.
+#[tool]
+fn test_trigger_prompt_change() -> Result<&'static str> {
+    come_or_go("prompts.wasm")
+}
+
+fn come_or_go(plugin: &str) -> Result<&'static str> {
+    let place = format!("{FOLDER}/{plugin}");
+    if fs::exists(&place)? {
+        fs::remove_file(place)?;
+        return Ok("A plugin is gone.");
     }
-    fs::copy(NEWCOMER, FOLDER)?;
-    Ok("A tool has come.")
+    fs::copy(format!("{SPARE}/{plugin}"), place)?;
+    Ok("A plugin has come.")
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -133,9 +138,36 @@ export!(
     test_tool_with_progress,
     test_tool_with_logging,
     test_logging_tool,
-    test_streaming_elicitation,
     test_trigger_tool_change,
+    test_trigger_prompt_change,
     test_custom_headers,
     definitions::json_schema_2020_12_tool,
     definitions::test_missing_capability,
+    prompts::test_simple_prompt,
+    prompts::test_prompt_with_arguments,
+    prompts::first_arguments,
+    prompts::test_prompt_with_embedded_resource,
+    prompts::test_prompt_with_image,
+    questions::test_sampling,
+    questions::test_elicitation,
+    questions::test_elicitation_sep1034_defaults,
+    questions::test_elicitation_sep1330_enums,
+    questions::test_elicitation_url,
+    questions::test_streaming_elicitation,
+    questions::test_input_required_result_elicitation,
+    questions::test_input_required_result_sampling,
+    questions::test_input_required_result_list_roots,
+    questions::test_input_required_result_request_state,
+    questions::test_input_required_result_tampered_state,
+    questions::test_input_required_result_multiple_inputs,
+    questions::test_input_required_result_multi_round,
+    questions::test_input_required_result_capabilities,
+    questions::test_input_required_result_prompt,
+    questions::greeting,
+    resources::static_text,
+    resources::static_binary,
+    resources::watched_resource,
+    resources::test_trigger_resource_update,
+    resources::template_data,
+    resources::ids,
 );

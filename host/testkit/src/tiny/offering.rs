@@ -1,0 +1,105 @@
+//! Core modules that list prompts, resources and templates, as many and as large as a test wants. The server makes
+//! components of them.
+
+use super::layout::{Data, memory};
+
+/// What a module offers under contract 0.2.0. Each of its interfaces is exported if something is listed for it.
+///
+/// A prompt has no messages, and a resource no content.
+#[derive(Clone, Debug, Default)]
+pub struct Offering {
+    prompts: Vec<[String; 2]>,
+    resources: Vec<[String; 2]>,
+    templates: Vec<[String; 2]>,
+    completes: bool,
+    before: Vec<(String, String)>,
+}
+
+impl Offering {
+    /// It offers nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a prompt with this name and description.
+    #[must_use]
+    pub fn prompt(mut self, name: &str, description: &str) -> Self {
+        self.prompts.push([name, description].map(str::to_owned));
+        self
+    }
+
+    /// Adds a resource with this URI and name.
+    #[must_use]
+    pub fn resource(mut self, uri: &str, name: &str) -> Self {
+        self.resources.push([uri, name].map(str::to_owned));
+        self
+    }
+
+    /// Adds a template with this URI template and name.
+    #[must_use]
+    pub fn template(mut self, uri: &str, name: &str) -> Self {
+        self.templates.push([uri, name].map(str::to_owned));
+        self
+    }
+
+    /// Exports `completion`, too. No argument has values.
+    #[must_use]
+    pub fn completes(mut self) -> Self {
+        self.completes = true;
+        self
+    }
+
+    /// Runs this code in a function of the contract, such as `read-resource`, before it returns.
+    #[must_use]
+    pub fn before(mut self, function: &str, code: &str) -> Self {
+        self.before.push((function.to_owned(), code.to_owned()));
+        self
+    }
+
+    /// The module's bytes.
+    pub fn module(&self) -> Vec<u8> {
+        let mut data = Data::default();
+        // Everything absent, and every list empty: what each function returns that has nothing to list.
+        let nothing = data.put(&[0; 64]);
+        let mut functions = Vec::new();
+        let mut export = |interface: &str, name: &str, parameters: usize, answer: usize| {
+            let code = self.before.iter().filter(|(function, _)| function == name).map(|(_, code)| code.as_str());
+            functions.push(format!(
+                "\n(func (export \"toolbay:plugin/{interface}@0.2.0#{name}\") (param {}) (result i32) {} \
+                 (i32.const {answer}))",
+                "i32 ".repeat(parameters),
+                code.collect::<String>()
+            ));
+        };
+        if !self.prompts.is_empty() {
+            let list = data.list(&self.prompts, |data, [name, description]| data.prompt(name, description));
+            export("prompts", "list-prompts", 0, list);
+            export("prompts", "get-prompt", 4, nothing);
+        }
+        if !self.resources.is_empty() || !self.templates.is_empty() {
+            let resources = data.list(&self.resources, |data, [uri, name]| data.resource(uri, name));
+            let templates = data.list(&self.templates, |data, [uri, name]| data.template(uri, name));
+            export("resources", "list-resources", 0, resources);
+            export("resources", "list-resource-templates", 0, templates);
+            export("resources", "read-resource", 2, nothing);
+        }
+        if self.completes {
+            export("completion", "complete", 9, nothing);
+        }
+        let functions = functions.concat();
+        let text = format!("(module {} (export \"cabi_realloc\" (func $realloc)) {functions})", memory(&data.bytes));
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{functions}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_listed_is_exported() {
+        let module = Offering::new().template("a://{b}", "a").completes().module();
+        let has = |name: &str| module.windows(name.len()).any(|window| window == name.as_bytes());
+        assert!(has("toolbay:plugin/resources@0.2.0#read-resource") && has("#complete") && !has("prompts"));
+    }
+}

@@ -1,0 +1,120 @@
+//! What a request is about, in a snapshot: which plugin answers it, under which name, and what it must fit.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolbay_catalog::{FileResource, Offer, Plugin, PromptOffer, ResourceOffer, Snapshot, TextPrompt};
+use toolbay_model::{Completions, Reference, Request, TargetKind};
+use toolbay_sandbox::Environment;
+
+/// What a request is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// A tool.
+    Tool(Arc<Offer>),
+    /// A prompt, or the completion of one of its arguments.
+    Prompt(Arc<PromptOffer>),
+    /// A resource, or the completion of a variable of a template.
+    Resource(Arc<ResourceOffer>),
+}
+
+impl Target {
+    /// What `request` is about; `None` if there is no such thing.
+    pub(crate) fn find(snapshot: &Snapshot, request: &Request) -> Option<Self> {
+        match request {
+            Request::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
+            Request::Prompt { name, .. } => snapshot.prompts.get(name).cloned().map(Self::Prompt),
+            Request::Resource { uri } => snapshot.resource(uri).cloned().map(Self::Resource),
+            Request::Completion(asked) => match &asked.reference {
+                Reference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
+                // A URI of a template is as good as the template.
+                Reference::Resource(uri) => {
+                    snapshot.templates.get(uri).or_else(|| snapshot.resource(uri)).cloned().map(Self::Resource)
+                }
+            },
+        }
+    }
+
+    /// The plugin that answers.
+    pub(crate) fn plugin(&self) -> &Arc<Plugin> {
+        match self {
+            Self::Tool(offer) => &offer.plugin,
+            Self::Prompt(offer) => &offer.plugin,
+            Self::Resource(offer) => &offer.plugin,
+        }
+    }
+
+    /// The name within the plugin; that of a resource is its URI or its template.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Tool(offer) => &offer.definition.tool.name,
+            Self::Prompt(offer) => &offer.entry.prompt.name,
+            Self::Resource(offer) => &offer.resource().uri,
+        }
+    }
+
+    /// The name for clients and for the log.
+    pub(crate) fn shown(&self) -> &str {
+        match self {
+            Self::Tool(offer) => &offer.tool.name,
+            Self::Prompt(offer) => &offer.prompt.name,
+            Self::Resource(offer) => &offer.resource().uri,
+        }
+    }
+
+    /// What it is.
+    pub(crate) fn kind(&self) -> TargetKind {
+        match self {
+            Self::Tool(_) => TargetKind::Tool,
+            Self::Prompt(_) => TargetKind::Prompt,
+            Self::Resource(offer) if offer.entry.template.is_some() => TargetKind::Template,
+            Self::Resource(_) => TargetKind::Resource,
+        }
+    }
+
+    /// What applies to the call.
+    pub(crate) fn environment(&self) -> &Environment {
+        match self {
+            Self::Tool(offer) => offer.plugin.environment(&offer.definition.tool.name),
+            Self::Prompt(_) | Self::Resource(_) => &self.plugin().terms.environment,
+        }
+    }
+
+    /// The capabilities that a client must declare.
+    pub(crate) fn needs(&self) -> &Map<String, Value> {
+        match self {
+            Self::Tool(offer) => &offer.definition.needs,
+            Self::Prompt(offer) => &offer.entry.needs,
+            Self::Resource(offer) => &offer.entry.needs,
+        }
+    }
+
+    /// The file that answers `request` without a guest.
+    pub(crate) fn plain(&self, request: &Request) -> Option<Plain> {
+        match (self, request) {
+            (Self::Prompt(offer), Request::Prompt { .. }) => offer.text.clone().map(Plain::Prompt),
+            (Self::Resource(offer), Request::Resource { .. }) => offer.file.clone().map(Plain::Resource),
+            (Self::Prompt(offer), Request::Completion(_)) if offer.text.is_some() => Some(Plain::Nothing),
+            (Self::Resource(offer), Request::Completion(_)) if offer.file.is_some() => Some(Plain::Nothing),
+            // A plugin that completes nothing has no values.
+            (_, Request::Completion(_)) if !self.plugin().component.contents.completes => Some(Plain::Nothing),
+            _ => None,
+        }
+    }
+}
+
+/// What answers a request without a guest.
+#[derive(Clone, Debug)]
+pub(crate) enum Plain {
+    /// A prompt in a file.
+    Prompt(Arc<TextPrompt>),
+    /// A file that is a resource.
+    Resource(Arc<FileResource>),
+    /// Nobody: there are no values for an argument.
+    Nothing,
+}
+
+/// The completion of an argument that nobody completes.
+pub(crate) fn no_values() -> Completions {
+    Completions { values: Vec::new(), total: Some(0), has_more: false }
+}

@@ -1,0 +1,165 @@
+//! `mcpdo` of the inspector: it keeps its connections, so it hears of updates, and a person can answer what is asked.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use anstream::println;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use toolbay_testkit::command;
+use toolbay_testkit::terminal;
+
+use crate::tally::Tally;
+
+const WATCHED: &str = "test://watched-resource";
+
+/// What an update may take, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What is wanted of the server; how its questions are answered, one after the other; and a part of what is then shown.
+type Talk = (&'static [&'static str], &'static [&'static [&'static str]], &'static str);
+
+const TALKS: [Talk; 11] = [
+    (
+        &[
+            "prompts/complete",
+            "--complete-ref-type=ref/prompt",
+            "--complete-ref=test_prompt_with_arguments",
+            "--complete-arg-name=arg1",
+            "--complete-arg-value=par",
+        ],
+        &[],
+        "\"party\"",
+    ),
+    (&["roots/set", "--roots-json", r#"[{"uri":"file:///home/ada"}]"#], &[], "file:///home/ada"),
+    (&["tools/call", "test_input_required_result_list_roots"], &[], "Roots: file:///home/ada"),
+    (
+        &["tools/call", "test_elicitation", "message:=Who?"],
+        &[&["username:=Ada", "email:=a@b.example"]],
+        "action=accept",
+    ),
+    (&["tools/call", "test_elicitation", "message:=Who?"], &[&["--decline"]], "action=decline"),
+    (&["tools/call", "test_elicitation", "message:=Who?"], &[&["--cancel"]], "action=cancel"),
+    (&["tools/call", "test_elicitation_url"], &[&["--done"]], "action=accept"),
+    (&["tools/call", "test_elicitation_url"], &[&["--cancel"]], "action=cancel"),
+    (
+        &["tools/call", "test_input_required_result_multi_round"],
+        &[&["name:=Ada"], &["color:=red"]],
+        r#"{\"name\":\"Ada\"} action=accept, content={\"color\":\"red\"}"#,
+    ),
+    (&["prompts/get", "test_input_required_result_prompt"], &[&["context:=tea"]], "Use this context: tea"),
+    (&["resources/read", "test://greeting/Hello"], &[&["name:=Ada"]], "Hello, Ada!"),
+];
+
+/// The program, with files and a daemon of its own below a folder. Dropping it ends the daemon.
+pub(super) struct Mcpdo {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Mcpdo {
+    pub(super) fn new(installed: &Path, folder: &Path) -> Self {
+        Self { program: installed.join("node/node_modules/.bin/mcpdo"), folder: folder.to_owned() }
+    }
+
+    /// Has its conversation with the server at `target`, a program or a URL.
+    pub(super) fn converse(&self, era: &str, transport: &str, target: &str, tally: &mut Tally) -> Result<()> {
+        println!("{}", terminal::bold(format!("\nThe inspector's mcpdo, {era} over {transport}")));
+        self.output(&["connect", target, "--transport", transport, "--era", era])?;
+        // A connection that nobody named has the name of its target.
+        let connection = ["--connection", target];
+        let mut failed = 0;
+        let mut check = |what: String, result: Result<()>| match result {
+            Ok(()) => {
+                tally.passed += 1;
+                println!("ok      {what}");
+            }
+            Err(error) => {
+                tally.failed += 1;
+                failed += 1;
+                println!("FAILED  {what}: {error:#}");
+            }
+        };
+        check(format!("resources/subscribe {WATCHED}"), self.update(connection));
+        for (question, answers, shown) in TALKS {
+            let what = [&[question], answers].concat().concat().join(" ");
+            check(what, self.talk(connection, question, answers, shown));
+        }
+        self.output(&["disconnect", target])?;
+        ensure!(failed == 0, "{failed} failed");
+        Ok(())
+    }
+
+    fn talk(&self, connection: [&str; 2], question: &[&str], answers: &[&[&str]], shown: &str) -> Result<()> {
+        let mut said = self.output(&[&connection, question].concat())?;
+        for answer in answers {
+            let value: Value = serde_json::from_str(&said).with_context(|| format!("not JSON: {said}"))?;
+            let id = value.pointer("/elicitationPending/elicitationId").and_then(Value::as_str);
+            let id = id.with_context(|| format!("nothing is asked: {said}"))?;
+            said = self.output(&[&connection, &["elicitation/respond", id], *answer].concat())?;
+        }
+        ensure!(said.contains(shown), "there is no {shown} in {said}");
+        Ok(())
+    }
+
+    /// Subscribes to a resource, has it changed, and waits for what is shown of that.
+    fn update(&self, connection: [&str; 2]) -> Result<()> {
+        let mut command = self.command(&[&connection[..], &["resources/subscribe", WATCHED]].concat());
+        let (mut subscriber, lines) = lines(&mut command)?;
+        let told = || -> Result<()> {
+            wait(&lines, "\"subscribed\"")?;
+            self.output(&[&connection[..], &["tools/call", "test_trigger_resource_update"]].concat())?;
+            wait(&lines, "\"resources/updated\"")?;
+            wait(&lines, WATCHED)
+        };
+        let told = told();
+        subscriber.kill()?;
+        subscriber.wait()?;
+        told
+    }
+
+    fn output(&self, args: &[&str]) -> Result<String> {
+        command::output(&mut self.command(args))
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["--format", "json"]).args(args);
+        command.env("HOME", &self.folder).env("MCP_INSPECTOR_DAEMON_DIR", self.folder.join("daemon"));
+        // It wants one of 256 bits; nobody else comes near this daemon.
+        command.env("MCP_INSPECTOR_DAEMON_TOKEN", "t".repeat(43));
+        // There is nothing secret here, and it must not look for a keychain.
+        command.env("MCP_INSPECTOR_SECRET_STORE", "memory");
+        command
+    }
+}
+
+impl Drop for Mcpdo {
+    fn drop(&mut self) {
+        drop(self.output(&["daemon", "stop"]));
+    }
+}
+
+/// Starts a command that goes on, and reads what it says.
+fn lines(command: &mut Command) -> Result<(Child, Receiver<String>)> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let output = BufReader::new(child.stdout.take().context("the output is not piped")?);
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        for line in output.lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    Ok((child, receive))
+}
+
+/// Waits for a line that has `part`.
+fn wait(lines: &Receiver<String>, part: &str) -> Result<()> {
+    while !lines.recv_timeout(PATIENCE).with_context(|| format!("there was no {part}"))?.contains(part) {}
+    Ok(())
+}
