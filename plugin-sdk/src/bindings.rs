@@ -13,14 +13,16 @@
     reason = "most of this module is generated; lifting and lowering values needs `unsafe`"
 )]
 
-use crate::tool::Entry;
+use crate::complete::Given;
+use crate::offer::Entry;
+use crate::prompt::{Message, Messages};
 use crate::{Context, Error, Output};
-use exports::toolbay::plugin::tools;
+use exports::toolbay::plugin::{completion, prompts, resources, tools};
 use toolbay::plugin::types;
 
 wit_bindgen::generate!({
     path: "wit",
-    world: "plugin",
+    world: "full-plugin",
     additional_derives: [PartialEq],
     default_bindings_module: "toolbay_plugin::bindings",
     export_macro_name: "export_world",
@@ -29,15 +31,101 @@ wit_bindgen::generate!({
 
 /// The contract's `list-tools`.
 pub fn list_tools(entries: &[Entry]) -> Vec<tools::ToolDefinition> {
-    entries.iter().map(|entry| (entry.definition)().0).collect()
+    let tools = entries.iter().filter_map(|entry| if let Entry::Tool(tool) = entry { Some(tool) } else { None });
+    tools.map(|tool| (tool.definition)().0).collect()
 }
 
 /// The contract's `call-tool`.
 pub fn call_tool(entries: &[Entry], name: &str, arguments: &str) -> Result<tools::Output, tools::Failure> {
-    let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+    let tool = entries.iter().find_map(|entry| match entry {
+        Entry::Tool(tool) if tool.name == name => Some(tool),
+        _ => None,
+    });
+    let Some(tool) = tool else {
         return Err(Error::msg(format_args!("there is no tool `{name}`")).0);
     };
-    (entry.call)(arguments, &Context::host()).map(types::Output::from).map_err(|error| error.0)
+    (tool.call)(arguments, &Context::host()).map(types::Output::from).map_err(|error| error.0)
+}
+
+/// The contract's `list-prompts`.
+pub fn list_prompts(entries: &[Entry]) -> Vec<prompts::PromptDefinition> {
+    let prompts =
+        entries.iter().filter_map(|entry| if let Entry::Prompt(prompt) = entry { Some(prompt) } else { None });
+    prompts.map(|prompt| (prompt.definition)().0).collect()
+}
+
+/// The contract's `get-prompt`.
+pub fn get_prompt(
+    entries: &[Entry],
+    name: &str,
+    arguments: &[(String, String)],
+) -> Result<prompts::PromptOutput, prompts::Failure> {
+    let prompt = entries.iter().find_map(|entry| match entry {
+        Entry::Prompt(prompt) if prompt.name == name => Some(prompt),
+        _ => None,
+    });
+    let Some(prompt) = prompt else {
+        return Err(Error::msg(format_args!("there is no prompt `{name}`")).0);
+    };
+    (prompt.get)(arguments, &Context::host()).map(types::PromptOutput::from).map_err(|error| error.0)
+}
+
+/// The contract's `list-resources`.
+pub fn list_resources(entries: &[Entry]) -> Vec<resources::ResourceDefinition> {
+    let resources = entries.iter().filter_map(|entry| match entry {
+        Entry::Resource(resource) if !resource.is_template() => Some(resource),
+        _ => None,
+    });
+    resources.map(|resource| (resource.definition)().0).collect()
+}
+
+/// The contract's `list-resource-templates`.
+pub fn list_resource_templates(entries: &[Entry]) -> Vec<resources::ResourceTemplate> {
+    let templates = entries.iter().filter_map(|entry| match entry {
+        Entry::Resource(resource) if resource.is_template() => Some(resource),
+        _ => None,
+    });
+    templates.map(|template| (template.definition)().into_template()).collect()
+}
+
+/// The contract's `read-resource`. A resource without variables comes before a template that its URI fits.
+pub fn read_resource(entries: &[Entry], uri: &str) -> Result<Vec<resources::ResourceContents>, resources::Failure> {
+    let resources = |templates: bool| {
+        entries.iter().filter_map(move |entry| match entry {
+            Entry::Resource(resource) if resource.is_template() == templates => Some(resource),
+            _ => None,
+        })
+    };
+    let context = Context::host();
+    let read = resources(false).chain(resources(true)).find_map(|resource| resource.read(uri, &context));
+    let contents = read.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.0)?;
+    Ok(contents.into_iter().map(|contents| contents.0).collect())
+}
+
+/// The contract's `complete`. An argument that nothing completes has no values.
+pub fn complete(
+    entries: &[Entry],
+    request: completion::CompletionRequest,
+) -> Result<completion::Completions, completion::Failure> {
+    let completion = entries.iter().find_map(|entry| match entry {
+        Entry::Completion(one) if one.target == request.name && one.argument == request.argument => Some(one),
+        _ => None,
+    });
+    let Some(completion) = completion else {
+        return Ok(completion::Completions { values: Vec::new(), total: Some(0), has_more: false });
+    };
+    let completions = (completion.complete)(&request.value, &Given(request.context), &Context::host());
+    completions.map(types::Completions::from).map_err(|error| error.0)
+}
+
+impl From<Messages> for types::PromptOutput {
+    fn from(messages: Messages) -> Self {
+        Self {
+            description: messages.description,
+            messages: messages.list.into_iter().map(|Message(message)| message).collect(),
+            meta: messages.meta.map(|meta| serde_json::Value::Object(meta).to_string()),
+        }
+    }
 }
 
 impl From<Output> for types::Output {
@@ -68,6 +156,10 @@ mod tests {
         fn call(arguments: &str, _: &Context) -> crate::Result<Output> {
             Output::from(Image::png(arguments)).structured(&1)?.meta("example.com/a", 2).into_output()
         }
+    }
+
+    impl crate::offer::Offer for Dot {
+        const ENTRY: Entry = Entry::Tool(crate::tool::ToolEntry::of::<Self>());
     }
 
     const ENTRIES: &[Entry] = &[Entry::of::<Dot>()];

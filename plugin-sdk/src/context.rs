@@ -1,9 +1,11 @@
 //! The host's functions for a running tool.
 
+use crate::ask::{AskError, Asked, Question, Questions};
 use crate::level::Level;
 use crate::recorder::{Progress, Recorder};
 use crate::{Error, Result};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
+use serde_json::Value;
 
 /// The host's functions for a running tool. None of them requires a permission.
 ///
@@ -48,6 +50,15 @@ impl Context {
     pub fn with_config(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         if let Some(recorder) = &mut self.0 {
             recorder.config.insert(key.into(), value.into());
+        }
+        self
+    }
+
+    /// Answers a question in the test: the client's result, such as `{"action": "accept", "content": {…}}`.
+    #[must_use]
+    pub fn with_answer(mut self, key: impl Into<String>, result: impl Into<Value>) -> Self {
+        if let Some(recorder) = &mut self.0 {
+            recorder.answers.insert(key.into(), result.into());
         }
         self
     }
@@ -121,6 +132,72 @@ impl Context {
             .map_err(|error| Error::msg(format_args!("the operator's `config.{key}` cannot be used: {error}")))
     }
 
+    /// Asks the caller a question. `key` identifies it within the call: 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
+    ///
+    /// A plugin does not wait while a person thinks: the call ends here, and begins again in a new instance when the
+    /// answer is there. Then `ask` returns at once. So the code before it runs again. The host makes sure that HTTP
+    /// requests other than `GET` and `HEAD` and operations on a key-value store before it happen once; a tool that changes
+    /// files asks first. [`Form`](crate::Form) has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`AskError::Unsupported`] if the question is optional and the client cannot answer it. A client that cannot answer
+    /// any other question is told so by the host, and the call ends.
+    #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
+    pub fn ask<Q: Question>(&self, key: &str, question: Q) -> Result<Q::Answer, AskError> {
+        let results = self.results(vec![(key, question.question())])?;
+        let result = results.into_iter().next().unwrap_or_default();
+        question.answer(result).map_err(|error| AskError::Invalid(error.to_string()))
+    }
+
+    /// Asks several questions at once: a tuple of pairs of a key and a question. Returns a tuple of the answers.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask).
+    #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
+    pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, AskError> {
+        let results = self.results(questions.questions())?;
+        questions.answers(results).map_err(|error| AskError::Invalid(error.to_string()))
+    }
+
+    /// The client's results, in the order of the questions.
+    fn results(&self, questions: Vec<(&str, Asked)>) -> Result<Vec<Value>, AskError> {
+        if let Some(recorder) = &self.0 {
+            let answer = |(key, _): &(&str, Asked)| {
+                let missing = || format!("the test has no answer to the question `{key}`: add it by `with_answer`");
+                recorder.answers.get(*key).cloned().ok_or_else(missing).map_err(AskError::Invalid)
+            };
+            return questions.iter().map(answer).collect();
+        }
+        let questions: Vec<types::Question> = questions
+            .into_iter()
+            .map(|(key, Asked { kind, params, required })| types::Question {
+                key: key.to_owned(),
+                kind,
+                params: params.to_string(),
+                required,
+            })
+            .collect();
+        let answers = host::ask(&questions)?;
+        let read = |text: &String| serde_json::from_str(text).map_err(|error| AskError::Invalid(error.to_string()));
+        answers.iter().map(read).collect()
+    }
+
+    /// Tells clients that subscribed to the resource `uri` of this plugin that its content changed.
+    pub fn resource_updated(&self, uri: impl AsRef<str>) {
+        if let Some(recorder) = &self.0 {
+            recorder.updates.borrow_mut().push(uri.as_ref().to_owned());
+        } else {
+            host::resource_updated(uri.as_ref());
+        }
+    }
+
+    /// In a test: the resources that changed, as told to [`resource_updated`](Self::resource_updated).
+    pub fn updated_resources(&self) -> Vec<String> {
+        self.0.as_ref().map(|recorder| recorder.updates.borrow().clone()).unwrap_or_default()
+    }
+
     /// In a test: the progress that the tool has reported.
     pub fn progress_reports(&self) -> Vec<Progress> {
         self.0.as_ref().map(|recorder| recorder.progress.borrow().clone()).unwrap_or_default()
@@ -134,6 +211,7 @@ impl Context {
 
 #[cfg(target_family = "wasm")]
 use crate::bindings::toolbay::plugin::host;
+use crate::bindings::toolbay::plugin::types;
 
 /// Outside a plugin there is no host: the only contexts are those of tests and the one that a native `call_tool` would
 /// create.
@@ -148,6 +226,12 @@ mod host {
     pub(super) fn config(_: &str) -> Option<String> {
         None
     }
+
+    pub(super) fn ask(_: &[super::types::Question]) -> Result<Vec<String>, super::types::AskError> {
+        Err(super::types::AskError::Unsupported("there is no client".to_owned()))
+    }
+
+    pub(super) fn resource_updated(_: &str) {}
 }
 
 #[cfg(test)]

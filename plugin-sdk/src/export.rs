@@ -1,6 +1,6 @@
-//! The list of a plugin's tools.
+//! The list of what a plugin offers.
 
-/// Makes the crate a plugin that offers the listed tools.
+/// Makes the crate a plugin that offers the listed tools, prompts, resources and completions.
 ///
 /// ```
 /// use toolbay_plugin::prelude::*;
@@ -45,32 +45,69 @@
 /// On targets other than WebAssembly it exports nothing, so `cargo test` runs on your machine.
 #[macro_export]
 macro_rules! export {
-    ($($tool:path),+ $(,)?) => {
-        const _: () = $crate::__private::check_names(__toolbay_tools());
+    ($($offer:path),+ $(,)?) => {
+        const _: () = $crate::__private::check_names(__toolbay_entries());
 
-        /// The tools of this plugin.
+        /// What this plugin offers.
         #[doc(hidden)]
-        pub const fn __toolbay_tools() -> &'static [$crate::__private::Entry] {
-            const { &$crate::__private::entries!($($tool),+) }
+        pub const fn __toolbay_entries() -> &'static [$crate::__private::Entry] {
+            const { &$crate::__private::entries!($($offer),+) }
         }
 
         #[cfg(target_family = "wasm")]
         #[allow(unsafe_code, reason = "an export of a component is one")]
         const _: () = {
-            use $crate::bindings::exports::toolbay::plugin::tools;
+            use $crate::bindings::exports::toolbay::plugin::{completion, prompts, resources, tools};
 
             struct Plugin;
 
             impl tools::Guest for Plugin {
                 fn list_tools() -> ::std::vec::Vec<tools::ToolDefinition> {
-                    $crate::bindings::list_tools(__toolbay_tools())
+                    $crate::bindings::list_tools(__toolbay_entries())
                 }
 
                 fn call_tool(
                     name: ::std::string::String,
                     arguments: ::std::string::String,
                 ) -> ::core::result::Result<tools::Output, tools::Failure> {
-                    $crate::bindings::call_tool(__toolbay_tools(), &name, &arguments)
+                    $crate::bindings::call_tool(__toolbay_entries(), &name, &arguments)
+                }
+            }
+
+            impl prompts::Guest for Plugin {
+                fn list_prompts() -> ::std::vec::Vec<prompts::PromptDefinition> {
+                    $crate::bindings::list_prompts(__toolbay_entries())
+                }
+
+                fn get_prompt(
+                    name: ::std::string::String,
+                    arguments: ::std::vec::Vec<(::std::string::String, ::std::string::String)>,
+                ) -> ::core::result::Result<prompts::PromptOutput, prompts::Failure> {
+                    $crate::bindings::get_prompt(__toolbay_entries(), &name, &arguments)
+                }
+            }
+
+            impl resources::Guest for Plugin {
+                fn list_resources() -> ::std::vec::Vec<resources::ResourceDefinition> {
+                    $crate::bindings::list_resources(__toolbay_entries())
+                }
+
+                fn list_resource_templates() -> ::std::vec::Vec<resources::ResourceTemplate> {
+                    $crate::bindings::list_resource_templates(__toolbay_entries())
+                }
+
+                fn read_resource(
+                    uri: ::std::string::String,
+                ) -> ::core::result::Result<::std::vec::Vec<resources::ResourceContents>, resources::Failure> {
+                    $crate::bindings::read_resource(__toolbay_entries(), &uri)
+                }
+            }
+
+            impl completion::Guest for Plugin {
+                fn complete(
+                    request: completion::CompletionRequest,
+                ) -> ::core::result::Result<completion::Completions, completion::Failure> {
+                    $crate::bindings::complete(__toolbay_entries(), request)
                 }
             }
 

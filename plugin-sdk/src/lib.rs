@@ -1,4 +1,4 @@
-//! Write Toolbay plugins in Rust: a plain function becomes an MCP tool.
+//! Write Toolbay plugins in Rust: a plain function becomes an MCP tool, a prompt or a resource.
 //!
 //! # A plugin
 //!
@@ -119,6 +119,12 @@
 //! }
 //! ```
 //!
+//! # Prompts, resources, and questions to the user
+//!
+//! [`#[prompt]`](macro@prompt) makes a function a prompt, [`#[resource]`](macro@resource) something that clients read, and
+//! [`#[completion]`](macro@completion) completes their arguments. A tool can ask its user, or the client's model:
+//! [`Context::ask`].
+//!
 //! # Tests
 //!
 //! A tool remains an ordinary function: `cargo test` runs it on your machine, without a host. [`Context::test`]
@@ -152,9 +158,12 @@
 //! numbers. The operator decides what is allowed: without a grant there are no files, no network and no environment
 //! variables. Each call runs in a new instance, so a `static` does not outlive the call.
 
+mod argument;
+mod ask;
 #[doc(hidden)]
 pub mod bindings;
 mod block;
+mod complete;
 mod content;
 mod context;
 mod error;
@@ -167,20 +176,30 @@ pub mod keyvalue;
 mod level;
 pub mod log;
 mod media;
+mod meta;
+mod offer;
 mod output;
 pub mod prelude;
+mod prompt;
+mod readable;
 mod recorder;
 mod resource;
 mod schema;
 pub mod test;
 mod tool;
+mod uri_template;
 
+pub use argument::Argument;
+pub use ask::{AskError, Elicited, Form, Question, Questions, Root, Roots, Sampled, Sampling, Visit};
+pub use complete::{Complete, Completions, Given, IntoCompletions};
 pub use content::Content;
 pub use context::Context;
 pub use error::{Error, Result};
 pub use icon::{Icon, Theme};
 pub use media::{Audio, Image};
 pub use output::{IntoOutput, Json, Output};
+pub use prompt::{IntoMessages, Message, Messages, Prompt, PromptDefinition};
+pub use readable::{Contents, IntoContents, Readable, ResourceDefinition};
 pub use recorder::Progress;
 pub use resource::{Resource, ResourceLink};
 pub use schema::Schema;
@@ -256,9 +275,104 @@ pub use schemars::JsonSchema;
 /// generic.
 pub use toolbay_plugin_macros::tool;
 
+/// Makes a function a prompt: a text that the user chooses, which becomes the beginning of a conversation.
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+///
+/// /// Reviews a piece of code.
+/// #[prompt(title = "Review code")]
+/// fn review(
+///     /// The code to review.
+///     code: String,
+///     /// The language that it is written in.
+///     language: Option<String>,
+/// ) -> String {
+///     let language = language.unwrap_or_else(|| "any language".to_owned());
+///     format!("Review this code in {language}:\n\n{code}")
+/// }
+///
+/// export!(review);
+/// # fn main() {}
+/// ```
+///
+/// Each parameter is an argument of the prompt, with its doc comment as the description; its type is an [`Argument`]. A
+/// parameter of the type `&Context` is the [`Context`]. The table at [`IntoMessages`] lists the possible return types.
+///
+/// | key | meaning |
+/// | --- | --- |
+/// | `name = "…"` | the name by which clients get it, if it differs from the function's |
+/// | `title = "…"` | a display name |
+/// | `icon = "…"` | an icon: a `data:` or `https:` URI |
+/// | `define = function` | everything else: a function that takes the [`PromptDefinition`] and returns it |
+pub use toolbay_plugin_macros::prompt;
+
+/// Makes a function a resource, or the resources of a template: what clients read by URI.
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+///
+/// /// The rules of the game.
+/// #[resource("game://rules", mime_type = "text/plain")]
+/// fn rules() -> &'static str {
+///     "There are none."
+/// }
+///
+/// /// What a player has.
+/// #[resource("game://players/{name}/cards")]
+/// fn cards(name: String) -> Option<String> {
+///     (name == "Ada").then(|| "four aces".to_owned())
+/// }
+///
+/// export!(rules, cards);
+/// # fn main() {}
+/// ```
+///
+/// The URI may have variables: `{name}` stands for one or more characters other than `/`, `?` and `#`, and `{+name}` for
+/// any. Each variable is a parameter of the same name; its type is an [`Argument`]. A parameter of the type `&Context` is
+/// the [`Context`]. The table at [`IntoContents`] lists the possible return types.
+///
+/// | key | meaning |
+/// | --- | --- |
+/// | `name = "…"` | its name, if it differs from the function's |
+/// | `title = "…"` | a display name |
+/// | `mime_type = "…"` | the MIME type of its content |
+/// | `icon = "…"` | an icon: a `data:` or `https:` URI |
+/// | `define = function` | everything else: a function that takes the [`ResourceDefinition`] and returns it |
+pub use toolbay_plugin_macros::resource;
+
+/// Makes a function complete an argument of a prompt or a variable of a resource template.
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+///
+/// /// Translates a text.
+/// #[prompt]
+/// fn translate(text: String, language: String) -> String {
+///     format!("Translate into {language}: {text}")
+/// }
+///
+/// #[completion(translate, language)]
+/// fn languages(typed: &str) -> Completions {
+///     Completions::beginning_with(typed, ["French", "German", "Greek"])
+/// }
+///
+/// export!(translate, languages);
+/// # fn main() {}
+/// ```
+///
+/// The parameters are what the user has typed, `&str`, and if the function needs them the arguments that are complete,
+/// [`&Given`](Given), and the [`&Context`](Context). See [`IntoCompletions`] for what it can return.
+pub use toolbay_plugin_macros::completion;
+
 /// Used by the macros; not part of the API.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::tool::{Entry, arguments, check_names, missing};
+    pub use crate::argument::{argument, is_required};
+    pub use crate::complete::{CompletionEntry, Target};
+    pub use crate::offer::{Entry, Offer, check_names, missing};
+    pub use crate::prompt::PromptEntry;
+    pub use crate::readable::ResourceEntry;
+    pub use crate::tool::{ToolEntry, arguments};
     pub use toolbay_plugin_macros::entries;
 }

@@ -5,6 +5,7 @@
 
 pub use crate::log::{Level, alert, critical, debug, emergency, error, info, notice, warning};
 pub use crate::{
-    Audio, Content, Context, Error, Image, IntoOutput, Json, JsonSchema, Output, Resource, ResourceLink, Result, bail,
-    ensure, export, invalid, schemars, tool,
+    Argument, AskError, Audio, Completions, Content, Contents, Context, Elicited, Error, Form, Given, Image,
+    IntoOutput, Json, JsonSchema, Message, Messages, Output, Resource, ResourceLink, Result, Roots, Sampling, Visit,
+    bail, completion, ensure, export, invalid, prompt, resource, schemars, tool,
 };

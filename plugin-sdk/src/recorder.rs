@@ -20,6 +20,10 @@ pub struct Progress {
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) config: BTreeMap<String, String>,
+    /// The answers to questions, by key.
+    pub(crate) answers: BTreeMap<String, serde_json::Value>,
+    /// The resources that changed.
+    pub(crate) updates: RefCell<Vec<String>>,
     pub(crate) cancelled: Cell<bool>,
     pub(crate) progress: RefCell<Vec<Progress>>,
     pub(crate) lines: Rc<RefCell<Vec<(Level, String)>>>,

@@ -3,6 +3,7 @@
 use crate::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RestrictFormats;
+use serde_json::{Value, json};
 
 pub use schemars::Schema;
 
@@ -17,6 +18,65 @@ pub(crate) fn of_input<T: JsonSchema>() -> Schema {
 /// The schema of structured content, which is serialized.
 pub(crate) fn of_output<T: JsonSchema>() -> Schema {
     root::<T>(settings().for_serialize())
+}
+
+/// The schema of a form's fields, in the part of JSON Schema that clients can show (MCP, "Elicitation"): an object of
+/// texts, numbers, booleans and choices.
+pub(crate) fn of_form<T: JsonSchema>() -> Value {
+    let mut schema = of_input::<T>().to_value();
+    if let Some(members) = schema.as_object_mut() {
+        members.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "required"));
+        if let Some(Value::Object(fields)) = members.get_mut("properties") {
+            fields.values_mut().for_each(field);
+        }
+    }
+    schema
+}
+
+/// A field that may be left out is one that is not required: there is no `null` in a form.
+fn field(schema: &mut Value) {
+    if let Some(one) = schema.get("anyOf").and_then(Value::as_array).and_then(|any| match any.as_slice() {
+        [one, null] if null.get("type") == Some(&json!("null")) => Some(one.clone()),
+        _ => None,
+    }) {
+        let description = schema.get("description").cloned();
+        *schema = one;
+        if let (Some(members), Some(description)) = (schema.as_object_mut(), description) {
+            members.insert("description".into(), description);
+        }
+    }
+    let Some(members) = schema.as_object_mut() else { return };
+    members.retain(|key, value| key != "default" || !value.is_null());
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            members.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = members.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(choices)) = members.get_mut("oneOf") {
+        for choice in choices {
+            if let Some(choice) = choice.as_object_mut() {
+                let title = choice.remove("description").or_else(|| choice.get("const").cloned());
+                choice.retain(|key, _| key == "const");
+                choice.extend(title.map(|title| ("title".to_owned(), title)));
+            }
+        }
+        members.insert("type".into(), "string".into());
+    }
+    if let Some(items) = members.get_mut("items") {
+        field(items);
+        // A list of choices has them under another name.
+        if let Some(items) = items.as_object_mut()
+            && let Some(choices) = items.remove("oneOf")
+        {
+            items.remove("type");
+            items.insert("anyOf".into(), choices);
+        }
+    }
 }
 
 /// The schema for a tool without arguments.
@@ -49,7 +109,6 @@ fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
 mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};
-    use serde_json::json;
 
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
@@ -125,6 +184,40 @@ mod tests {
         let schema = of_input::<Shape>();
         assert_eq!(schema.get("type"), Some(&json!("object")));
         assert!(schema.get("oneOf").is_some());
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        /// Up to ten.
+        Small,
+        /// More.
+        Large,
+    }
+
+    #[test]
+    fn a_form_has_choices_with_titles_and_no_null() {
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Fields {
+            /// How large.
+            size: Option<Size>,
+            sizes: Vec<Size>,
+            score: Option<f64>,
+        }
+        let choices = json!([{"const": "small", "title": "Up to ten."}, {"const": "large", "title": "More."}]);
+        assert_eq!(
+            of_form::<Fields>(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "size": {"description": "How large.", "type": "string", "oneOf": choices},
+                    "sizes": {"type": "array", "items": {"anyOf": choices}},
+                    "score": {"type": "number"},
+                },
+                "required": ["sizes"],
+            })
+        );
     }
 
     #[test]

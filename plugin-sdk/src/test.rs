@@ -3,7 +3,10 @@
 //! A tool is a function, and most tests simply call it. These functions run the whole call, including the conversion of
 //! arguments and result.
 
-use crate::{Context, Definition, Output, Result, Tool};
+use crate::complete::{Complete, Completions, Given};
+use crate::prompt::{Messages, Prompt};
+use crate::readable::{Contents, Readable, ResourceEntry};
+use crate::{Context, Definition, Error, Output, Result, Tool};
 use serde::Serialize;
 
 /// Calls a tool. The type parameter is the name of its function.
@@ -48,6 +51,79 @@ pub fn call<T: Tool>(arguments: impl Serialize, context: &Context) -> Result<Out
 /// ```
 pub fn definition<T: Tool>() -> Definition {
     T::definition()
+}
+
+/// Fills in a prompt. The type parameter is the name of its function; the arguments are names and values.
+///
+/// ```
+/// use toolbay_plugin::{prelude::*, test};
+///
+/// /// Greets.
+/// #[prompt]
+/// fn greeting(
+///     /// Whom to greet.
+///     name: String,
+/// ) -> String {
+///     format!("Say hello to {name}.")
+/// }
+///
+/// let messages = test::prompt::<greeting>([("name", "Ada")], &Context::test()).unwrap();
+/// assert_eq!(messages.text(), "Say hello to Ada.");
+/// ```
+pub fn prompt<'a, T: Prompt>(
+    arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
+    context: &Context,
+) -> Result<Messages> {
+    let arguments: Vec<_> = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    T::get(&arguments, context)
+}
+
+/// Reads a resource. The type parameter is the name of its function. What does not exist is empty.
+///
+/// ```
+/// use toolbay_plugin::{prelude::*, test};
+///
+/// /// A number in words.
+/// #[resource("numbers://{number}")]
+/// fn number(number: u8) -> Option<&'static str> {
+///     ["zero", "one", "two"].get(usize::from(number)).copied()
+/// }
+///
+/// let contents = test::read::<number>("numbers://2", &Context::test()).unwrap();
+/// assert_eq!(contents[0].as_text(), Some("two"));
+/// assert!(test::read::<number>("numbers://3", &Context::test()).unwrap().is_empty());
+/// ```
+pub fn read<T: Readable>(uri: &str, context: &Context) -> Result<Vec<Contents>> {
+    let read = ResourceEntry::of::<T>().read(uri, context);
+    read.unwrap_or_else(|| Err(Error::msg(format_args!("`{uri}` does not fit `{}`", T::URI))))
+}
+
+/// Completes an argument. The type parameter is the name of the function; `given` are the arguments that are complete.
+///
+/// ```
+/// use toolbay_plugin::{prelude::*, test};
+///
+/// /// Translates a text.
+/// #[prompt]
+/// fn translate(text: String, language: String) -> String {
+///     format!("Translate into {language}: {text}")
+/// }
+///
+/// #[completion(translate, language)]
+/// fn languages(typed: &str) -> Completions {
+///     Completions::beginning_with(typed, ["French", "Finnish", "German"])
+/// }
+///
+/// let completions = test::complete::<languages>("f", [], &Context::test()).unwrap();
+/// assert_eq!(completions.values(), ["French", "Finnish"]);
+/// ```
+pub fn complete<'a, T: Complete>(
+    typed: &str,
+    given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    context: &Context,
+) -> Result<Completions> {
+    let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    T::complete(typed, &Given(given), context)
 }
 
 #[cfg(doctest)]

@@ -4,15 +4,11 @@ use crate::bindings::toolbay::plugin::types;
 use crate::schema;
 use crate::{Context, Error, Icon, IntoOutput, JsonSchema, Output, Result};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A tool. `#[tool]` implements it for an empty type with the name of the function, so that
 /// [`test::call`](crate::test::call) can name the function.
-#[diagnostic::on_unimplemented(
-    message = "this is not a tool",
-    label = "there is no `#[tool]` above this function",
-    note = "each name in `export!` is that of a function with `#[tool]` above it"
-)]
+#[diagnostic::on_unimplemented(message = "this is not a tool", label = "there is no `#[tool]` above this function")]
 pub trait Tool {
     /// The name that clients call.
     const NAME: &'static str;
@@ -74,15 +70,8 @@ impl Definition {
     /// Adds a member to the definition's `_meta`. Begin its key with a domain of yours, such as `example.com/`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        let mut members = self.members();
-        members.insert(key.into(), value.into());
-        self.0.meta = Some(Value::Object(members).to_string());
+        crate::meta::add(&mut self.0.meta, key.into(), value.into());
         self
-    }
-
-    /// The members of `_meta`.
-    fn members(&self) -> Map<String, Value> {
-        self.0.meta.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
     /// Sets whether the tool leaves its environment unchanged.
@@ -143,15 +132,15 @@ impl Definition {
     }
 }
 
-/// One tool in the list that `export!` creates.
+/// The entry of a tool in `export!`.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ToolEntry {
     pub(crate) name: &'static str,
     pub(crate) definition: fn() -> Definition,
     pub(crate) call: fn(&str, &Context) -> Result<Output>,
 }
 
-impl Entry {
+impl ToolEntry {
     /// The entry of one tool.
     pub const fn of<T: Tool>() -> Self {
         Self { name: T::NAME, definition: T::definition, call: T::call }
@@ -179,45 +168,6 @@ fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     message.strip_suffix(&place).unwrap_or(&message).to_owned()
-}
-
-/// Stands for a name in `export!` that is not a tool. It does not implement [`Tool`], and the compiler then prints the
-/// message that is written there.
-pub mod missing {
-    /// Not a tool.
-    #[derive(Debug)]
-    pub enum Candidate {}
-}
-
-/// Refuses a list in which two tools have the same name.
-///
-/// # Panics
-///
-/// If there are two. `export!` calls it at compile time, where a panic is a compiler error.
-pub const fn check_names(tools: &[Entry]) {
-    let mut rest = tools;
-    while let [tool, others @ ..] = rest {
-        let mut after = others;
-        while let [other, others @ ..] = after {
-            assert!(
-                !same(tool.name.as_bytes(), other.name.as_bytes()),
-                "two tools in `export!` have the same name: give one of them `#[tool(name = \"…\")]`"
-            );
-            after = others;
-        }
-        rest = others;
-    }
-}
-
-/// `==`, which cannot be used at compile time yet.
-const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
-    while let ([x, xs @ ..], [y, ys @ ..]) = (a, b) {
-        if *x != *y {
-            return false;
-        }
-        (a, b) = (xs, ys);
-    }
-    a.is_empty() && b.is_empty()
 }
 
 #[cfg(test)]
@@ -291,23 +241,5 @@ mod tests {
         let definition = Definition::new("a", "Does a.");
         assert_eq!(definition.input_schema(), json!({"type": "object", "additionalProperties": false}));
         assert_eq!(definition.0.annotations, None);
-    }
-
-    fn named(names: [&'static str; 3]) -> [Entry; 3] {
-        names.map(|name| Entry { name, definition: || Definition::new("", ""), call: |_, _| Ok(Output::new()) })
-    }
-
-    #[test]
-    fn names_are_compared_as_a_whole() {
-        check_names(&named(["a", "ab", "b"]));
-        check_names(&named(["", "ab", "b"]));
-        assert!(same(b"ab", b"ab"));
-        assert!(!same(b"ab", b"a"));
-    }
-
-    #[test]
-    #[should_panic(expected = "the same name")]
-    fn a_name_given_twice_is_refused() {
-        check_names(&named(["a", "b", "a"]));
     }
 }

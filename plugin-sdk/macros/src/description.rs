@@ -1,31 +1,30 @@
-//! The description of a tool: the doc comment of its function.
+//! Descriptions: the doc comments of functions and parameters.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Meta};
 
-/// An expression for the description: a string literal if possible.
-pub(crate) fn of(function: &ItemFn) -> syn::Result<TokenStream> {
-    let docs: Vec<&Expr> = function.attrs.iter().filter_map(doc).collect();
+/// An expression for the description of what the function becomes, which is called `what`.
+pub(crate) fn of(function: &ItemFn, what: &str) -> syn::Result<TokenStream> {
+    of_attributes(&function.attrs).ok_or_else(|| missing(function, what))
+}
+
+/// An expression for the doc comment among these: a string literal if possible. `None` if there is none.
+pub(crate) fn of_attributes(attributes: &[Attribute]) -> Option<TokenStream> {
+    let docs: Vec<&Expr> = attributes.iter().filter_map(doc).collect();
     let lines: Option<Vec<String>> = docs.iter().map(|doc| text(doc)).collect();
     match lines {
-        Some(lines) => {
-            let description = join(&lines);
-            if description.is_empty() {
-                return Err(missing(function));
-            }
-            Ok(quote!(#description))
-        }
+        Some(lines) => Some(join(&lines)).filter(|text| !text.is_empty()).map(|description| quote!(#description)),
         // One of them is `#[doc = include_str!("…")]`, which only the compiler can read.
-        None => Ok(quote!(::core::concat!(#(#docs, "\n"),*).trim_ascii())),
+        None => Some(quote!(::core::concat!(#(#docs, "\n"),*).trim_ascii())),
     }
 }
 
-fn missing(function: &ItemFn) -> syn::Error {
+fn missing(function: &ItemFn, what: &str) -> syn::Error {
     syn::Error::new_spanned(
         &function.sig.ident,
         format!(
-            "a tool needs a description: write a doc comment, `/// What it does and when to use \
+            "{what} needs a description: write a doc comment, `/// What it does and when to use \
              it.`, above `fn {}`",
             function.sig.ident
         ),
@@ -62,7 +61,7 @@ mod tests {
     use syn::parse_quote;
 
     fn description(function: &ItemFn) -> String {
-        of(function).unwrap().to_string()
+        of(function, "a tool").unwrap().to_string()
     }
 
     #[test]
@@ -92,7 +91,7 @@ mod tests {
             ///
             fn count() {}
         };
-        let error = of(&function).unwrap_err().to_string();
+        let error = of(&function, "a tool").unwrap_err().to_string();
         assert!(error.contains("above `fn count`"), "{error}");
     }
 }

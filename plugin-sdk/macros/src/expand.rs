@@ -1,5 +1,6 @@
 //! The code that `#[tool]` generates beside the function.
 
+use crate::companion;
 use crate::options::Options;
 use crate::signature::Signature;
 use proc_macro2::TokenStream;
@@ -14,71 +15,13 @@ pub(crate) fn tool(
     description: &TokenStream,
     signature: &Signature,
 ) -> TokenStream {
-    let name = options.name.clone().unwrap_or_else(|| default_name(function));
-    let implementation = implementation(
-        function,
-        &name,
-        &definition(options, description, signature),
-        // A parameter that is not used gets no name, otherwise rustc would warn the author.
-        [named("arguments", signature.args.is_some()), named("context", signature.context)],
-        &call(function, signature),
-    );
-    quote! {
-        #[allow(
-            clippy::needless_pass_by_value,
-            clippy::unnecessary_wraps,
-            reason = "a tool owns its arguments, and may return a `Result` to be like the others"
-        )]
-        #function
-
-        #implementation
-    }
-}
-
-/// The function and a placeholder for the tool that it cannot be, so that the author sees the mistake and not its
-/// consequences.
-pub(crate) fn mistaken(function: &ItemFn) -> TokenStream {
-    let unreachable = quote!(::core::unreachable!());
-    // In an `impl`, which a receiver reveals, nothing can stand beside the function.
-    let implementation = function.sig.receiver().is_none().then(|| {
-        let unnamed = [named("arguments", false), named("context", false)];
-        implementation(function, &default_name(function), &unreachable, unnamed, &unreachable)
-    });
-    quote! {
-        #[allow(unused, reason = "it is not a tool yet")]
-        #function
-
-        #implementation
-    }
-}
-
-fn default_name(function: &ItemFn) -> String {
-    function.sig.ident.unraw().to_string()
-}
-
-fn named(name: &str, read: bool) -> TokenStream {
-    let name = format_ident!("{name}");
-    if read { quote!(#name) } else { quote!(_) }
-}
-
-fn implementation(
-    function: &ItemFn,
-    name: &str,
-    definition: &TokenStream,
-    [arguments, context]: [TokenStream; 2],
-    call: &TokenStream,
-) -> TokenStream {
     let ident = &function.sig.ident;
-    let visibility = &function.vis;
-    // A tool that is disabled by `cfg` has no enum either.
-    let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
-    quote! {
-        #(#cfgs)*
-        #[doc(hidden)]
-        #[allow(non_camel_case_types, reason = "named as the function is")]
-        #visibility enum #ident {}
-
-        #(#cfgs)*
+    let name = options.name.clone().unwrap_or_else(|| ident.unraw().to_string());
+    let definition = definition(options, description, signature);
+    // A parameter that is not used gets no name, otherwise rustc would warn the author.
+    let [arguments, context] = [named("arguments", signature.args.is_some()), named("context", signature.context)];
+    let call = call(function, signature);
+    let implementation = quote! {
         impl ::toolbay_plugin::Tool for #ident {
             const NAME: &'static str = #name;
 
@@ -93,7 +36,13 @@ fn implementation(
                 #call
             }
         }
-    }
+    };
+    companion::of(function, &[implementation], "Tool", "ToolEntry")
+}
+
+fn named(name: &str, read: bool) -> TokenStream {
+    let name = format_ident!("{name}");
+    if read { quote!(#name) } else { quote!(_) }
 }
 
 fn definition(options: &Options, description: &TokenStream, signature: &Signature) -> TokenStream {

@@ -1,13 +1,20 @@
-//! The `#[tool]` macro of `toolbay-plugin`, which documents and re-exports it.
+//! The macros `#[tool]`, `#[prompt]`, `#[resource]` and `#[completion]` of `toolbay-plugin`, which documents and
+//! re-exports them.
 //!
-//! The macro leaves the function unchanged and adds an empty enum of the same name. Functions and types have separate
+//! Each leaves the function unchanged, but for doc comments of parameters, and adds an empty enum of the same name. Functions and types have separate
 //! namespaces, so the two do not conflict, and one path, such as `module::count_words`, names both.
 
+mod attribute;
+mod companion;
+mod completion;
 mod description;
 mod entries;
 mod errors;
 mod expand;
 mod options;
+mod parameters;
+mod prompt;
+mod resource;
 mod signature;
 
 use errors::Errors;
@@ -24,38 +31,68 @@ use syn::{ItemFn, Path, Token, parse_macro_input};
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    made("tool", "its name is the tool's name and its doc comment the description", options, item, make)
+}
+
+/// Makes a function a prompt.
+///
+/// See the documentation of `toolbay-plugin`.
+#[proc_macro_attribute]
+pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
+    made("prompt", "its parameters are the prompt's arguments", options, item, prompt::make)
+}
+
+/// Makes a function a resource, or the resources of a template.
+///
+/// See the documentation of `toolbay-plugin`.
+#[proc_macro_attribute]
+pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
+    made("resource", "its parameters are the variables of the URI", options, item, resource::make)
+}
+
+/// Makes a function complete an argument of a prompt or a variable of a resource template.
+///
+/// See the documentation of `toolbay-plugin`.
+#[proc_macro_attribute]
+pub fn completion(options: TokenStream, item: TokenStream) -> TokenStream {
+    made("completion", "it returns the values that an argument could have", options, item, completion::make)
+}
+
+/// What `make` makes of a function, or the mistakes that it finds.
+fn made(
+    attribute: &str,
+    why: &str,
+    options: TokenStream,
+    item: TokenStream,
+    make: fn(Tokens, &ItemFn) -> syn::Result<Tokens>,
+) -> TokenStream {
     let item = parse_macro_input!(item as syn::Item);
     let syn::Item::Fn(function) = item else {
-        return syn::Error::new_spanned(
-            item,
-            "`#[tool]` goes on a function: its name is the tool's name and its doc comment \
-             the description",
-        )
-        .into_compile_error()
-        .into();
+        let why = format!("`#[{attribute}]` goes on a function: {why}");
+        return syn::Error::new_spanned(item, why).into_compile_error().into();
     };
     make(options.into(), &function)
         .unwrap_or_else(|error| {
             let error = error.into_compile_error();
-            let rest = expand::mistaken(&function);
+            let rest = companion::mistaken(&function);
             quote!(#error #rest)
         })
         .into()
 }
 
-/// The entries of tools, given by their paths. `export!` is built on it.
+/// The entries of what a plugin offers, given by the paths of the functions. `export!` is built on it.
 #[doc(hidden)]
 #[proc_macro]
-pub fn entries(tools: TokenStream) -> TokenStream {
-    let tools = parse_macro_input!(tools with Punctuated::<Path, Token![,]>::parse_terminated);
-    entries::of(&tools).into()
+pub fn entries(offers: TokenStream) -> TokenStream {
+    let offers = parse_macro_input!(offers with Punctuated::<Path, Token![,]>::parse_terminated);
+    entries::of(&offers).into()
 }
 
 fn make(options: Tokens, function: &ItemFn) -> syn::Result<Tokens> {
     // Check all of them before returning an error, so that an author with two mistakes sees both at once.
     let mut errors = Errors::default();
     let options = errors.take(Options::parse(options));
-    let description = errors.take(description::of(function));
+    let description = errors.take(description::of(function, "a tool"));
     let signature = errors.take(Signature::of(function));
     match (options, description, signature) {
         (Some(options), Some(description), Some(signature)) => {

@@ -105,5 +105,5 @@ fn main() {
     assert_eq!(<r#type as Tool>::NAME, "type");
     let definition = test::definition::<r#type>();
     assert_eq!(definition.description(), "Has a description that a macro makes.");
-    assert_eq!(__toolbay_tools().len(), 9);
+    assert_eq!(__toolbay_entries().len(), 9);
 }

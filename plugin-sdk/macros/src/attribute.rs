@@ -1,0 +1,98 @@
+//! The keys in the parentheses of an attribute, such as `title = "…"`.
+
+use syn::{Expr, ExprLit, Lit, LitStr, Meta, Path};
+
+/// The longest name that the contract allows.
+const LONGEST_NAME: usize = 128;
+
+/// Sets the value of a key, unless it has one.
+pub(crate) fn put<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result<()> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(syn::Error::new_spanned(meta.path(), "this key is given twice: remove one")),
+    }
+}
+
+/// The name of a tool or a prompt.
+pub(crate) fn name(meta: &Meta, what: &str) -> syn::Result<String> {
+    let literal = text(meta)?;
+    let name = literal.value();
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(name);
+    }
+    Err(syn::Error::new_spanned(literal, format!("{what}'s name has 1 to 128 characters out of `A-Z a-z 0-9 _ - .`")))
+}
+
+/// The address of an icon.
+pub(crate) fn icon(meta: &Meta) -> syn::Result<String> {
+    let literal = text(meta)?;
+    let uri = literal.value();
+    if uri.starts_with("data:") || uri.starts_with("https:") {
+        return Ok(uri);
+    }
+    Err(syn::Error::new_spanned(literal, "an icon is a `data:` or an `https:` URI"))
+}
+
+/// A string.
+pub(crate) fn text(meta: &Meta) -> syn::Result<&LitStr> {
+    if let Some(Lit::Str(text)) = literal(meta) {
+        return Ok(text);
+    }
+    let key = key(meta);
+    Err(syn::Error::new_spanned(meta, format!("`{key}` takes a string: `{key} = \"…\"`")))
+}
+
+/// A flag.
+pub(crate) fn flag(meta: &Meta) -> syn::Result<bool> {
+    if let Meta::Path(_) = meta {
+        return Ok(true);
+    }
+    if let Some(Lit::Bool(flag)) = literal(meta) {
+        return Ok(flag.value);
+    }
+    let key = key(meta);
+    Err(syn::Error::new_spanned(meta, format!("`{key}` is a flag: write `{key}` or `{key} = false`")))
+}
+
+/// A function that takes the definition, which has the type `definition`, and returns it.
+pub(crate) fn function(meta: &Meta, definition: &str) -> syn::Result<Path> {
+    match meta {
+        Meta::NameValue(syn::MetaNameValue { value: Expr::Path(function), .. }) => Ok(function.path.clone()),
+        _ => Err(syn::Error::new_spanned(
+            meta,
+            format!("`define` takes the name of a `fn({definition}) -> {definition}`: `define = with_icons`"),
+        )),
+    }
+}
+
+/// The key itself; empty if it is no name.
+pub(crate) fn key(meta: &Meta) -> String {
+    meta.path().get_ident().map(ToString::to_string).unwrap_or_default()
+}
+
+/// An error for a key that `attribute` does not have.
+pub(crate) fn unknown(attribute: &str, keys: &[&str], meta: &Meta) -> syn::Error {
+    let key = key(meta);
+    let nearest = keys
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(known, &key), known))
+        .min()
+        // A less similar suggestion would be misleading.
+        .filter(|(distance, known)| *distance <= known.len().div_ceil(3));
+    let hint = match nearest {
+        Some((_, known)) => format!("did you mean `{known}`?"),
+        None => format!("there are `{}`", keys.join("`, `")),
+    };
+    syn::Error::new_spanned(meta.path(), format!("`#[{attribute}]` has no key `{key}`: {hint}"))
+}
+
+fn literal(meta: &Meta) -> Option<&Lit> {
+    match meta {
+        Meta::NameValue(meta) => match &meta.value {
+            Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,65 @@
+//! The empty enum beside a function, which has its name and stands for what it becomes.
+
+use crate::parameters;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::ItemFn;
+
+/// The function, the enum, what is implemented for it, and its entry in `export!`.
+pub(crate) fn of(function: &ItemFn, implementations: &[TokenStream], variant: &str, entry: &str) -> TokenStream {
+    let (ident, visibility) = (&function.sig.ident, &function.vis);
+    let (variant, entry) = (format_ident!("{variant}"), format_ident!("{entry}"));
+    // What is disabled by `cfg` has no enum either.
+    let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+    let implementations = implementations.iter().map(|implementation| quote!(#(#cfgs)* #implementation));
+    let function = parameters::without_docs(function);
+    quote! {
+        #[allow(
+            clippy::needless_pass_by_value,
+            clippy::unnecessary_wraps,
+            reason = "it owns its arguments, and may return a `Result` to be like the others"
+        )]
+        #function
+
+        #(#cfgs)*
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "named as the function is")]
+        #visibility enum #ident {}
+
+        #(#implementations)*
+
+        #(#cfgs)*
+        impl ::toolbay_plugin::__private::Offer for #ident {
+            const ENTRY: ::toolbay_plugin::__private::Entry = ::toolbay_plugin::__private::Entry::#variant(
+                ::toolbay_plugin::__private::#entry::of::<Self>(),
+            );
+        }
+    }
+}
+
+/// The function and a placeholder for what it cannot be, so that the author sees the mistake and not its consequences.
+pub(crate) fn mistaken(function: &ItemFn) -> TokenStream {
+    let (ident, visibility) = (&function.sig.ident, &function.vis);
+    let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+    // In an `impl`, which a receiver reveals, nothing can stand beside the function.
+    let placeholder = function.sig.receiver().is_none().then(|| {
+        quote! {
+            #(#cfgs)*
+            #[doc(hidden)]
+            #[allow(non_camel_case_types, reason = "named as the function is")]
+            #visibility enum #ident {}
+
+            #(#cfgs)*
+            impl ::toolbay_plugin::__private::Offer for #ident {
+                const ENTRY: ::toolbay_plugin::__private::Entry = ::toolbay_plugin::__private::Entry::Mistaken;
+            }
+        }
+    });
+    let function = parameters::without_docs(function);
+    quote! {
+        #[allow(unused, reason = "it has a mistake")]
+        #function
+
+        #placeholder
+    }
+}

@@ -1,0 +1,479 @@
+//! Questions to the caller: forms, pages to visit, texts of the client's model, and the user's folders.
+
+use std::fmt::{self, Display, Formatter};
+use std::marker::PhantomData;
+
+use crate::bindings::toolbay::plugin::types;
+use crate::{Content, Error, JsonSchema, Result, schema};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// A question that [`Context::ask`](crate::Context::ask) can ask.
+pub trait Question {
+    /// What the answer is.
+    type Answer;
+
+    /// The question in the contract's form.
+    #[doc(hidden)]
+    fn question(&self) -> Asked;
+
+    /// Reads the client's result.
+    #[doc(hidden)]
+    fn answer(&self, result: Value) -> Result<Self::Answer>;
+}
+
+/// A question in the contract's form.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    pub(crate) kind: types::QuestionKind,
+    pub(crate) params: Value,
+    pub(crate) required: bool,
+}
+
+/// A form for the user to fill in.
+///
+/// `T` derives `Deserialize` and [`JsonSchema`](derive@JsonSchema). It is a struct of strings, numbers, booleans, enums of
+/// names, and lists of such enums. Do not ask for secrets: the client shows a form without hiding anything.
+///
+/// ```
+/// use serde::Deserialize;
+/// use toolbay_plugin::prelude::*;
+/// use toolbay_plugin::serde_json::json;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Confirmation {
+///     /// Really delete it?
+///     yes: bool,
+/// }
+///
+/// /// Deletes everything.
+/// #[tool(destructive)]
+/// fn delete_all(ctx: &Context) -> Result<&'static str> {
+///     match ctx.ask("sure", Form::<Confirmation>::new("This deletes everything."))? {
+///         Elicited::Accepted(Confirmation { yes: true }) => Ok("deleted"),
+///         _ => Ok("nothing was deleted"),
+///     }
+/// }
+///
+/// let ctx = Context::test().with_answer("sure", json!({"action": "accept", "content": {"yes": true}}));
+/// assert_eq!(delete_all(&ctx).unwrap(), "deleted");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Form<T> {
+    message: String,
+    required: bool,
+    fields: PhantomData<fn() -> T>,
+}
+
+/// What the user did with a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elicited<T> {
+    /// Filled it in.
+    Accepted(T),
+    /// Refused to.
+    Declined,
+    /// Closed it without a decision.
+    Cancelled,
+}
+
+impl<T: DeserializeOwned + JsonSchema> Form<T> {
+    /// A form with the fields of `T`, and a message that says what it is for.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), required: true, fields: PhantomData }
+    }
+
+    /// If the client has no forms, [`Context::ask`](crate::Context::ask) fails with [`AskError::Unsupported`], instead of
+    /// ending the call.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.required = false;
+        self
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema> Question for Form<T> {
+    type Answer = Elicited<T>;
+
+    fn question(&self) -> Asked {
+        let params = json!({"message": self.message, "requestedSchema": schema::of_form::<T>()});
+        Asked { kind: types::QuestionKind::Form, params, required: self.required }
+    }
+
+    fn answer(&self, result: Value) -> Result<Elicited<T>> {
+        Ok(match Action::deserialize(&result)? {
+            Action { action: Decision::Accept, content } => Elicited::Accepted(T::deserialize(content)?),
+            Action { action: Decision::Decline, .. } => Elicited::Declined,
+            Action { action: Decision::Cancel, .. } => Elicited::Cancelled,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Action {
+    action: Decision,
+    #[serde(default)]
+    content: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Decision {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+/// A page for the user to visit, such as one to sign in or to pay.
+///
+/// The answer says whether the user agreed to open it, and not what happened there. Ask the service behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    message: String,
+    url: String,
+    required: bool,
+}
+
+impl Visit {
+    /// The page at `url`, which begins with `https://`, and a message that says what it is for.
+    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { message: message.into(), url: url.into(), required: true }
+    }
+
+    /// As [`Form::optional`].
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.required = false;
+        self
+    }
+}
+
+impl Question for Visit {
+    type Answer = Elicited<()>;
+
+    fn question(&self) -> Asked {
+        let params = json!({"message": self.message, "url": self.url});
+        Asked { kind: types::QuestionKind::Url, params, required: self.required }
+    }
+
+    fn answer(&self, result: Value) -> Result<Elicited<()>> {
+        Ok(match Action::deserialize(&result)?.action {
+            Decision::Accept => Elicited::Accepted(()),
+            Decision::Decline => Elicited::Declined,
+            Decision::Cancel => Elicited::Cancelled,
+        })
+    }
+}
+
+/// A text for the client's model to write.
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+/// use toolbay_plugin::serde_json::json;
+///
+/// /// Writes a poem.
+/// #[tool(read_only)]
+/// fn poem(ctx: &Context) -> Result<String> {
+///     let written = ctx.ask("poem", Sampling::new(200).user("Write a haiku about rain."))?;
+///     Ok(written.text())
+/// }
+///
+/// let answer = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "Drip."}});
+/// let ctx = Context::test().with_answer("poem", answer);
+/// assert_eq!(poem(&ctx).unwrap(), "Drip.");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
+    params: Value,
+    required: bool,
+}
+
+impl Sampling {
+    /// A text of at most `max_tokens` tokens.
+    pub fn new(max_tokens: u32) -> Self {
+        Self { params: json!({"messages": [], "maxTokens": max_tokens}), required: true }
+    }
+
+    /// Adds a message of the user.
+    #[must_use]
+    pub fn user(self, text: impl Into<String>) -> Self {
+        self.message("user", text.into())
+    }
+
+    /// Adds a message of the model.
+    #[must_use]
+    pub fn assistant(self, text: impl Into<String>) -> Self {
+        self.message("assistant", text.into())
+    }
+
+    fn message(mut self, role: &str, text: String) -> Self {
+        if let Some(messages) = self.params.get_mut("messages").and_then(Value::as_array_mut) {
+            let text = Value::String(text);
+            messages.push(json!({"role": role, "content": {"type": "text", "text": text}}));
+        }
+        self
+    }
+
+    /// Sets what the model is told beforehand.
+    #[must_use]
+    pub fn system(self, prompt: impl Into<String>) -> Self {
+        self.with("systemPrompt", prompt.into())
+    }
+
+    /// Sets any other parameter of MCP's `sampling/createMessage`, such as `temperature`, `modelPreferences` or `tools`.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        if let Some(params) = self.params.as_object_mut() {
+            params.insert(key.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// As [`Form::optional`].
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.required = false;
+        self
+    }
+}
+
+impl Question for Sampling {
+    type Answer = Sampled;
+
+    fn question(&self) -> Asked {
+        Asked { kind: types::QuestionKind::Sampling, params: self.params.clone(), required: self.required }
+    }
+
+    fn answer(&self, result: Value) -> Result<Sampled> {
+        Ok(Sampled(result))
+    }
+}
+
+/// What the client's model wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled(Value);
+
+impl Sampled {
+    /// Its text. Several blocks are joined by line feeds.
+    pub fn text(&self) -> String {
+        let blocks = match self.0.get("content") {
+            Some(Value::Array(blocks)) => blocks.as_slice(),
+            Some(block) => std::slice::from_ref(block),
+            None => &[],
+        };
+        let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+        texts.join("\n")
+    }
+
+    /// The model that wrote it.
+    pub fn model(&self) -> Option<&str> {
+        self.0.get("model")?.as_str()
+    }
+
+    /// Why it stopped, such as `endTurn` or `maxTokens`.
+    pub fn stop_reason(&self) -> Option<&str> {
+        self.0.get("stopReason")?.as_str()
+    }
+
+    /// The whole result, as in MCP.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// The text as a block.
+impl From<Sampled> for Content {
+    fn from(sampled: Sampled) -> Self {
+        Self::text(sampled.text())
+    }
+}
+
+/// The folders that the user works in. The answer is advice: what a plugin can open is up to the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roots {
+    optional: bool,
+}
+
+impl Roots {
+    /// The folders that the user works in.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// As [`Form::optional`].
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+}
+
+/// A folder that the user works in.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Root {
+    /// A URI that begins with `file://`.
+    pub uri: String,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+impl Question for Roots {
+    type Answer = Vec<Root>;
+
+    fn question(&self) -> Asked {
+        Asked { kind: types::QuestionKind::Roots, params: json!({}), required: !self.optional }
+    }
+
+    fn answer(&self, result: Value) -> Result<Vec<Root>> {
+        #[derive(Deserialize)]
+        struct Listed {
+            roots: Vec<Root>,
+        }
+        Ok(Listed::deserialize(result)?.roots)
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskError {
+    /// The client cannot answer this kind of question.
+    Unsupported(String),
+    /// The question cannot be asked: what is wrong with it, or with what the plugin did before it.
+    Invalid(String),
+}
+
+impl Display for AskError {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported(why) | Self::Invalid(why) => formatter.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+impl From<types::AskError> for AskError {
+    fn from(error: types::AskError) -> Self {
+        match error {
+            types::AskError::Unsupported(why) => Self::Unsupported(why),
+            types::AskError::Invalid(why) => Self::Invalid(why),
+        }
+    }
+}
+
+/// Several questions at once: a tuple of pairs of a key and a question.
+pub trait Questions {
+    /// A tuple of the answers.
+    type Answers;
+
+    /// The questions in the contract's form, by key.
+    #[doc(hidden)]
+    fn questions(&self) -> Vec<(&str, Asked)>;
+
+    /// Reads the client's results.
+    #[doc(hidden)]
+    fn answers(&self, results: Vec<Value>) -> Result<Self::Answers>;
+}
+
+macro_rules! questions {
+    ($($name:ident $index:tt),+) => {
+        impl<$($name: Question),+> Questions for ($((&str, $name),)+) {
+            type Answers = ($($name::Answer,)+);
+
+            fn questions(&self) -> Vec<(&str, Asked)> {
+                vec![$((self.$index.0, self.$index.1.question())),+]
+            }
+
+            fn answers(&self, results: Vec<Value>) -> Result<Self::Answers> {
+                let mut results = results.into_iter();
+                Ok(($(
+                    self.$index.1.answer(
+                        results.next().ok_or_else(|| Error::msg("the host returned too few answers"))?
+                    )?,
+                )+))
+            }
+        }
+    };
+}
+
+questions!(A 0);
+questions!(A 0, B 1);
+questions!(A 0, B 1, C 2);
+questions!(A 0, B 1, C 2, D 3);
+questions!(A 0, B 1, C 2, D 3, E 4);
+questions!(A 0, B 1, C 2, D 3, E 4, F 5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Colour {
+        Red,
+        Blue,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Fields {
+        /// The user's name.
+        name: String,
+        age: Option<u8>,
+        colour: Colour,
+    }
+
+    #[test]
+    fn a_form_has_only_what_clients_can_show() {
+        let asked = Form::<Fields>::new("Who?").question();
+        assert_eq!(
+            asked.params,
+            json!({
+                "message": "Who?",
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string", "description": "The user's name."},
+                        "age": {"type": "integer", "minimum": 0, "maximum": 255},
+                        "colour": {"type": "string", "enum": ["red", "blue"]}
+                    },
+                    "required": ["name", "colour"]
+                }
+            })
+        );
+        assert!(asked.required && !Form::<Fields>::new("").optional().question().required);
+    }
+
+    #[test]
+    fn a_form_is_accepted_declined_or_cancelled() {
+        let form = Form::<Fields>::new("Who?");
+        let accepted = json!({"action": "accept", "content": {"name": "Ada", "colour": "red"}});
+        let fields = Fields { name: "Ada".into(), age: None, colour: Colour::Red };
+        assert_eq!(form.answer(accepted).unwrap(), Elicited::Accepted(fields));
+        assert_eq!(form.answer(json!({"action": "decline"})).unwrap(), Elicited::Declined);
+        assert_eq!(form.answer(json!({"action": "cancel"})).unwrap(), Elicited::Cancelled);
+        assert!(form.answer(json!({"action": "accept", "content": {}})).is_err());
+    }
+
+    #[test]
+    fn several_questions_are_asked_at_once() {
+        let ctx = Context::test()
+            .with_answer("a", json!({"action": "accept"}))
+            .with_answer("b", json!({"roots": [{"uri": "file:///w"}]}))
+            .with_answer("c", json!({"content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]}));
+        let visit = Visit::new("Sign in.", "https://example.com");
+        let questions =
+            (("a", visit), ("b", Roots::new()), ("c", Sampling::new(5).system("s").user("u").assistant("v")));
+        let (visited, roots, sampled) = ctx.ask_all(questions).unwrap();
+        assert_eq!(visited, Elicited::Accepted(()));
+        assert_eq!(roots, [Root { uri: "file:///w".into(), name: None }]);
+        assert_eq!((sampled.text().as_str(), sampled.model()), ("x\ny", None));
+    }
+
+    #[test]
+    fn a_question_without_an_answer_fails_in_a_test() {
+        let error = Context::test().ask("a", Roots::new()).unwrap_err();
+        assert_eq!(error.to_string(), "the test has no answer to the question `a`: add it by `with_answer`");
+    }
+}

@@ -1,0 +1,120 @@
+//! What `export!` lists: the code that the macros generate uses these types.
+
+use crate::complete::CompletionEntry;
+use crate::prompt::PromptEntry;
+use crate::readable::ResourceEntry;
+use crate::tool::ToolEntry;
+
+/// Something that a plugin offers. The macros implement it for an empty type with the name of the function.
+#[diagnostic::on_unimplemented(
+    message = "a plugin cannot offer this",
+    label = "there is no `#[tool]`, `#[prompt]`, `#[resource]` or `#[completion]` above this function",
+    note = "each name in `export!` is that of a function with one of these above it"
+)]
+pub trait Offer {
+    /// Its entry in the list.
+    const ENTRY: Entry;
+}
+
+/// One item of the list that `export!` creates.
+#[derive(Debug)]
+pub enum Entry {
+    /// A function with `#[tool]`.
+    Tool(ToolEntry),
+    /// A function with `#[prompt]`.
+    Prompt(PromptEntry),
+    /// A function with `#[resource]`.
+    Resource(ResourceEntry),
+    /// A function with `#[completion]`.
+    Completion(CompletionEntry),
+    /// A function whose attribute has a mistake. The compiler reports that one.
+    Mistaken,
+}
+
+impl Entry {
+    /// The entry of something that a plugin offers.
+    pub const fn of<T: Offer>() -> Self {
+        T::ENTRY
+    }
+}
+
+/// Stands for a name in `export!` that is nothing that a plugin offers. It does not implement [`Offer`], and the compiler
+/// then prints the message that is written there.
+pub mod missing {
+    /// Nothing that a plugin offers.
+    #[derive(Debug)]
+    pub enum Candidate {}
+}
+
+/// Refuses a list in which two items of a kind have the same name.
+///
+/// # Panics
+///
+/// If there are two. `export!` calls it at compile time, where a panic is a compiler error.
+pub const fn check_names(entries: &[Entry]) {
+    let mut rest = entries;
+    while let [entry, others @ ..] = rest {
+        let mut after = others;
+        while let [other, others @ ..] = after {
+            match (entry, other) {
+                (Entry::Tool(one), Entry::Tool(two)) => assert!(
+                    !same(one.name.as_bytes(), two.name.as_bytes()),
+                    "two tools in `export!` have the same name: give one of them `#[tool(name = \"…\")]`"
+                ),
+                (Entry::Prompt(one), Entry::Prompt(two)) => assert!(
+                    !same(one.name.as_bytes(), two.name.as_bytes()),
+                    "two prompts in `export!` have the same name: give one of them `#[prompt(name = \"…\")]`"
+                ),
+                (Entry::Resource(one), Entry::Resource(two)) => assert!(
+                    !same(one.uri.as_bytes(), two.uri.as_bytes()),
+                    "two resources in `export!` have the same URI"
+                ),
+                (Entry::Completion(one), Entry::Completion(two)) => assert!(
+                    !(same(one.target.as_bytes(), two.target.as_bytes())
+                        && same(one.argument.as_bytes(), two.argument.as_bytes())),
+                    "two functions in `export!` complete the same argument"
+                ),
+                _ => {}
+            }
+            after = others;
+        }
+        rest = others;
+    }
+}
+
+/// `==`, which cannot be used at compile time yet.
+const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
+    while let ([x, xs @ ..], [y, ys @ ..]) = (a, b) {
+        if *x != *y {
+            return false;
+        }
+        (a, b) = (xs, ys);
+    }
+    a.is_empty() && b.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Definition, Output};
+
+    fn named(names: [&'static str; 3]) -> [Entry; 3] {
+        names.map(|name| {
+            Entry::Tool(ToolEntry { name, definition: || Definition::new("", ""), call: |_, _| Ok(Output::new()) })
+        })
+    }
+
+    #[test]
+    fn names_are_compared_as_a_whole() {
+        check_names(&named(["a", "ab", "b"]));
+        check_names(&named(["", "ab", "b"]));
+        assert!(same(b"ab", b"ab"));
+        assert!(!same(b"ab", b"a"));
+    }
+
+    #[test]
+    #[should_panic(expected = "the same name")]
+    fn a_name_given_twice_is_refused() {
+        check_names(&named(["a", "b", "a"]));
+    }
+}
