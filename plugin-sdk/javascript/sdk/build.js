@@ -23,6 +23,14 @@ const OTHERS = /w4si(?=:(?:io|http)\/)/g;
 const { default: esbuild } = await load('esbuild');
 const { componentize } = await load('componentize-qjs');
 const bundle = join('build', basename(main).replace(/\.\w+$/, '.js'));
+
+// What the plugin exports, as serve() in component.js says it. Only the plugin
+// itself knows: the first attempt is for one with nothing but tools, and ends
+// with what is right for any other.
+const OFFERS = 'toolbay:expected-offers';
+const TOLD = /toolbay:offers ([a-z ]+);/;
+let offers = 'tools';
+
 const needed = await bundled();
 const component = await componentized();
 await writeFile(wasm, component);
@@ -41,7 +49,7 @@ async function bundled() {
   const entry = `
     import { serve } from 'toolbay/component';
     import * as main from ${JSON.stringify(resolve(main))};
-    export const tools = serve(main);
+    export const { tools, prompts, resources, completion } = serve(main, '${OFFERS}');
   `;
   try {
     const { metafile } = await esbuild.build({
@@ -88,24 +96,36 @@ function advice(problem) {
   return `A package is added by: npm install --save-dev ${missing}`;
 }
 
-/** The world with what the bundle imports, and nothing else. */
+/** The parts of WASI that the bundle imports. */
+function parts() {
+  return ['http', 'keyvalue'].filter((part) => needed.some((path) => path.startsWith(`wasi:${part}/`)));
+}
+
+/** The world with what the bundle imports and what the plugin offers, and nothing else. */
 function world() {
-  const parts = ['http', 'keyvalue'].filter((part) => needed.some((path) => path.startsWith(`wasi:${part}/`)));
-  return ['javascript', ...parts].join('-');
+  const includes = ['javascript', ...parts().map((part) => `javascript-${part}`)].map((name) => `include ${name};`);
+  const exports = offers.split(' ').map((name) => `export ${name};`);
+  return `package toolbay:plugin@0.2.0;\n\nworld built {\n    ${[...includes, ...exports].join('\n    ')}\n}\n`;
 }
 
 async function componentized() {
+  const source = await readFile(bundle, 'utf8');
   try {
     const { component } = await componentize({
       witPath: await disguisedWit(),
-      world: world(),
-      jsSource: disguised(await readFile(bundle, 'utf8')),
+      world: 'built',
+      jsSource: disguised(source.replace(OFFERS, offers)),
       jsPath: bundle,
       // Toolbay's engine has no asynchronous calls between components.
       sync: true,
     });
     return undisguised(component);
   } catch (error) {
+    const other = TOLD.exec(error.message)?.[1];
+    if (other !== undefined && other !== offers) {
+      offers = other;
+      return componentized();
+    }
     const map = new SourceMap(JSON.parse(await readFile(`${bundle}.map`, 'utf8')));
     const told = error.message.replace(/^.*module evaluation: /, '');
     return fail(`${main} failed as it was loaded\n${traced(told, map)}`);
@@ -114,7 +134,7 @@ async function componentized() {
 
 /** `text` with these names, where the plugin sends requests. */
 function disguised(text) {
-  return world().includes('http') ? text.replaceAll(NAMES, 'w4si') : text;
+  return parts().includes('http') ? text.replaceAll(NAMES, 'w4si') : text;
 }
 
 /** The folder with the WIT under these names. */
@@ -127,6 +147,7 @@ async function disguisedWit() {
     await mkdir(dirname(join(to, file)), { recursive: true });
     await writeFile(join(to, file), text);
   }
+  await writeFile(join(to, 'built.wit'), world());
   return to;
 }
 

@@ -2,43 +2,62 @@
 // the plugin is built. A misspelt option would otherwise do nothing, and a
 // member of a wrong type would end the instance without a word.
 
-const TOOL = {
-  name: 'string',
-  title: 'string',
-  description: 'string',
-  input: 'object',
-  output: 'object',
-  annotations: 'object',
-  icons: 'object',
-  meta: 'object',
-  handler: 'function',
-};
-const ANNOTATIONS = { readOnly: 'boolean', destructive: 'boolean', idempotent: 'boolean', openWorld: 'boolean' };
 const ICON = { src: 'string', mimeType: 'string', sizes: 'object', theme: 'string' };
 
-/** Throws unless these are the options of a tool. */
-export function check(options) {
-  const { name, annotations = {}, icons = [], handler } = options;
-  if (typeof name !== 'string' || !/^[\w.-]{1,128}$/.test(name)) {
-    throw new TypeError(`the name of a tool is 1 to 128 of A-Z a-z 0-9 _ - . and not ${JSON.stringify(name)}`);
-  }
-  members(`tool ${name}`, options, TOOL);
-  members(`annotations of tool ${name}`, annotations, ANNOTATIONS);
-  for (const icon of icons) {
-    members(`icon of tool ${name}`, icon, ICON);
-    if (icon.src === undefined) throw new TypeError(`icon of tool ${name}: \`src\` is missing`);
+/** The options that every definition has beside its own. */
+const COMMON = { title: 'string', description: 'string', icons: 'object', meta: 'object', handler: 'function' };
+
+const ANNOTATIONS = { readOnly: 'boolean', destructive: 'boolean', idempotent: 'boolean', openWorld: 'boolean' };
+
+/** Throws unless these are the options of what has `own` beside those that every definition has. */
+export function checkOptions(where, options, own, handler) {
+  members(where, options, { ...own, ...COMMON });
+  members(`annotations of ${where}`, options.annotations ?? {}, ANNOTATIONS);
+  for (const icon of options.icons ?? []) {
+    members(`icon of ${where}`, icon, ICON);
+    if (icon.src === undefined) throw new TypeError(`icon of ${where}: \`src\` is missing`);
     if (!['light', 'dark', undefined].includes(icon.theme)) {
-      throw new TypeError(`icon of tool ${name}: \`theme\` is 'light' or 'dark'`);
+      throw new TypeError(`icon of ${where}: \`theme\` is 'light' or 'dark'`);
     }
   }
-  if (handler === undefined) throw new TypeError(`tool ${name} has no handler: handler(args) { … }`);
+  if (options.handler === undefined) throw new TypeError(`${where} has no handler: ${handler}`);
 }
 
-function members(where, object, types) {
+/** Throws unless `name` can be the name of what `what` says. */
+export function checkName(what, name) {
+  if (typeof name === 'string' && /^[\w.-]{1,128}$/.test(name)) return;
+  throw new TypeError(`the name of ${what} is 1 to 128 of A-Z a-z 0-9 _ - . and not ${JSON.stringify(name)}`);
+}
+
+/** Throws unless `size` is a number of bytes, or left out. */
+export function checkSize(size) {
+  if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
+    throw new RangeError(`\`size\` is a number of bytes, not ${size}`);
+  }
+}
+
+/** `audience` as a list. */
+export function audienceOf(audience = []) {
+  const list = [audience].flat();
+  for (const who of list) {
+    if (who !== 'user' && who !== 'assistant') {
+      throw new TypeError(`\`audience\` is 'user' or 'assistant', not ${who}`);
+    }
+  }
+  return list;
+}
+
+/** Icons as the contract's record has them. */
+export const iconsOf = (icons = []) => icons.map(({ sizes = [], ...icon }) => ({ ...icon, sizes }));
+
+/** Throws unless the members of `object` are among `types`, and of these types. */
+export function members(where, object, types) {
   for (const [key, value] of Object.entries(object)) {
+    if (!Object.hasOwn(types, key)) {
+      throw new TypeError(`${where}: \`${key}\` is none of ${Object.keys(types).join(', ')}`);
+    }
     const type = types[key];
-    if (type === undefined) throw new TypeError(`${where}: \`${key}\` is none of ${Object.keys(types).join(', ')}`);
-    if (value !== undefined && typeof value !== type) {
+    if (value !== undefined && type !== undefined && typeof value !== type) {
       throw new TypeError(`${where}: \`${key}\` is a ${type}, not a ${typeof value}`);
     }
   }

@@ -5,9 +5,9 @@ import host from 'toolbay:plugin/host@0.2.0';
 import random from 'wasi:random/random@0.2.0';
 import { failure, inspect, InvalidArguments } from './failure.js';
 import { consoleOf, Host } from './host.js';
+import { offered } from './offer.js';
 import { enqueue, settle, SyncPromise } from './promise.js';
 import { cryptoOf, generator } from './random.js';
-import { Tool } from './tool.js';
 
 // The file's top level runs while the component is built, and what it leaves in
 // memory is where every call begins. No host is there yet to be asked.
@@ -27,29 +27,26 @@ Math.random = () => draw();
 globalThis.crypto = cryptoOf(entropy);
 globalThis.console = consoleOf({ log: (level, message) => built && ours.log(level, message) });
 
-/** The contract's interface `tools`, for what the author's main file exports. */
-export function serve(exported) {
-  const tools = new Map();
-  for (const tool of Object.values(exported).flat()) {
-    if (!(tool instanceof Tool)) continue;
-    if ((tools.get(tool.name) ?? tool) !== tool) throw new TypeError(`two tools are named ${tool.name}`);
-    tools.set(tool.name, tool);
-  }
-  if (tools.size === 0) throw new TypeError('the main file exports no tool: export const greet = tool({ … })');
-  return {
-    listTools: () => [...tools.values()].map((tool) => tool.definition),
+/**
+ * The interfaces that the component exports, for what the author's main file
+ * exports. The build says which it expects, and is told if they are others.
+ */
+export function serve(exported, expected) {
+  const offers = offered(exported, run);
+  const names = Object.keys(offers).join(' ');
+  if (names !== expected) throw new Error(`toolbay:offers ${names};`);
+  return offers;
+}
 
-    callTool(name, args) {
-      built = true;
-      draw = generator(entropy);
-      try {
-        const tool = tools.get(name);
-        if (tool === undefined) throw new Error(`there is no tool ${name}`);
-        return tool.finish(settle(tool.start(JSON.parse(args), ours)));
-      } catch (thrown) {
-        if (thrown instanceof Error && !(thrown instanceof InvalidArguments)) ours.log('debug', inspect(thrown));
-        throw failure(thrown);
-      }
-    },
-  };
+/** One call: of a tool, a prompt, a resource or a completion. */
+function run(find, input) {
+  built = true;
+  draw = generator(entropy);
+  try {
+    const one = find();
+    return one.finish(settle(one.start(input, ours)), input);
+  } catch (thrown) {
+    if (thrown instanceof Error && !(thrown instanceof InvalidArguments)) ours.log('debug', inspect(thrown));
+    throw failure(thrown);
+  }
 }

@@ -1,5 +1,7 @@
 // The blocks of a result, and how they cross to the host.
 
+import { audienceOf, checkSize } from './check.js';
+
 /**
  * The kinds of block, and the members of each; `?` marks those that may be left
  * out. A new kind begins with a line here. The tests then fail until there is
@@ -30,18 +32,14 @@ const OPTIONS = { priority: 'number?', lastModified: 'string?' };
  * message.
  */
 export class Content {
-  constructor(kind, members, { audience = [], priority, lastModified } = {}) {
+  constructor(kind, members, { audience, priority, lastModified } = {}) {
     this.kind = kind;
     const given = { ...members, priority, lastModified };
     for (const [key, type] of Object.entries({ ...KINDS[kind], ...OPTIONS })) {
       const value = member(key, type, given[key]);
       if (value !== undefined) this[key] = value;
     }
-    this.audience = [audience].flat();
-    for (const who of this.audience) {
-      if (who === 'user' || who === 'assistant') continue;
-      throw new TypeError(`\`audience\` is 'user' or 'assistant', not ${who}`);
-    }
+    this.audience = audienceOf(audience);
   }
 }
 
@@ -71,13 +69,11 @@ export const audio = (data, mimeType, options) => new Content('audio', { data, m
 
 export function resourceLink(uri, name, options = {}) {
   const { title, description, mimeType, size } = options;
-  if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
-    throw new RangeError(`\`size\` is a number of bytes, not ${size}`);
-  }
+  checkSize(size);
   return new Content('resource-link', { uri, name, title, description, mimeType, size }, options);
 }
 
-export function resource(uri, body, options = {}) {
+export function embedded(uri, body, options = {}) {
   const held = typeof body === 'string' ? { text: body } : { data: bytes(body) };
   return new Content('embedded-resource', { uri, mimeType: options.mimeType, ...held }, options);
 }
@@ -85,7 +81,7 @@ export function resource(uri, body, options = {}) {
 export const reply = (parts) => new Reply(parts);
 
 /** `data` as the bytes that it stands for. */
-function bytes(data) {
+export function bytes(data) {
   if (data instanceof Uint8Array) return data;
   if (data instanceof ArrayBuffer) return new Uint8Array(data);
   if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
@@ -116,7 +112,8 @@ function parse(answer, promised) {
   throw new TypeError(`a tool answers with a text, a block, a list of them or an object, not with ${String(answer)}`);
 }
 
-function block(item) {
+/** The block that `item` is, or is the text of. */
+export function block(item) {
   if (item instanceof Content) return item;
   if (typeof item === 'string') return text(item);
   throw new TypeError('a block is a text, or made by `text`, `image`, `audio`, `resource` or `resourceLink`');

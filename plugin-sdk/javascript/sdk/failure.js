@@ -35,7 +35,7 @@ export function message(thrown) {
 /** The name of an error counts only if it tells something: `TypeError` does, `Error` does not. */
 function sentence(error) {
   if (!(error instanceof Error)) return inspect(error);
-  const own = error.message || 'the tool failed without saying why';
+  const own = error.message || 'it failed without saying why';
   const isPlain = error.name === 'Error' || error instanceof InvalidArguments || error instanceof RequestError;
   return isPlain ? own : `${error.name}: ${own}`;
 }

@@ -1,6 +1,7 @@
 // The host's functions for a handler, on top of the contract's.
 
-import { inspect } from './failure.js';
+import { json } from './content.js';
+import { inspect, thrownCase } from './failure.js';
 
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
@@ -32,6 +33,39 @@ export class Host {
 
   configAll() {
     return Object.fromEntries(this.#functions.configAll());
+  }
+
+  resourceUpdated(uri) {
+    this.#functions.resourceUpdated(String(uri).toWellFormed());
+  }
+
+  ask(key, question) {
+    return this.askAll(Object.fromEntries([[key, question]]))?.[key];
+  }
+
+  askAll(questions) {
+    const asked = Object.entries(questions);
+    for (const [key, question] of asked) {
+      if (typeof question?.read === 'function') continue;
+      throw new TypeError(`the question \`${key}\` is made by \`form\`, \`visit\`, \`sampling\` or \`roots\``);
+    }
+    const results = this.#results(asked);
+    const answer = ([key, { read }], index) => [key, read(JSON.parse(results[index]))];
+    return results && Object.fromEntries(asked.map(answer));
+  }
+
+  /** The client's results in the order of the questions; `undefined` if it cannot answer an optional one. */
+  #results(asked) {
+    try {
+      return this.#functions.ask(
+        asked.map(([key, { kind, params, required }]) => ({ key, kind, params: json(params), required })),
+      );
+    } catch (thrown) {
+      const why = thrownCase(thrown);
+      if (why?.tag === 'unsupported' && asked.some(([, { required }]) => !required)) return undefined;
+      if (why?.tag === 'unsupported' || why?.tag === 'invalid') throw new Error(why.val);
+      throw thrown;
+    }
   }
 }
 

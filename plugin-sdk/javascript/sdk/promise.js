@@ -32,7 +32,7 @@ export function settle(value) {
   );
   runJobs();
   if (outcome === undefined) {
-    throw new Error('the tool awaits something that never happens: a plugin has no timers and no network to wait for');
+    throw new Error('the handler awaits what never happens: a plugin has no timers and no network to wait for');
   }
   if ('reason' in outcome) throw outcome.reason;
   return outcome.answer;

@@ -1,9 +1,26 @@
-/** Call tools from tests, in Node. */
+/** Call tools, prompts, resources and completions from tests, in Node. */
 
-import type { Content, Given, Infer, Level, Tool } from './index.js';
+import type { Content, Given, Infer, Level, Prompt, PromptArguments, Resource, Tool, Variables } from './index.js';
+
+/** What was reported to the host, and why a call did not succeed. */
+export interface Heard {
+  /** Why the call did not succeed. */
+  failure?: { kind: 'invalid-arguments' | 'failed'; message: string };
+  log: { level: Level; message: string }[];
+  progress: { done: number; total?: number; message?: string }[];
+  /** The URIs of the resources that changed. */
+  updated: string[];
+  /** The questions, with the parameters of MCP. */
+  asked: {
+    key: string;
+    kind: 'form' | 'url' | 'sampling' | 'roots';
+    params: Record<string, any>;
+    required: boolean;
+  }[];
+}
 
 /** What the client gets, and what the tool reported to the host. */
-export interface Outcome<O> {
+export interface Outcome<O> extends Heard {
   /** The blocks, in order. */
   content: Content[];
   /** The text of all blocks that have some, a line between one and the next. */
@@ -12,16 +29,18 @@ export interface Outcome<O> {
   structured?: O extends undefined ? any : Infer<O>;
   /** Members of the result's `_meta`. */
   meta?: Record<string, unknown>;
-  /** Why the call did not succeed. */
-  failure?: { kind: 'invalid-arguments' | 'failed'; message: string };
-  log: { level: Level; message: string }[];
-  progress: { done: number; total?: number; message?: string }[];
 }
 
 /** What stands in for the operator and the client. */
 export interface Circumstances {
   config?: Record<string, string>;
   cancelled?: boolean;
+  /**
+   * The client's results by the keys of the questions, as MCP has them:
+   * `{ action: 'accept', content: { … } }`. `unsupported` stands for a client
+   * that cannot answer.
+   */
+  answers?: Record<string, object | 'unsupported'>;
 }
 
 /** Calls a tool: the same way through the SDK as in the plugin. */
@@ -30,3 +49,61 @@ export declare function call<I, O>(
   args?: Given<I>,
   circumstances?: Circumstances,
 ): Promise<Outcome<O>>;
+
+/** A prompt with its arguments filled in. */
+export interface PromptOutcome extends Heard {
+  messages: { role: 'user' | 'assistant'; content: Content }[];
+  /** The text of all messages that have some, a line between one and the next. */
+  text?: string;
+  description?: string;
+  /** Members of the result's `_meta`. */
+  meta?: Record<string, unknown>;
+}
+
+/** The arguments of a prompt as clients give them: texts. */
+export type Texts<A extends PromptArguments> = { [K in keyof Given<A>]: string };
+
+/** Fills in a prompt: the same way through the SDK as in the plugin. */
+export declare function getPrompt<A extends PromptArguments>(
+  prompt: Prompt<A>,
+  args?: Texts<A>,
+  circumstances?: Circumstances,
+): Promise<PromptOutcome>;
+
+/** What is read of a resource. */
+export interface ResourceOutcome extends Heard {
+  /** The items; none if there is no such resource. */
+  contents: { uri: string; mimeType?: string; text?: string; data?: Uint8Array; meta?: Record<string, unknown> }[];
+  /** The text of all items that have some, a line between one and the next. */
+  text?: string;
+}
+
+/** Reads a resource, at its URI or at one that fits its template. Throws if it does not fit. */
+export declare function readResource(
+  resource: Resource<any>,
+  uri: string,
+  circumstances?: Circumstances,
+): Promise<ResourceOutcome>;
+
+/** What a client suggests to its user. */
+export interface CompletionOutcome extends Heard {
+  values: string[];
+  total?: number;
+  hasMore: boolean;
+}
+
+/** Completes an argument, of which `value` is what was typed. `given` are the arguments that are complete. */
+export declare function complete<A extends PromptArguments>(
+  target: Prompt<A>,
+  argument: keyof A,
+  value: string,
+  given?: { [K in keyof A]?: string },
+  circumstances?: Circumstances,
+): Promise<CompletionOutcome>;
+export declare function complete<U extends string>(
+  target: Resource<U>,
+  argument: Variables<U>,
+  value: string,
+  given?: { [K in Variables<U>]?: string },
+  circumstances?: Circumstances,
+): Promise<CompletionOutcome>;

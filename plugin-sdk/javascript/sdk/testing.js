@@ -1,37 +1,100 @@
-// Calls to a tool from a test: the same way through the SDK as in the plugin,
-// but in Node, and with a host that records what the tool reports.
+// Calls from a test: the same way through the SDK as in the plugin, but in
+// Node, and with a host that records what it is told and asked.
 
 import { failure } from './failure.js';
 import { Host } from './host.js';
 
 /** Calls `tool` and returns what its client would get, and what it reported to the host. */
-export async function call(tool, args = {}, { config = {}, cancelled = false } = {}) {
-  const log = [];
-  const progress = [];
-  const host = new Host({
-    log: (level, message) => log.push({ level, message }),
-    progress: (done, total, message) => progress.push({ done, total, message }),
-    cancelled: () => cancelled,
-    config: (key) => config[key],
-    configAll: () => Object.entries(config),
-  });
-  const heard = { log, progress };
+export const call = async (tool, args = {}, circumstances) =>
+  // Through text and back, as arguments come: no `undefined`, no dates.
+  run(tool, JSON.parse(JSON.stringify(args)), circumstances, called, { content: [] });
+
+/** Fills in `prompt`. */
+export const getPrompt = async (prompt, args = {}, circumstances) =>
+  run(prompt, pairs(args), circumstances, filledIn, { messages: [] });
+
+/** Reads `uri`, which is that of `resource` or fits its template. */
+export async function readResource(resource, uri, circumstances) {
+  if (!resource.fits(uri)) throw new TypeError(`${uri} does not fit ${resource.uri}`);
+  return run(resource, uri, circumstances, read, { contents: [] });
+}
+
+/** Completes an argument of `target`, which is a prompt or a resource, after `value` was typed. */
+export async function complete(target, argument, value, given = {}, circumstances) {
+  const kind = target.uri === undefined ? 'prompt' : 'resource-template';
+  const request = { kind, name: target.uri ?? target.name, argument, value, context: pairs(given) };
+  const completer = target.completer(request);
+  if (completer === undefined) throw new TypeError(`nothing completes \`${argument}\` of ${request.name}`);
+  return run(completer, request, circumstances, (completions) => completions, { values: [], hasMore: false });
+}
+
+/** Runs one call. `told` makes of the contract's record what the test sees, and `nothing` is that of a failure. */
+async function run(one, input, circumstances, told, nothing) {
+  const { host, heard } = recorder(circumstances);
   try {
-    // Through text and back, as arguments come: no `undefined`, no dates.
-    const answer = tool.finish(await tool.start(JSON.parse(JSON.stringify(args)), host));
-    return { ...heard, ...told(answer) };
+    return { ...heard, ...told(one.finish(await one.start(input, host), input)) };
   } catch (thrown) {
     const { tag, val } = failure(thrown);
-    return { ...heard, content: [], failure: { kind: tag, message: val } };
+    return { ...heard, ...nothing, failure: { kind: tag, message: val } };
   }
 }
 
-function told({ content, structured, meta }) {
-  const texts = content.filter(({ kind }) => kind === 'text').map(({ text }) => text);
-  return {
-    content,
-    text: texts.length > 0 ? texts.join('\n') : undefined,
-    structured: structured && JSON.parse(structured),
-    meta: meta && JSON.parse(meta),
-  };
+/** A host in these circumstances, and what it hears. */
+function recorder({ config = {}, cancelled = false, answers = {} } = {}) {
+  const heard = { log: [], progress: [], updated: [], asked: [] };
+  const host = new Host({
+    log: (level, message) => heard.log.push({ level, message }),
+    progress: (done, total, message) => heard.progress.push({ done, total, message }),
+    cancelled: () => cancelled,
+    config: (key) => config[key],
+    configAll: () => Object.entries(config),
+    resourceUpdated: (uri) => heard.updated.push(uri),
+    ask(questions) {
+      for (const question of questions) heard.asked.push({ ...question, params: JSON.parse(question.params) });
+      return questions.map((question) => JSON.stringify(answerTo(question, answers)));
+    },
+  });
+  return { host, heard };
 }
+
+/** The client's result, or what the host says where there is none. */
+function answerTo({ key, kind, required }, answers) {
+  const answer = Object.hasOwn(answers, key) ? answers[key] : undefined;
+  if (answer === undefined) {
+    throw { tag: 'invalid', val: `the test has no answer to the question \`${key}\`: add it to \`answers\`` };
+  }
+  if (answer === 'unsupported') {
+    const why = `the client does not support the question \`${key}\` (${kind})`;
+    throw required ? { tag: 'invalid', val: `${why}: the host ends the call here` } : { tag: 'unsupported', val: why };
+  }
+  return answer;
+}
+
+/** Arguments as the contract has them, without those that are left out. */
+function pairs(args) {
+  const given = Object.entries(args).filter(([, text]) => text !== undefined);
+  for (const [key, text] of given) {
+    if (typeof text !== 'string') throw new TypeError(`clients give \`${key}\` as text, not as ${typeof text}`);
+  }
+  return given;
+}
+
+function called({ content, structured, meta }) {
+  return { content, text: textOf(content), structured: parsed(structured), meta: parsed(meta) };
+}
+
+function filledIn({ messages, description, meta }) {
+  return { messages, text: textOf(messages.map(({ content }) => content)), description, meta: parsed(meta) };
+}
+
+function read(items) {
+  const contents = items.map((item) => ({ ...item, meta: parsed(item.meta) }));
+  return { contents, text: textOf(contents.map(({ text }) => ({ kind: 'text', text }))) };
+}
+
+function textOf(blocks) {
+  const texts = blocks.filter(({ kind, text }) => kind === 'text' && text !== undefined).map(({ text }) => text);
+  return texts.length > 0 ? texts.join('\n') : undefined;
+}
+
+const parsed = (json) => json && JSON.parse(json);

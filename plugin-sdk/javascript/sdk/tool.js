@@ -1,18 +1,23 @@
 // A tool: its definition for the model, and the function that does the work.
 
-import { check } from './check.js';
+import { checkName, checkOptions, iconsOf } from './check.js';
 import { json, output } from './content.js';
+import { definitions, found, Offer, unique } from './offer.js';
 import { object, Schema } from './schema.js';
 
+const OPTIONS = { name: 'string', input: 'object', output: 'object', annotations: 'object' };
+
 /** What `tool` makes. */
-export class Tool {
+export class Tool extends Offer {
   #input;
   #output;
   #handler;
 
   constructor(options) {
-    check(options);
-    const { name, title, description, annotations, icons = [], meta } = options;
+    super();
+    checkName('a tool', options?.name);
+    checkOptions(`tool ${options.name}`, options, OPTIONS, 'handler(args) { … }');
+    const { name, title, description, annotations, icons, meta } = options;
     this.#input = schemaOf(options.input ?? {});
     this.#output = options.output && schemaOf(options.output);
     this.#handler = options.handler;
@@ -24,9 +29,20 @@ export class Tool {
       inputSchema: json(this.#input.json),
       outputSchema: this.#output && json(this.#output.json),
       annotations,
-      icons: icons.map(({ sizes = [], ...icon }) => ({ ...icon, sizes })),
+      icons: iconsOf(icons),
       meta: meta && json(meta),
     });
+  }
+
+  /** The contract's interface of these tools. */
+  static interfaces(list, run) {
+    const tools = unique('tools are named', list, 'name');
+    return {
+      tools: {
+        listTools: () => definitions(list),
+        callTool: (name, args) => run(() => found(tools, 'tool', name), JSON.parse(args)),
+      },
+    };
   }
 
   get name() {

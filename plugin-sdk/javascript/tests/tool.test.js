@@ -94,7 +94,7 @@ test('a mistake in a definition is told when the plugin is built', () => {
   const cases = [
     [{ name: 'a b', handler }, /A-Z a-z 0-9 _ - \. and not "a b"/],
     [{ name: 'a' }, /tool a has no handler/],
-    [{ name: 'a', desc: 'x', handler }, /tool a: `desc` is none of name, title, description/],
+    [{ name: 'a', desc: 'x', handler }, /tool a: `desc` is none of name, input, output/],
     [{ name: 'a', title: 1, handler }, /`title` is a string, not a number/],
     [{ name: 'a', annotations: { readOnlyHint: true }, handler }, /`readOnlyHint` is none of readOnly/],
     [{ name: 'a', icons: [{ src: 'a', theme: 'blue' }], handler }, /`theme` is 'light' or 'dark'/],
@@ -110,7 +110,7 @@ test('what a handler throws is a failure with its message', async () => {
     [new InvalidArguments('not today'), 'invalid-arguments', 'not today'],
     [new RangeError('too far'), 'failed', 'RangeError: too far'],
     [new Error('no answer', { cause: new Error('no line', { cause: 'cut' }) }), 'failed', 'no answer: no line: cut'],
-    [new Error(), 'failed', 'the tool failed without saying why'],
+    [new Error(), 'failed', 'it failed without saying why'],
     ['a text', 'failed', 'a text'],
     [{ code: 5 }, 'failed', '{"code":5}'],
     [null, 'failed', 'null'],
