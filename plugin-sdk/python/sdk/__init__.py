@@ -15,36 +15,83 @@
 The tools are the functions of `app.py`, and of the modules that it imports,
 that have `@tool` above them. Each stays the function that you wrote: a test
 just calls it.
+
+`@prompt` makes a prompt of a function, `@resource("notes://{id}")` a resource
+that clients read, and `@completion(review, "language")` suggests values of an
+argument. `ask` asks the user, the client's model or the client.
 """
 
 from . import keyvalue, log
-from .constraints import Length, Pattern, Range
+from .asking import (
+    Accepted,
+    Cancelled,
+    Declined,
+    Form,
+    Question,
+    Root,
+    Roots,
+    Sampled,
+    Sampling,
+    Visit,
+    ask,
+    ask_all,
+    resource_updated,
+)
+from .completions import Completions, beginning_with
+from .constraints import Format, Length, Pattern, Range, Title
 from .content import Audio, Content, Image, Output, Resource, ResourceLink, Text
 from .definition import Icon
-from .errors import DefinitionError, Failed, InvalidArguments
+from .errors import AskError, DefinitionError, Failed, InvalidArguments, Unsupported
 from .host import cancelled, config, config_all, progress
-from .registry import tool
+from .prompts import Message, Messages
+from .registry import completion, prompt, resource, tool
+from .resources import Contents
 
 __all__ = [
+    "Accepted",
+    "AskError",
     "Audio",
+    "Cancelled",
+    "Completions",
     "Content",
+    "Contents",
+    "Declined",
     "DefinitionError",
     "Failed",
+    "Form",
+    "Format",
     "Icon",
     "Image",
     "InvalidArguments",
     "Length",
+    "Message",
+    "Messages",
     "Output",
     "Pattern",
+    "Question",
     "Range",
     "Resource",
     "ResourceLink",
+    "Root",
+    "Roots",
+    "Sampled",
+    "Sampling",
     "Text",
+    "Title",
+    "Unsupported",
+    "Visit",
+    "ask",
+    "ask_all",
+    "beginning_with",
     "cancelled",
+    "completion",
     "config",
     "config_all",
     "keyvalue",
     "log",
     "progress",
+    "prompt",
+    "resource",
+    "resource_updated",
     "tool",
 ]

@@ -1,7 +1,7 @@
 """What `componentize-py` makes the component of; nothing for tests, which have no `wit_world`.
 
 It runs once, while the plugin is built, and what is in memory at the end is the
-component: the tools are known by then, and every module is loaded.
+component: what the plugin offers is known by then, and every module is loaded.
 """
 
 # mypy: disable-error-code="import-not-found"
@@ -12,13 +12,14 @@ import contextlib
 import logging
 import sys
 import traceback
+from collections.abc import Iterator
 
 from componentize_py_types import Err
 from wit_world import exports
 
-from . import host, keyvalue, preload, registry, wire
+from . import host, keyvalue, preload, registry, wire, worlds
 from .contract import types
-from .errors import DefinitionError, Failed, InvalidArguments, describe
+from .errors import Failed, InvalidArguments, describe
 
 host.use(wire.Building())
 # Before the plugin's own modules, so that what they set up does not take its
@@ -32,9 +33,12 @@ if "urllib.request" in sys.modules:
     from . import web
 
     web.install()
-_DEFINITIONS = [wire.definition(tool) for tool in registry.tools()]
-if not _DEFINITIONS:
-    raise DefinitionError("app.py has no tool: put `@tool` above a function")
+_OFFERED = registry.offers()
+worlds.check(_OFFERED, set(dir(exports)))
+_TOOLS = [wire.definition(tool) for tool in _OFFERED.tools]
+_PROMPTS = [wire.prompt(prompt) for prompt in _OFFERED.prompts]
+_RESOURCES = [wire.resource(resource) for resource in _OFFERED.resources if not resource.is_template]
+_TEMPLATES = [wire.template(resource) for resource in _OFFERED.resources if resource.is_template]
 host.use(wire.WitHost())
 with contextlib.suppress(ImportError):
     # Not in the world `plugin`, which an older project builds for.
@@ -43,20 +47,57 @@ with contextlib.suppress(ImportError):
     keyvalue.use(kept.open_bucket)
 
 
-class Tools(exports.Tools):  # type: ignore[misc]
-    """The contract."""
+@contextlib.contextmanager
+def _failing() -> Iterator[None]:
+    """Turns what is raised into a failure of the contract."""
+    # Whatever else leaves an export is a trap, without a message.
+    try:
+        yield
+        return
+    except InvalidArguments as error:
+        failure = types.Failure_InvalidArguments(wire.text(str(error)))
+    except BaseException as error:
+        failure = types.Failure_Failed(wire.text(str(error) if isinstance(error, Failed) else describe(error)))
+        if error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
+    raise Err(failure)
 
+
+# The contract: of these, the component exports those that are in the world it is built for.
+
+
+class Tools:
     def list_tools(self) -> list[types.ToolDefinition]:
-        return _DEFINITIONS
+        return _TOOLS
 
     def call_tool(self, name: str, arguments: str) -> types.Output:
-        # Whatever else leaves this function is a trap, without a message.
-        try:
+        with _failing():
             return wire.output(registry.call(name, arguments))
-        except InvalidArguments as error:
-            failure = types.Failure_InvalidArguments(wire.text(str(error)))
-        except BaseException as error:
-            failure = types.Failure_Failed(wire.text(str(error) if isinstance(error, Failed) else describe(error)))
-            if error.__cause__ is not None:
-                traceback.print_exception(error.__cause__)
-        raise Err(failure)
+
+
+class Prompts:
+    def list_prompts(self) -> list[types.PromptDefinition]:
+        return _PROMPTS
+
+    def get_prompt(self, name: str, arguments: list[tuple[str, str]]) -> types.PromptOutput:
+        with _failing():
+            return wire.filled(registry.get(name, dict(arguments)))
+
+
+class Resources:
+    def list_resources(self) -> list[types.ResourceDefinition]:
+        return _RESOURCES
+
+    def list_resource_templates(self) -> list[types.ResourceTemplate]:
+        return _TEMPLATES
+
+    def read_resource(self, uri: str) -> list[types.ResourceContents]:
+        with _failing():
+            return [wire.item(item) for item in registry.read(uri)]
+
+
+class Completion:
+    def complete(self, request: types.CompletionRequest) -> types.Completions:
+        with _failing():
+            found = registry.complete(request.name, request.argument, request.value, dict(request.context))
+            return wire.completions(found)

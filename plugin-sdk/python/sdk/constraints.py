@@ -1,4 +1,4 @@
-"""What an argument must be beyond its type: said in its schema, and checked by the host."""
+"""What is said of an argument or a field beyond its type: in its schema, which the host checks."""
 
 from __future__ import annotations
 
@@ -63,6 +63,26 @@ class Pattern(Constraint):
 
     def keywords(self, types: set[str]) -> dict[str, Any]:
         return {"pattern": self.expression} if "string" in types else {}
+
+
+@dataclass(frozen=True)
+class Title(Constraint):
+    """A name for people: of a prompt's argument, or of a field of a form."""
+
+    title: str
+
+    def keywords(self, types: set[str]) -> dict[str, Any]:
+        return {"title": self.title}
+
+
+@dataclass(frozen=True)
+class Format(Constraint):
+    """What a text in a form is: `date`, `date-time`, `email` or `uri`."""
+
+    format: str
+
+    def keywords(self, types: set[str]) -> dict[str, Any]:
+        return {"format": self.format} if "string" in types else {}
 
 
 def _present(**keywords: float | None) -> dict[str, Any]:

@@ -21,8 +21,7 @@ class Content:
     last_modified: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not set(audience_of(self)) <= set(get_args(Audience)):
-            raise ValueError(f'audience is {self.audience!r}; it is made of "user" and "assistant"')
+        named(self.audience)
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Image(Content):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _need_bytes(self, self.data)
+        need_bytes(self, self.data)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Audio(Content):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _need_bytes(self, self.data)
+        need_bytes(self, self.data)
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,7 @@ class ResourceLink(Content):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size is not None and not (isinstance(self.size, int) and 0 <= self.size < 1 << 64):
-            raise ValueError(f"size is {self.size!r}, which is no number of bytes")
+        check_size(self.size)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Resource(Content):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.contents, str):
-            _need_bytes(self, self.contents)
+            need_bytes(self, self.contents)
 
 
 @dataclass
@@ -104,18 +102,32 @@ class Output:
 
     def text(self) -> str:
         """The text of all blocks that have some, a line between one and the next."""
-        texts = (_text_of(block) for block in self.content)
+        texts = (text_of(block) for block in self.content)
         return "\n".join(text for text in texts if text is not None)
 
 
 def audience_of(block: Content) -> tuple[Audience, ...]:
     """Who a block is meant for, each once."""
+    return named(block.audience)
+
+
+def named(audience: Audience | Sequence[Audience]) -> tuple[Audience, ...]:
+    """Who is named, each once. Raises `ValueError` if it is somebody else."""
     # One name is a name, not the letters of it.
-    named = [block.audience] if isinstance(block.audience, str) else block.audience
-    return tuple(dict.fromkeys(named))
+    each: Sequence[Audience] = [audience] if isinstance(audience, str) else audience
+    if not set(each) <= set(get_args(Audience)):
+        raise ValueError(f'audience is {audience!r}; it is made of "user" and "assistant"')
+    return tuple(dict.fromkeys(each))
 
 
-def _text_of(block: Content | str) -> str | None:
+def check_size(size: Any) -> None:
+    """Raises `ValueError` if it is neither a number of bytes nor `None`."""
+    if size is not None and not (isinstance(size, int) and 0 <= size < 1 << 64):
+        raise ValueError(f"size is {size!r}, which is no number of bytes")
+
+
+def text_of(block: Content | str) -> str | None:
+    """The text of a block, if it has some."""
     if isinstance(block, str):
         return block
     if isinstance(block, Text):
@@ -125,6 +137,7 @@ def _text_of(block: Content | str) -> str | None:
     return None
 
 
-def _need_bytes(block: Content, data: Any) -> None:
+def need_bytes(owner: Any, data: Any) -> None:
+    """Raises `TypeError` if these are no bytes."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"{type(block).__name__} takes bytes, not {type(data).__name__}")
+        raise TypeError(f"{type(owner).__name__} takes bytes, not {type(data).__name__}")

@@ -1,26 +1,30 @@
-"""The definition of a tool, derived from its function."""
+"""The definitions of what a plugin offers, derived from functions: what all have, and those of tools."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import types
+import typing
+from collections import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Union
 
 from . import docstring, result
 from .errors import DefinitionError
-from .hints import Reader, resolve
+from .hints import Reader, name_of, plain, resolve
 from .shapes import Record, Schema, root
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+#: What tools, prompts and the arguments of prompts can be called.
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 @dataclass(frozen=True)
 class Icon:
-    """An icon that a client can show with the tool."""
+    """An icon that a client can show with the tool, the prompt or the resource."""
 
     #: An `https:` or `data:` URI.
     src: str
@@ -42,28 +46,32 @@ class Annotations:
 
 
 @dataclass
-class Tool:
-    """A tool. Hints are read when they are asked for, so they may name classes that stand below the function."""
+class Offer:
+    """What a plugin offers.
+
+    Hints are read when they are asked for, so they may name classes that stand
+    below the function.
+    """
+
+    #: What it is, and what its description is for, in messages.
+    WHAT: ClassVar[str]
+    WHY: ClassVar[str]
 
     function: Callable[..., Any]
     name: str
     title: str | None = None
     said: str | None = None
-    annotations: Annotations = Annotations()
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
         """Where it stands, for messages."""
-        code = getattr(inspect.unwrap(self.function), "__code__", None)
-        if code is None:
-            return f"`{self.name}`"
-        return f"{PurePath(code.co_filename).name}:{code.co_firstlineno}: `{self.name}`"
+        return place(self.function, self.name)
 
     @property
     def description(self) -> str:
-        """What it does and when to use it, for the model."""
+        """What it is for."""
         return self.said or self._docstring[0] or ""
 
     @cached_property
@@ -86,6 +94,33 @@ class Tool:
                 raise DefinitionError(f"{self.where}: its docstring describes `{name}`, which is no parameter")
         return record
 
+    def returned(self, may: str) -> Any:
+        """The hint of what it returns."""
+        hints = resolve(self.function, self.where)
+        if "return" not in hints:
+            raise DefinitionError(f"{self.where}: say what it returns, such as `-> str`; {may}")
+        return hints["return"]
+
+    def check(self) -> None:
+        """Raises a `DefinitionError` if something is wrong with it."""
+        check_plain(self.function, self.where, self.WHAT)
+        if not self.description:
+            raise DefinitionError(f"{self.where}: it has no docstring; {self.WHY}")
+
+    @cached_property
+    def _docstring(self) -> tuple[str | None, dict[str, str]]:
+        return docstring.parse(self.function.__doc__)
+
+
+@dataclass
+class Tool(Offer):
+    """A tool."""
+
+    WHAT = "a tool"
+    WHY = "the model decides by it whether to call the tool"
+
+    annotations: Annotations = Annotations()
+
     @cached_property
     def input_schema(self) -> Schema:
         """The JSON Schema of the arguments."""
@@ -94,23 +129,41 @@ class Tool:
     @cached_property
     def output_schema(self) -> Schema | None:
         """The JSON Schema of the structured content, if it always returns some."""
-        hints = resolve(self.function, self.where)
-        if "return" not in hints:
-            raise DefinitionError(f"{self.where}: say what it returns, such as `-> str`; {result.MAY}")
-        return result.output_schema(hints["return"], f"{self.where}, result")
+        return result.output_schema(self.returned(result.MAY), f"{self.where}, result")
 
     def check(self) -> None:
-        """Raises a `DefinitionError` if something is wrong with it."""
-        if not _NAME.fullmatch(self.name):
-            raise DefinitionError(f"{self.where}: a name has 1 to 128 of `A-Z a-z 0-9 _ - .`")
-        if inspect.iscoroutinefunction(self.function) or inspect.isgeneratorfunction(self.function):
-            raise DefinitionError(f"{self.where}: a tool is a plain function, not `async`, and without `yield`")
-        if not self.description:
-            raise DefinitionError(
-                f"{self.where}: it has no docstring; the model decides by it whether to call the tool"
-            )
+        check_name(self.name, self.where)
+        super().check()
         _ = self.input_schema, self.output_schema
 
-    @cached_property
-    def _docstring(self) -> tuple[str | None, dict[str, str]]:
-        return docstring.parse(self.function.__doc__)
+
+def place(function: Callable[..., Any], name: str) -> str:
+    """Where a function stands, for messages."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return f"`{name}`"
+    return f"{PurePath(code.co_filename).name}:{code.co_firstlineno}: `{name}`"
+
+
+def check_name(name: str, where: str) -> None:
+    """Raises a `DefinitionError` if nothing can be called so."""
+    if not NAME.fullmatch(name):
+        raise DefinitionError(f"{where}: a name has 1 to 128 of `A-Z a-z 0-9 _ - .`")
+
+
+def check_plain(function: Callable[..., Any], where: str, what: str) -> None:
+    """Raises a `DefinitionError` if the answer is not there when the function returns."""
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise DefinitionError(f"{where}: {what} is a plain function, not `async`, and without `yield`")
+
+
+def check_returned(hint: Any, allowed: Callable[[Any], bool], where: str, may: str) -> None:
+    """Raises a `DefinitionError` if a value that fits `hint` is neither what is allowed nor a list of that."""
+    hint = plain(hint)
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType, list, tuple, abc.Sequence):
+        for arg in typing.get_args(hint):
+            if arg is not Ellipsis:
+                check_returned(arg, allowed, where, may)
+    elif hint not in (Any, list, tuple) and not allowed(hint):
+        raise DefinitionError(f"{where}: it cannot be `{name_of(hint)}`; {may}")

@@ -1,4 +1,4 @@
-"""Why a call did not succeed, and what is wrong with a tool's definition."""
+"""Why a call did not succeed, and what is wrong with a definition."""
 
 from __future__ import annotations
 
@@ -19,8 +19,16 @@ class InvalidArguments(Exception):
     """The arguments match the schema but make no sense."""
 
 
+class AskError(Failed):
+    """A question has no answer: the message says what is wrong with it, or with what was done before it."""
+
+
+class Unsupported(AskError):
+    """The client cannot answer this kind of question. Raised for a question with `required=False` only."""
+
+
 class DefinitionError(TypeError):
-    """A function cannot be a tool as it stands. Raised while the plugin is built."""
+    """A function cannot be a tool, a prompt or the like as it stands. Raised while the plugin is built."""
 
 
 def describe(error: BaseException) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, overload
 
-from .errors import Failed
+from . import texts
+from .errors import AskError, Failed, Unsupported
 from .hints import Reader
 from .shapes import Mismatch
 
@@ -27,6 +29,21 @@ class Level(Enum):
     EMERGENCY = "emergency"
 
 
+#: What is asked: a form, a page to visit, a text of the client's model, or the user's folders.
+Kind = Literal["form", "url", "sampling", "roots"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in the contract's form."""
+
+    key: str
+    kind: Kind
+    #: The parameters, as in MCP.
+    params: dict[str, Any]
+    required: bool
+
+
 class Host(Protocol):
     """What is on the other side: the host, a test's recorder, or nothing."""
 
@@ -39,6 +56,10 @@ class Host(Protocol):
     def config(self, key: str) -> str | None: ...
 
     def config_all(self) -> dict[str, str]: ...
+
+    def ask(self, questions: Sequence[Asked]) -> list[Any]: ...
+
+    def resource_updated(self, uri: str) -> None: ...
 
 
 class Nothing:
@@ -58,6 +79,15 @@ class Nothing:
 
     def config_all(self) -> dict[str, str]:
         return {}
+
+    def ask(self, questions: Sequence[Asked]) -> list[Any]:
+        for question in questions:
+            if not question.required:
+                raise Unsupported("there is no client")
+        raise AskError("there is no client: in a test, `testing.recorder(answers={…})` answers")
+
+    def resource_updated(self, uri: str) -> None:
+        pass
 
 
 _current: Host = Nothing()
@@ -121,15 +151,7 @@ def config(key: str, hint: Any = str) -> Any:
         return text
     shape = Reader().shape(hint, f"config({key!r})")
     path = f"config.{key}"
-    # As a string first: an enum may be meant, or a text that looks like a number.
     try:
-        return shape.read(text, path)
+        return texts.read(shape, text, path)
     except Mismatch as error:
-        reason = error
-    try:
-        return shape.read(json.loads(text), path)
-    except json.JSONDecodeError:
-        pass
-    except Mismatch as error:
-        reason = error
-    raise Failed(f"the operator's {reason}")
+        raise Failed(f"the operator's {error}") from None

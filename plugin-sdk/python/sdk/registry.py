@@ -1,20 +1,38 @@
-"""The decorator, and the tools that it has seen."""
+"""The decorators, and what they have seen."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
-from . import result
-from .definition import Annotations, Icon, Tool
+from . import completions, prompts, result
+from .completions import Completion, Completions, beginning_with
+from .content import Audience
+from .definition import Annotations, Icon, Offer, Tool
 from .errors import DefinitionError, Failed, InvalidArguments, describe
+from .prompts import Filled, Prompt
+from .resources import Item, Readable
 from .result import Answer
 from .shapes import Mismatch
 
 F = TypeVar("F", bound=Callable[..., Any])
+O = TypeVar("O", bound=Offer)
 
-_tools: list[Tool] = []
+
+@dataclass
+class Offers:
+    """What a plugin offers."""
+
+    tools: list[Tool] = field(default_factory=list)
+    prompts: list[Prompt] = field(default_factory=list)
+    resources: list[Readable] = field(default_factory=list)
+    completions: list[Completion] = field(default_factory=list)
+
+
+_seen = Offers()
 
 
 @overload
@@ -69,50 +87,270 @@ def tool(
     """
 
     def register(function: F) -> F:
-        pictures = [Icon(icon) if isinstance(icon, str) else icon for icon in icons]
         hints = Annotations(read_only, destructive, idempotent, open_world)
         made = name or function.__name__
-        _tools.append(Tool(function, made, title, description, hints, pictures, dict(meta or {})))
+        _seen.tools.append(Tool(function, made, title, description, _pictures(icons), dict(meta or {}), hints))
         return function
 
     return register if function is None else register(function)
 
 
-def tools() -> list[Tool]:
-    """Every tool, sorted by name. Raises a `DefinitionError` that names all that is wrong."""
-    wrong = []
-    named: dict[str, Tool] = {}
-    for one in _tools:
+@overload
+def prompt(function: F, /) -> F: ...
+
+
+@overload
+def prompt(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    icons: Sequence[Icon | str] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> Callable[[F], F]: ...
+
+
+def prompt(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    icons: Sequence[Icon | str] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> Any:
+    """Makes a prompt of a function, which stays what it was.
+
+    A prompt is a text that the user chooses, and that becomes the beginning of
+    a conversation. The parameters are its arguments, which clients give as
+    text: each is a `str`, an `int`, a `float`, a `bool`, a `Literal` or an
+    `Enum`. One with a default is optional. They are described as those of a
+    tool; `Title` in `Annotated` is an argument's display name.
+
+    The function returns a `str` or another block, which the user says, a
+    `Message`, a list of those, or `Messages`.
+    """
+
+    def register(function: F) -> F:
+        made = name or function.__name__
+        _seen.prompts.append(Prompt(function, made, title, description, _pictures(icons), dict(meta or {})))
+        return function
+
+    return register if function is None else register(function)
+
+
+def resource(
+    uri: str,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    mime_type: str | None = None,
+    size: int | None = None,
+    audience: Audience | Sequence[Audience] = (),
+    priority: float | None = None,
+    last_modified: str | None = None,
+    icons: Sequence[Icon | str] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> Callable[[F], F]:
+    """Makes a resource of a function, which stays what it was: `@resource("notes://all")`.
+
+    A resource is something that a client reads by its URI. Variables in the URI
+    make it a template, and each is a parameter: `{name}` is one or more
+    characters other than `/`, `?` and `#`, percent-decoded; `{+name}` is any
+    characters, as they are.
+
+    The function returns a `str`, `bytes`, a dataclass or a `dict` for JSON,
+    `Contents`, a list of those, or `None` if there is no such resource.
+
+    `mime_type` is that of the contents, if it is always the same. `size`, in
+    bytes, and `last_modified`, in ISO 8601, are for a URI without variables.
+    """
+    if not isinstance(uri, str):
+        raise DefinitionError('a resource has a URI: `@resource("notes://{id}")`')
+
+    def register(function: F) -> F:
+        made = Readable(function, function.__name__ if name is None else name, title, description)
+        made.icons, made.meta = _pictures(icons), dict(meta or {})
+        made.uri, made.mime_type, made.size = uri, mime_type, size
+        made.audience, made.priority, made.last_modified = audience, priority, last_modified
+        _seen.resources.append(made)
+        return function
+
+    return register
+
+
+def completion(target: Callable[..., Any] | str, argument: str, /) -> Callable[[F], F]:
+    """Has a function suggest values of an argument while the user types: `@completion(review, "language")`.
+
+    `target` is the function of a prompt or of a resource with variables; or the
+    prompt's name, or the URI with the variables. The function takes what the
+    user has typed, and a `dict` of the other arguments that are complete if it
+    has a second parameter. It returns a list of values, or `Completions`.
+
+    An argument that is a `Literal` or an `Enum` needs none: its values are
+    suggested.
+    """
+
+    def register(function: F) -> F:
+        _seen.completions.append(Completion(function, target, argument))
+        return function
+
+    return register
+
+
+def _pictures(icons: Iterable[Icon | str]) -> list[Icon]:
+    return [Icon(icon) if isinstance(icon, str) else icon for icon in icons]
+
+
+def offers() -> Offers:
+    """What the plugin offers, sorted by name. Raises a `DefinitionError` that names all that is wrong."""
+    wrong: list[str] = []
+    one_name = 'has the same name; give one of them `@{}(name="…")`'
+    tools = _sorted(_seen.tools, lambda tool: tool.name, one_name.format("tool"), wrong)
+    made = _sorted(_seen.prompts, lambda prompt: prompt.name, one_name.format("prompt"), wrong)
+    resources = _sorted(_seen.resources, lambda resource: resource.uri, "has the same URI", wrong)
+    # The contract wants them to differ.
+    templates = [one for one in _seen.resources if "{" in one.uri]
+    _unique(templates, lambda resource: resource.name, one_name.format("resource"), wrong)
+    completed: dict[tuple[int, str], Completion] = {}
+    for one in _seen.completions:
+        try:
+            one.check()
+            other = completed.setdefault((id(_target(one)), one.argument), one)
+            if other is not one:
+                wrong.append(f"{one.where}: {other.where} completes `{one.argument}` already")
+        except DefinitionError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise DefinitionError("\n".join(dict.fromkeys(wrong)))
+    return Offers(tools, made, resources, list(_seen.completions))
+
+
+def completes(offered: Offers) -> bool:
+    """Whether the plugin completes arguments: by a function, or because they are one of a few values."""
+    arguments = ((one, argument.name) for one in offered.prompts for argument in one.arguments)
+    return bool(offered.completions) or any(one.choices(argument) for one, argument in arguments)
+
+
+def _sorted(each: Sequence[O], key: Callable[[O], str], alike: str, wrong: list[str]) -> list[O]:
+    for one in each:
         try:
             one.check()
         except DefinitionError as error:
             wrong.append(str(error))
-        other = named.setdefault(one.name, one)
+    _unique(each, key, alike, wrong)
+    return sorted(each, key=key)
+
+
+def _unique(each: Sequence[O], key: Callable[[O], str], alike: str, wrong: list[str]) -> None:
+    named: dict[str, O] = {}
+    for one in each:
+        other = named.setdefault(key(one), one)
         if other is not one:
-            wrong.append(f'{one.where}: {other.where} has the same name; give one of them `@tool(name="…")`')
-    if wrong:
-        raise DefinitionError("\n".join(wrong))
-    return [named[name] for name in sorted(named)]
+            wrong.append(f"{one.where}: {other.where} {alike}")
 
 
-def find(which: str | Callable[..., Any]) -> Tool:
-    """The tool with this name, or of this function."""
-    for one in _tools:
-        if which in (one.name, one.function):
+def _target(one: Completion) -> Prompt | Readable:
+    """What a function completes an argument of. Raises a `DefinitionError` if there is none."""
+    if isinstance(one.target, str):
+        called = f"`{one.target}`"
+    else:
+        called = f"`{getattr(one.target, '__name__', one.target)}`"
+    target: Prompt | Readable | None = None
+    names: list[str] = []
+    for made in _seen.prompts:
+        if one.target in (made.name, made.function):
+            target, names = made, [member.name for member in made.parameters.fields]
+    for readable in _seen.resources if target is None else ():
+        if one.target in (readable.uri, readable.function):
+            target, names = readable, readable.template.names
+    if target is None:
+        raise DefinitionError(
+            f"{one.where}: {called} is no prompt and no resource; put `@prompt` or `@resource` above it"
+        )
+    if one.argument not in names:
+        known = ", ".join(f"`{name}`" for name in names)
+        raise DefinitionError(f"{one.where}: {called} has no argument `{one.argument}`; it has {known or 'none'}")
+    return target
+
+
+def find(which: str | Callable[..., Any], kind: str = "tool") -> Any:
+    """The tool or the prompt with this name, the resource with this URI, or that of this function."""
+    each: Sequence[Offer] = getattr(_seen, f"{kind}s")
+    for one in each:
+        key = one.uri if isinstance(one, Readable) else one.name
+        if which in (key, one.function):
             return one
-    raise Failed(f"there is no tool `{which}`")
+    raise Failed(f"there is no {kind} `{which}`")
 
 
-def call(which: str | Callable[..., Any], arguments: str) -> Answer:
-    """Runs a tool with a JSON object as text. Raises `Failed` or `InvalidArguments` where it fails."""
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Turns what an author's code raises into a `Failed` or an `InvalidArguments`."""
     try:
-        one = find(which)
-        try:
-            values = one.parameters.read(json.loads(arguments), "")
-        except Mismatch as error:
-            raise InvalidArguments(str(error)) from error.__cause__
-        return result.answer(one.function(**values))
+        yield
     except (Failed, InvalidArguments):
         raise
     except Exception as error:
         raise Failed(describe(error)) from error
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Turns arguments that do not fit into an `InvalidArguments`."""
+    try:
+        yield
+    except Mismatch as error:
+        raise InvalidArguments(str(error)) from error.__cause__
+
+
+def call(which: str | Callable[..., Any], arguments: str) -> Answer:
+    """Runs a tool with a JSON object as text. Raises `Failed` or `InvalidArguments` where it fails."""
+    with _failing():
+        one: Tool = find(which)
+        with _reading():
+            values = one.parameters.read(json.loads(arguments), "")
+        return result.answer(one.function(**values))
+
+
+def get(which: str | Callable[..., Any], arguments: Mapping[str, str]) -> Filled:
+    """Fills in a prompt. Raises `Failed` or `InvalidArguments` where it fails."""
+    with _failing():
+        one: Prompt = find(which, "prompt")
+        with _reading():
+            values = one.read(arguments)
+        return prompts.filled(one.function(**values))
+
+
+def read(uri: str) -> list[Item]:
+    """Reads a resource; empty if there is none. Raises `Failed` or `InvalidArguments` where it fails."""
+    with _failing():
+        # One without variables comes before a template that its URI also fits.
+        for one in sorted(_seen.resources, key=lambda resource: resource.is_template):
+            given = one.template.values(uri)
+            if given is not None:
+                with _reading():
+                    values = one.read(given)
+                return one.items(uri, one.function(**values))
+        return []
+
+
+def complete(which: str | Callable[..., Any], argument: str, value: str, arguments: Mapping[str, str]) -> Completions:
+    """Suggests values of an argument of a prompt, by its name, or of a template, by its URI.
+
+    There are none where nothing completes it. Raises `Failed` or
+    `InvalidArguments` where it fails.
+    """
+    with _failing():
+        for one in _seen.completions:
+            target = _target(one)
+            key = target.uri if isinstance(target, Readable) else target.name
+            if one.argument == argument and which in (key, target.function):
+                return completions.completions(one.complete(value, arguments))
+        for made in _seen.prompts:
+            if which in (made.name, made.function) and (choices := made.choices(argument)):
+                return Completions(beginning_with(value, choices))
+        return Completions([])

@@ -1,4 +1,4 @@
-"""For tests: a tool is a function, and most tests just call it.
+"""For tests: tools, prompts and resources are functions, and most tests just call them.
 
 These stand in for the host, and go the whole way that a call goes: from JSON
 to content.
@@ -7,17 +7,36 @@ to content.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import host, registry
+from .asking import Accepted, Cancelled, Declined, Root
+from .completions import Completions
 from .content import Output
 from .definition import Tool
-from .host import Level
+from .encode import encode
+from .errors import AskError, Unsupported
+from .host import Asked, Level
+from .prompts import Message, Messages, Prompt
+from .resources import Contents, Readable
 
-__all__ = ["Progress", "Recorder", "call", "definition", "recorder", "tools"]
+__all__ = [
+    "Asked",
+    "Progress",
+    "Recorder",
+    "call",
+    "complete",
+    "definition",
+    "get",
+    "prompts",
+    "read",
+    "recorder",
+    "resources",
+    "tools",
+]
 
 
 @dataclass(frozen=True)
@@ -37,6 +56,12 @@ class Recorder:
     values: Mapping[str, Any] = field(default_factory=dict)
     #: What `cancelled` answers.
     is_cancelled: bool = False
+    #: The answers to questions, by their keys.
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    #: What was asked.
+    asked: list[Asked] = field(default_factory=list)
+    #: The URIs of the resources that changed.
+    updates: list[str] = field(default_factory=list)
     #: The log lines.
     lines: list[tuple[Level, str]] = field(default_factory=list)
     #: The reports of progress.
@@ -58,16 +83,61 @@ class Recorder:
         texts = ((key, value if isinstance(value, str) else json.dumps(value)) for key, value in self.values.items())
         return dict(sorted(texts))
 
+    def ask(self, questions: Sequence[Asked]) -> list[Any]:
+        self.asked.extend(questions)
+        return [self._answer(question) for question in questions]
+
+    def _answer(self, question: Asked) -> Any:
+        if question.key not in self.answers:
+            raise AskError(
+                f"the test has no answer to the question `{question.key}`: "
+                f'`testing.recorder(answers={{"{question.key}": …}})`'
+            )
+        answer = self.answers[question.key]
+        if answer is Unsupported or isinstance(answer, Unsupported):
+            why = f"the client does not support the question `{question.key}`"
+            raise AskError(f"{why}, which is required") if question.required else Unsupported(why)
+        return json.loads(encode(_result(answer)))
+
+    def resource_updated(self, uri: str) -> None:
+        self.updates.append(uri)
+
+
+def _result(answer: Any) -> Any:
+    """The client's result, as in MCP."""
+    match answer:
+        case Accepted(None):
+            return {"action": "accept"}
+        case Accepted(content):
+            return {"action": "accept", "content": content}
+        case Declined():
+            return {"action": "decline"}
+        case Cancelled():
+            return {"action": "cancel"}
+        case str():
+            return {"role": "assistant", "model": "test", "content": {"type": "text", "text": answer}}
+        case [*roots]:
+            return {"roots": [root if isinstance(root, Root) else {"uri": root} for root in roots]}
+    return answer
+
 
 @contextmanager
-def recorder(config: Mapping[str, Any] | None = None, *, cancelled: bool = False) -> Iterator[Recorder]:
+def recorder(
+    config: Mapping[str, Any] | None = None, *, cancelled: bool = False, answers: Mapping[str, Any] | None = None
+) -> Iterator[Recorder]:
     """Stands in for the host while the block runs.
 
     with testing.recorder({"units": "metric"}) as host:
         forecast("Oslo")
     assert host.reports[-1].done == 2
+
+    `answers` has an answer for the key of each question: `Accepted(values)`,
+    `Declined()` or `Cancelled()` for a `Form` or a `Visit`, a text for
+    `Sampling`, a list of URIs for `Roots`, or the client's result as in MCP.
+    `Unsupported` stands for a client that cannot answer. The host alone checks
+    the answer to a form for more than the types of its values.
     """
-    recorder = Recorder(dict(config or {}), cancelled)
+    recorder = Recorder(dict(config or {}), cancelled, dict(answers or {}))
     before = host.use(recorder)
     try:
         yield recorder
@@ -91,13 +161,57 @@ def call(tool: str | Callable[..., Any], arguments: Mapping[str, Any] | None = N
     )
 
 
+def get(prompt: str | Callable[..., Any], arguments: Mapping[str, str] | None = None) -> Messages:
+    """Fills in a prompt, by its name or its function. Raises as `call` does."""
+    filled = registry.get(prompt, dict(arguments or {}))
+    return Messages(
+        [Message(block, role) for role, block in filled.messages],
+        filled.description,
+        {} if filled.meta is None else json.loads(filled.meta),
+    )
+
+
+def read(uri: str) -> list[Contents]:
+    """Reads a resource. Empty if there is no such resource. Raises as `call` does."""
+    return [
+        Contents(
+            item.text if item.text is not None else item.data or b"",
+            item.mime_type,
+            item.uri,
+            {} if item.meta is None else json.loads(item.meta),
+        )
+        for item in registry.read(uri)
+    ]
+
+
+def complete(
+    target: str | Callable[..., Any], argument: str, value: str = "", arguments: Mapping[str, str] | None = None
+) -> Completions:
+    """Suggests values of an argument of a prompt or a resource, by its function, or by the prompt's name or the URI.
+
+    `value` is what the user has typed; `arguments` are those that are complete.
+    Raises as `call` does.
+    """
+    return registry.complete(target, argument, value, dict(arguments or {}))
+
+
 def definition(tool: str | Callable[..., Any]) -> Tool:
     """The definition of a tool. Raises a `DefinitionError` if it cannot be one."""
-    found = registry.find(tool)
+    found: Tool = registry.find(tool)
     found.check()
     return found
 
 
 def tools() -> list[Tool]:
-    """Every tool, sorted by name. Raises a `DefinitionError` that names all that is wrong."""
-    return registry.tools()
+    """Every tool, sorted by name. Raises a `DefinitionError` that names all that is wrong with the plugin."""
+    return registry.offers().tools
+
+
+def prompts() -> list[Prompt]:
+    """Every prompt, sorted by name. Raises a `DefinitionError` as `tools` does."""
+    return registry.offers().prompts
+
+
+def resources() -> list[Readable]:
+    """Every resource and template, sorted by URI. Raises a `DefinitionError` as `tools` does."""
+    return registry.offers().resources

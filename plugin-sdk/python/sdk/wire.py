@@ -4,18 +4,24 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
+from componentize_py_types import Err
 from wit_world.imports import host
 
 from .block import Block, fields
-from .content import audience_of
+from .completions import Completions
+from .content import Audience, audience_of, named
 from .contract import types
 from .definition import Icon, Tool
 from .encode import encode
-from .host import Level, Nothing, current
+from .errors import AskError, Unsupported
+from .host import Asked, Level, Nothing, current
+from .prompts import Filled, Prompt
+from .resources import Item, Readable
 from .result import Answer
 
 
@@ -51,6 +57,49 @@ def definition(tool: Tool) -> types.ToolDefinition:
     )
 
 
+def prompt(prompt: Prompt) -> types.PromptDefinition:
+    """The definition of a prompt."""
+    return types.PromptDefinition(
+        name=prompt.name,
+        title=text(prompt.title),
+        description=text(prompt.description),
+        arguments=[
+            types.PromptArgument(one.name, text(one.title), text(one.description), one.required)
+            for one in prompt.arguments
+        ],
+        icons=[_icon(icon) for icon in prompt.icons],
+        meta=_json(prompt.meta) if prompt.meta else None,
+    )
+
+
+def resource(resource: Readable) -> types.ResourceDefinition:
+    """The definition of a resource."""
+    return types.ResourceDefinition(
+        uri=text(resource.uri),
+        size=resource.size,
+        last_modified=text(resource.last_modified),
+        **_common(resource),
+    )
+
+
+def template(resource: Readable) -> types.ResourceTemplate:
+    """The definition of the resources of a template."""
+    return types.ResourceTemplate(uri_template=text(resource.uri), **_common(resource))
+
+
+def _common(resource: Readable) -> dict[str, Any]:
+    return {
+        "name": text(resource.name),
+        "title": text(resource.title),
+        "description": text(resource.description),
+        "mime_type": text(resource.mime_type),
+        "audience": [_audience(who) for who in named(resource.audience)],
+        "priority": None if resource.priority is None else float(resource.priority),
+        "icons": [_icon(icon) for icon in resource.icons],
+        "meta": _json(resource.meta) if resource.meta else None,
+    }
+
+
 def _json(members: Mapping[str, Any]) -> str:
     return text(encode(members))
 
@@ -65,6 +114,26 @@ def output(answer: Answer) -> types.Output:
     return types.Output([_block(block) for block in answer.content], text(answer.structured), text(answer.meta))
 
 
+def filled(prompt: Filled) -> types.PromptOutput:
+    """A prompt with its arguments filled in."""
+    messages = [types.PromptMessage(_audience(role), _block(block)) for role, block in prompt.messages]
+    return types.PromptOutput(text(prompt.description), messages, text(prompt.meta))
+
+
+def item(item: Item) -> types.ResourceContents:
+    """One item of what is read."""
+    return types.ResourceContents(text(item.uri), text(item.mime_type), text(item.text), item.data, text(item.meta))
+
+
+def completions(found: Completions) -> types.Completions:
+    """Values that an argument could have."""
+    return types.Completions([text(value) for value in found.values], found.total, bool(found.has_more))
+
+
+def _audience(who: Audience) -> types.Audience:
+    return types.Audience[who.upper()]
+
+
 def _block(block: Block) -> types.Content:
     found = fields(block)
     return types.Content(
@@ -77,7 +146,7 @@ def _block(block: Block) -> types.Content:
         title=text(found.title),
         description=text(found.description),
         size=found.size,
-        audience=[types.Audience[who.upper()] for who in audience_of(block)],
+        audience=[_audience(who) for who in audience_of(block)],
         priority=None if block.priority is None else float(block.priority),
         last_modified=text(block.last_modified),
         members=None,
@@ -94,6 +163,11 @@ class Building(Nothing):
         raise RuntimeError(
             "the operator's configuration is not known while the plugin is built: ask for it in a tool, not at the top "
             "level of a module"
+        )
+
+    def ask(self, questions: Sequence[Asked]) -> list[Any]:
+        raise RuntimeError(
+            "nobody can be asked while the plugin is built: ask in a tool, not at the top level of a module"
         )
 
 
@@ -115,6 +189,22 @@ class WitHost:
 
     def config_all(self) -> dict[str, str]:
         return dict(host.config_all())
+
+    def ask(self, questions: Sequence[Asked]) -> list[Any]:
+        asked = [
+            types.Question(text(one.key), types.QuestionKind[one.kind.upper()], _json(one.params), one.required)
+            for one in questions
+        ]
+        # If an answer is missing, the call ends here.
+        try:
+            answers: list[str] = host.ask(asked)
+        except Err as error:
+            unsupported = isinstance(error.value, types.AskError_Unsupported)
+            raise (Unsupported if unsupported else AskError)(error.value.value) from None
+        return [json.loads(answer) for answer in answers]
+
+    def resource_updated(self, uri: str) -> None:
+        host.resource_updated(text(uri))
 
 
 class LogHandler(logging.Handler):

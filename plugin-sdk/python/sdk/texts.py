@@ -1,0 +1,70 @@
+"""Arguments that come as text: those of prompts, and the variables of URIs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from .errors import DefinitionError
+from .shapes import Definitions, Member, Mismatch, Record, Schema, Shape, types_of
+
+#: The JSON types that a short text can stand for.
+_TYPES = {"string", "integer", "number", "boolean", "null"}
+
+#: What a schema may say of such an argument: the rest, nobody would check.
+_SAID = {"type", "enum", "anyOf", "title", "description", "default"}
+
+
+def check(member: Member, where: str) -> None:
+    """Raises a `DefinitionError` if the text that a client gives cannot become this."""
+    schema = member.schema(Definitions())
+    types = types_of(schema)
+    if not types or not types <= _TYPES:
+        raise DefinitionError(
+            f"{where}: clients give it as text; take a `str`, an `int`, a `float`, a `bool`, a `Literal` or an `Enum`"
+        )
+    if unchecked := _unchecked(schema):
+        raise DefinitionError(
+            f"{where}: nobody checks its `{unchecked}`; check it in the function, and raise `InvalidArguments`"
+        )
+
+
+def _unchecked(schema: Schema) -> str | None:
+    """The first keyword that only a validator would look at."""
+    parts: list[Schema] = [schema, *schema.get("anyOf", [])]
+    return next((keyword for part in parts for keyword in part if keyword not in _SAID), None)
+
+
+def read_all(record: Record, given: Mapping[str, str]) -> dict[str, Any]:
+    """The values of arguments that came as text. Raises `Mismatch`."""
+    values = {}
+    for member in record.fields:
+        if member.name in given:
+            values[member.name] = read(member.shape, given[member.name], member.name)
+        elif member.required:
+            raise Mismatch("", f"`{member.name}` is missing")
+    for name in given:
+        if name not in {member.name for member in record.fields}:
+            known = ", ".join(f"`{member.name}`" for member in record.fields)
+            raise Mismatch("", f"there is no `{name}`; there is {known or 'nothing'}")
+    return values
+
+
+def read(shape: Shape, text: str, path: str) -> Any:
+    """The value of a text. Raises `Mismatch`."""
+    # As a string first: an enum may be meant, or a text that looks like a number.
+    try:
+        return shape.read(text, path)
+    except Mismatch as error:
+        reason = error
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        raise reason from None
+    return shape.read(value, path)
+
+
+def _refuse(constant: str) -> NoReturn:
+    """`NaN` and the like, which Python reads and JSON does not have."""
+    raise ValueError(constant)
