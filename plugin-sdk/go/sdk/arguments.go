@@ -9,12 +9,23 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"toolbay/internal/fields"
 )
 
 // decode reads the arguments of a call. The host has checked them against the
 // schema; what is left to refuse is what a schema does not say, such as a
 // number beyond 64 bits.
 func decode[A any](text string) (A, error) {
+	args, err := readValues[A](text)
+	if err != nil {
+		err = InvalidArguments("%w", err)
+	}
+	return args, err
+}
+
+// readValues reads the arguments of a call, or the fields of a form.
+func readValues[A any](text string) (A, error) {
 	args, err := read[A]([]byte(text))
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) && strings.HasPrefix(mismatch.Value, "number ") {
@@ -27,17 +38,17 @@ func decode[A any](text string) (A, error) {
 		if wanted == "[]uint8" {
 			wanted = "base64 text"
 		}
-		return args, InvalidArguments("argument %s: the %s is not %s", mismatch.Field, mismatch.Value, wanted)
+		return args, fmt.Errorf("argument %s: the %s is not %s", mismatch.Field, mismatch.Value, wanted)
 	}
 	if err != nil {
-		return args, InvalidArguments("the arguments cannot be read: %w", err)
+		return args, fmt.Errorf("the arguments cannot be read: %w", err)
 	}
 	return args, nil
 }
 
 func read[A any](text []byte) (A, error) {
 	var args A
-	if err := setDefaults(reflect.ValueOf(&args).Elem()); err != nil {
+	if err := fields.SetDefaults(reflect.ValueOf(&args).Elem()); err != nil {
 		return args, err
 	}
 	err := json.Unmarshal(text, &args)

@@ -2,7 +2,7 @@ package toolbay
 
 import "fmt"
 
-// Content is one block of a result. Make one with [Text], [Image], [Audio],
+// Content is one block of a result or of a message. Make one with [Text], [Image], [Audio],
 // [Link], [TextResource] or [BinaryResource], and say more by its fields:
 //
 //	forecast := toolbay.Link("https://example.com/f.png", "forecast")
@@ -92,7 +92,8 @@ func (k Kind) body() body {
 	return noBody
 }
 
-// Audience is who a content block is meant for.
+// Audience is who a content block or a resource is meant for, or who says a
+// message.
 type Audience uint8
 
 // The person, and the model.

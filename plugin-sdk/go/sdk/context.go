@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Context is what a tool may ask of the host while it runs. None of it needs a
-// permission. [Test] makes one for tests.
+// Context is what a tool, a prompt or a resource may ask of the host while it
+// runs. None of it needs a permission. [Test] makes one for tests.
 type Context struct {
 	host host
 }
@@ -18,6 +18,8 @@ type host interface {
 	cancelled() bool
 	config(key string) (string, bool)
 	configAll() map[string]string
+	ask(questions []AskedQuestion) ([]json.RawMessage, error)
+	resourceUpdated(uri string)
 }
 
 // Report is one report of progress.
@@ -80,6 +82,12 @@ func (c *Context) ConfigInto(key string, value any) (bool, error) {
 		return true, fmt.Errorf("the operator's config.%s cannot be used: %w", key, err)
 	}
 	return true, nil
+}
+
+// ResourceUpdated tells the clients that subscribed to a resource of this
+// plugin that its content changed.
+func (c *Context) ResourceUpdated(uri string) {
+	c.host.resourceUpdated(uri)
 }
 
 // Level is the severity of a log message.

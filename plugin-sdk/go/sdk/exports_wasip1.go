@@ -1,40 +1,41 @@
 package toolbay
 
-import "unsafe"
+import (
+	"unsafe"
 
-// What a plugin exports: the interface tools of wit/plugin.wit in the canonical
-// ABI of the component model. The host makes a component of it.
+	"toolbay/internal/abi"
+)
 
-// eager: the host asks for the schemas once, when it loads the file.
-const eager = false
+// What every plugin exports: the interface tools of wit/plugin.wit in the
+// canonical ABI. The packages prompts, resources and completion export the
+// other interfaces. The host makes a component of it.
 
 //go:wasmexport toolbay:plugin/tools@0.2.0#list-tools
 func listTools() unsafe.Pointer {
-	beReady()
-	allowCollection()
-	defer forbidCollection()
-	return lend(func(l *loan) unsafe.Pointer {
-		return l.definitions(Tools())
+	return abi.Answer(func(l *abi.Loan) unsafe.Pointer {
+		return lendDefinitions(l, Tools())
 	})
 }
 
 //go:wasmexport toolbay:plugin/tools@0.2.0#call-tool
 func callTool(name unsafe.Pointer, nameLen uint32, arguments unsafe.Pointer, argumentsLen uint32) unsafe.Pointer {
-	tool, text := textAt(name, nameLen), textAt(arguments, argumentsLen)
-	received = nil
-	beReady()
-	allowCollection()
-	defer forbidCollection()
-	reply, err := call(&Context{newHost()}, tool, text)
-	return lend(func(l *loan) unsafe.Pointer {
-		return l.outcome(reply, err)
+	tool, text := abi.TextAt(name, nameLen), abi.TextAt(arguments, argumentsLen)
+	return abi.Answer(func(l *abi.Loan) unsafe.Pointer {
+		reply, err := call(&Context{newHost()}, tool, text)
+		return lendReply(l, reply, err)
 	})
 }
 
 // The host calls these when it has copied the answer.
 
 //go:wasmexport cabi_post_toolbay:plugin/tools@0.2.0#list-tools
-func listToolsDone(unsafe.Pointer) { lent = nil }
+func listToolsDone(unsafe.Pointer) { abi.Answered() }
 
 //go:wasmexport cabi_post_toolbay:plugin/tools@0.2.0#call-tool
-func callToolDone(unsafe.Pointer) { lent = nil }
+func callToolDone(unsafe.Pointer) { abi.Answered() }
+
+// HostContext is what the other packages of the SDK call functions with. Like
+// all that is exported here, it takes what only they have.
+func HostContext(*abi.Loan) *Context {
+	return &Context{newHost()}
+}

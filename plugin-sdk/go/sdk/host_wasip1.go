@@ -1,10 +1,13 @@
 package toolbay
 
 import (
+	"encoding/json"
 	"maps"
-	"strings"
+	"structs"
 	"sync"
 	"unsafe"
+
+	"toolbay/internal/abi"
 )
 
 // The host's functions for a plugin: the interface host of wit/plugin.wit in
@@ -22,6 +25,12 @@ func hostCancelled() bool
 //go:wasmimport toolbay:plugin/host@0.2.0 config-all
 func hostConfigAll(values unsafe.Pointer)
 
+//go:wasmimport toolbay:plugin/host@0.2.0 ask
+func hostAsk(questions unsafe.Pointer, count uint32, result unsafe.Pointer)
+
+//go:wasmimport toolbay:plugin/host@0.2.0 resource-updated
+func hostResourceUpdated(uri string)
+
 // toolbayHost answers one call.
 type toolbayHost struct {
 	// settings are asked for once: they stay the same while a call runs, and
@@ -34,11 +43,11 @@ func newHost() toolbayHost {
 }
 
 func (toolbayHost) log(level Level, message string) {
-	hostLog(uint32(level), valid(message))
+	hostLog(uint32(level), abi.Valid(message))
 }
 
 func (toolbayHost) progress(r Report) {
-	hostProgress(r.Done, r.Total > 0, r.Total, r.Message != "", valid(r.Message))
+	hostProgress(r.Done, r.Total > 0, r.Total, r.Message != "", abi.Valid(r.Message))
 }
 
 func (toolbayHost) cancelled() bool {
@@ -54,23 +63,54 @@ func (h toolbayHost) configAll() map[string]string {
 	return maps.Clone(h.settings())
 }
 
-// listed is where the host writes the list of settings while it allocates: it
-// may not be on a stack, which moves when it grows.
-var listed wireList
+func (toolbayHost) resourceUpdated(uri string) {
+	hostResourceUpdated(abi.Valid(uri))
+}
 
-func settings() map[string]string {
-	forbidCollection()
-	defer allowCollection()
-	hostConfigAll(unsafe.Pointer(&listed))
-	values := make(map[string]string, listed.size)
-	for _, setting := range unsafe.Slice((*wireSetting)(listed.at()), listed.size) {
-		values[setting.key.text()] = setting.value.text()
-	}
-	received = nil
+func settings() (values map[string]string) {
+	abi.Ask(hostConfigAll, func() {
+		list := abi.ResultList(0)
+		values = abi.Pairs(list.At(), list.Size)
+	})
 	return values
 }
 
-// valid is a text that the host takes: it traps on anything but UTF-8.
-func valid(text string) string {
-	return strings.ToValidUTF8(text, "\uFFFD")
+type wireQuestion struct {
+	_        structs.HostLayout
+	key      abi.List
+	kind     uint8
+	params   abi.List
+	required uint8
+}
+
+// A layout that is not the contract's does not compile.
+var (
+	_ = [1]struct{}{}[unsafe.Offsetof(wireQuestion{}.params)-12]
+	_ = [1]struct{}{}[unsafe.Sizeof(wireQuestion{})-24]
+)
+
+// ask returns only if the answers are there. Otherwise the host ends the call
+// here, and runs it again when they are.
+func (toolbayHost) ask(questions []AskedQuestion) (answers []json.RawMessage, err error) {
+	l := &abi.Loan{}
+	wired := make([]wireQuestion, 0, len(questions))
+	for _, q := range questions {
+		wired = append(wired, wireQuestion{
+			key: l.Text(q.Key), kind: uint8(q.Kind), params: l.Text(string(q.Params)), required: abi.Bit(q.Required),
+		})
+	}
+	list := abi.ListOf(l, wired)
+	abi.Ask(func(result unsafe.Pointer) { hostAsk(list.At(), list.Size, result) }, func() {
+		if abi.ResultByte(0) == 1 {
+			err = &askError{message: string(abi.ResultBytes(8)), unsupported: abi.ResultByte(4) == 0}
+			return
+		}
+		given := abi.ResultList(4)
+		for _, answer := range unsafe.Slice((*abi.List)(given.At()), given.Size) {
+			answers = append(answers, json.RawMessage(answer.Text()))
+		}
+	})
+	// The host has read them only now.
+	l.End()
+	return answers, err
 }

@@ -3,9 +3,10 @@ package toolbay
 import (
 	"io"
 	"strings"
-	"sync"
 	"time"
 	"unsafe"
+
+	"toolbay/internal/abi"
 )
 
 // wasi:http in the canonical ABI.
@@ -115,42 +116,9 @@ func dropError(err uint32)
 //go:wasmimport wasi:http/types@0.2.0 http-error-code
 func httpErrorCode(err uint32, result unsafe.Pointer)
 
-// result is where the host writes what a function returns, while it allocates:
-// it may not be on a stack. One call at a time has it.
-var (
-	result    [8]uint64
-	resultsTo sync.Mutex
-)
-
-// ask calls a function of the host that writes to result, and lets use read it.
-// No garbage is collected meanwhile, because the host may allocate.
-func ask(call func(result unsafe.Pointer), use func()) {
-	resultsTo.Lock()
-	defer resultsTo.Unlock()
-	clear(result[:])
-	forbidCollection()
-	call(unsafe.Pointer(&result))
-	allowCollection()
-	use()
-	received = nil
-}
-
-func resultByte(at uintptr) uint8 {
-	return *(*uint8)(unsafe.Add(unsafe.Pointer(&result), at))
-}
-
-func resultWord(at uintptr) uint32 {
-	return *(*uint32)(unsafe.Add(unsafe.Pointer(&result), at))
-}
-
-func resultBytes(at uintptr) []byte {
-	size := resultWord(at + 4)
-	return []byte(textAt(unsafe.Add(unsafe.Pointer(nil), resultWord(at)), size))
-}
-
 // own is a handle out of a result without a reason: `result<own<t>>`.
 func own(call func(result unsafe.Pointer)) (handle uint32, ok bool) {
-	ask(call, func() { ok, handle = resultByte(0) == 0, resultWord(4) })
+	abi.Ask(call, func() { ok, handle = abi.ResultByte(0) == 0, abi.ResultWord(4) })
 	return handle, ok
 }
 
@@ -174,7 +142,7 @@ const (
 
 // errorCode reads an error-code of a result.
 func errorCode(at uintptr) *HTTPError {
-	switch code := resultByte(at); {
+	switch code := abi.ResultByte(at); {
 	case code == requestDenied:
 		return &HTTPError{message: "The request is denied.", denied: true}
 	case code == dnsTimeout, code >= connectionTimeout && code <= connectionWriteTimeout, code == responseTimeout:
@@ -187,8 +155,8 @@ func errorCode(at uintptr) *HTTPError {
 		return &HTTPError{message: "The connection to the server is not secure."}
 	case code == connectionLimitReached:
 		return &HTTPError{message: "The request failed: connection limit reached."}
-	case code == internalError && resultByte(at+8) == 1:
-		return &HTTPError{message: "The request failed: " + string(resultBytes(at+12)) + "."}
+	case code == internalError && abi.ResultByte(at+8) == 1:
+		return &HTTPError{message: "The request failed: " + string(abi.ResultBytes(at+12)) + "."}
 	default:
 		return &HTTPError{message: "The request failed: HTTP protocol error."}
 	}
@@ -213,15 +181,15 @@ func (r HTTPRequest) Send() (*HTTPResponse, error) {
 	dropPollable(ready)
 	var response uint32
 	var failed *HTTPError
-	ask(func(result unsafe.Pointer) { futureGet(future, result) }, func() {
+	abi.Ask(func(result unsafe.Pointer) { futureGet(future, result) }, func() {
 		// option<result<result<own<incoming-response>, error-code>>>
 		switch {
-		case resultByte(0) == 0 || resultByte(8) == 1:
+		case abi.ResultByte(0) == 0 || abi.ResultByte(8) == 1:
 			failed = &HTTPError{message: "The request failed: the host has no response."}
-		case resultByte(16) == 1:
+		case abi.ResultByte(16) == 1:
 			failed = errorCode(24)
 		default:
-			response = resultWord(24)
+			response = abi.ResultWord(24)
 		}
 	})
 	dropFuture(future)
@@ -262,11 +230,11 @@ func (r HTTPRequest) begin() (future, body uint32, failed error) {
 	}
 	some, options := r.options()
 	var why *HTTPError
-	ask(func(result unsafe.Pointer) { handle(request, some, options, result) }, func() {
-		if resultByte(0) == 1 {
+	abi.Ask(func(result unsafe.Pointer) { handle(request, some, options, result) }, func() {
+		if abi.ResultByte(0) == 1 {
 			why = errorCode(8)
 		} else {
-			future = resultWord(8)
+			future = abi.ResultWord(8)
 		}
 	})
 	if why != nil {
@@ -278,18 +246,18 @@ func (r HTTPRequest) begin() (future, body uint32, failed error) {
 
 // fields makes the headers.
 func (r HTTPRequest) fields() (headers uint32, ok bool) {
-	l := &loan{}
-	wired := make([]wireSetting, 0, len(r.Header)+1)
+	l := &abi.Loan{}
+	wired := make([]abi.Pair, 0, len(r.Header)+1)
 	for _, field := range r.Header {
-		wired = append(wired, wireSetting{key: l.text(field.Name), value: listOf(l, []byte(field.Value))})
+		wired = append(wired, abi.Pair{Key: l.Text(field.Name), Value: abi.ListOf(l, []byte(field.Value))})
 	}
 	if r.Body != nil {
-		wired = append(wired, wireSetting{key: l.text("content-length"), value: l.text(decimal(len(r.Body)))})
+		wired = append(wired, abi.Pair{Key: l.Text("content-length"), Value: l.Text(decimal(len(r.Body)))})
 	}
-	list := listOf(l, wired)
-	headers, ok = own(func(result unsafe.Pointer) { fieldsFromList(list.at(), list.size, result) })
+	list := abi.ListOf(l, wired)
+	headers, ok = own(func(result unsafe.Pointer) { fieldsFromList(list.At(), list.Size, result) })
 	// The host has read them only now.
-	l.pieces = nil
+	l.End()
 	return headers, ok
 }
 
@@ -313,13 +281,13 @@ func (r HTTPRequest) fill(request uint32, scheme, authority, path string) string
 		secure = 1
 	}
 	switch {
-	case setMethod(request, method, valid(r.Method)) != 0:
+	case setMethod(request, method, abi.Valid(r.Method)) != 0:
 		return "its method is no HTTP method"
 	case setScheme(request, 1, secure, "") != 0:
 		return "its scheme is unknown"
-	case setAuthority(request, 1, valid(authority)) != 0:
+	case setAuthority(request, 1, abi.Valid(authority)) != 0:
 		return "the host in its URL is invalid"
-	case setPath(request, 1, valid(path)) != 0:
+	case setPath(request, 1, abi.Valid(path)) != 0:
 		return "the path in its URL is invalid"
 	default:
 		return ""
@@ -350,12 +318,12 @@ func (r HTTPRequest) write(body uint32) {
 	for rest := r.Body; len(rest) > 0 && ok; {
 		piece := rest[:min(len(rest), most)]
 		rest = rest[len(piece):]
-		ask(func(result unsafe.Pointer) {
+		abi.Ask(func(result unsafe.Pointer) {
 			streamWrite(stream, unsafe.Pointer(unsafe.SliceData(piece)), uint32(len(piece)), result)
 		}, func() {
-			ok = resultByte(0) == 0
-			if !ok && resultByte(4) == 0 {
-				dropError(resultWord(8))
+			ok = abi.ResultByte(0) == 0
+			if !ok && abi.ResultByte(4) == 0 {
+				dropError(abi.ResultWord(8))
 			}
 		})
 	}
@@ -364,16 +332,16 @@ func (r HTTPRequest) write(body uint32) {
 		dropOutgoingBody(body)
 		return
 	}
-	ask(func(result unsafe.Pointer) { bodyFinish(body, 0, 0, result) }, func() {})
+	abi.Ask(func(result unsafe.Pointer) { bodyFinish(body, 0, 0, result) }, func() {})
 }
 
 func receive(response uint32) (*HTTPResponse, error) {
 	status, headers := int(responseStatus(response)), responseHeaders(response)
 	fields := []HTTPField{}
-	ask(func(result unsafe.Pointer) { fieldsEntries(headers, result) }, func() {
-		list := wireList{address: resultWord(0), size: resultWord(4)}
-		for _, entry := range unsafe.Slice((*wireSetting)(list.at()), list.size) {
-			fields = append(fields, HTTPField{strings.Clone(entry.key.text()), strings.Clone(entry.value.text())})
+	abi.Ask(func(result unsafe.Pointer) { fieldsEntries(headers, result) }, func() {
+		list := abi.ResultList(0)
+		for _, entry := range unsafe.Slice((*abi.Pair)(list.At()), list.Size) {
+			fields = append(fields, HTTPField{strings.Clone(entry.Key.Text()), strings.Clone(entry.Value.Text())})
 		}
 	})
 	dropFields(headers)
@@ -412,22 +380,22 @@ func (i *incoming) Read(buffer []byte) (int, error) {
 func (i *incoming) more() {
 	const most = 64 << 10
 	failed := uint32(0)
-	ask(func(result unsafe.Pointer) { streamRead(i.stream, most, result) }, func() {
+	abi.Ask(func(result unsafe.Pointer) { streamRead(i.stream, most, result) }, func() {
 		switch {
-		case resultByte(0) == 0:
-			i.piece = resultBytes(4)
-		case resultByte(4) == 1:
+		case abi.ResultByte(0) == 0:
+			i.piece = abi.ResultBytes(4)
+		case abi.ResultByte(4) == 1:
 			i.end = io.EOF
 		default:
-			failed = resultWord(8)
+			failed = abi.ResultWord(8)
 			i.end = &HTTPError{message: "The connection to the server failed."}
 		}
 	})
 	if failed == 0 {
 		return
 	}
-	ask(func(result unsafe.Pointer) { httpErrorCode(failed, result) }, func() {
-		if resultByte(0) == 1 {
+	abi.Ask(func(result unsafe.Pointer) { httpErrorCode(failed, result) }, func() {
+		if abi.ResultByte(0) == 1 {
 			i.end = errorCode(8)
 		}
 	})

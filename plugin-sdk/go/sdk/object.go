@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"toolbay/internal/jsontext"
 )
 
 // object is a JSON object that keeps its order: a model reads the fields as
@@ -50,6 +52,11 @@ func (o *object) set(name string, value any) {
 	*o = append(*o, member{name, value})
 }
 
+// without is the object without a member.
+func (o object) without(name string) object {
+	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
+}
+
 // isObject: whether a schema is of objects alone.
 func (o object) isObject() bool {
 	return o.get("type") == "object"
@@ -67,7 +74,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(member.value)
+		value, err := jsontext.Of(member.value)
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,13 @@
 package toolbay
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+
+	"toolbay/internal/fields"
+	"toolbay/internal/jsontext"
 )
 
 // Output is structured content with other content beside it. Output[any] has
@@ -50,7 +52,7 @@ func (o Output[T]) reply() (Reply, error) {
 		}
 	}
 	if o.Meta != nil {
-		if reply.Meta, err = toJSON(o.Meta); err != nil {
+		if reply.Meta, err = jsontext.Of(o.Meta); err != nil {
 			return Reply{}, fmt.Errorf("the meta cannot be written as JSON: %w", err)
 		}
 	}
@@ -95,22 +97,11 @@ func structuredJSON(value reflect.Value) (json.RawMessage, error) {
 	if !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
 		return nil, errors.New("the tool returned nil: it must return a result or an error")
 	}
-	text, err := toJSON(filled(value, 0).Interface())
+	text, err := jsontext.Of(filled(value, 0).Interface())
 	if err != nil {
 		return nil, fmt.Errorf("the result cannot be written as JSON: %w", err)
 	}
 	return text, nil
-}
-
-// toJSON is json.Marshal without the escapes for HTML: people read it too.
-func toJSON(value any) (json.RawMessage, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // fill puts empty lists and maps in the place of nil ones, which encoding/json
@@ -156,7 +147,7 @@ func fill(v reflect.Value, depth int) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			// An empty list would not be left out by omitzero.
-			if field := v.Field(i); !field.IsZero() || !jsonTag(v.Type().Field(i)).omits {
+			if field := v.Field(i); !field.IsZero() || !fields.JSONOf(v.Type().Field(i)).Omits {
 				fill(field, depth)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"toolbay/internal/fields"
 )
 
 // Schemer is a type that describes its JSON itself. One that has a
@@ -25,7 +27,7 @@ var (
 )
 
 func inputSchema(tool string, t reflect.Type) string {
-	return schemaText(&schemas{tool: tool}, t)
+	return schemaText(&schemas{what: toolNamed(tool)}, t)
 }
 
 // outputSchema is the schema of what is structured in a result, or empty.
@@ -34,7 +36,11 @@ func outputSchema(tool string, result reflect.Type) string {
 	if structured == nil {
 		return ""
 	}
-	return schemaText(&schemas{tool: tool, output: true}, structured)
+	return schemaText(&schemas{what: toolNamed(tool), output: true}, structured)
+}
+
+func toolNamed(name string) string {
+	return fmt.Sprintf("tool %q", name)
 }
 
 func schemaText(s *schemas, root reflect.Type) string {
@@ -57,9 +63,12 @@ func schemaText(s *schemas, root reflect.Type) string {
 
 // schemas makes the schema of a type and of all types within it.
 type schemas struct {
-	tool string
+	// what has the schema, for messages.
+	what string
 	// output: for what is written, rather than read.
 	output bool
+	// form: for a form, where there is no null.
+	form bool
 	// root is the type that "#" names.
 	root reflect.Type
 	// open has the structs that are being described: meeting one again is
@@ -73,7 +82,7 @@ type schemas struct {
 }
 
 func (s *schemas) refuse(where, why string) {
-	panic(fmt.Sprintf("toolbay: tool %q: %s: %s", s.tool, where, why))
+	panic(fmt.Sprintf("toolbay: %s: %s: %s", s.what, where, why))
 }
 
 // of is the schema of a type. where names the place for messages.
@@ -213,13 +222,13 @@ func (s *schemas) members(t reflect.Type, where string) object {
 	required := []string{}
 	for _, field := range s.fields(t, where) {
 		place := where + "." + field.Name
-		if field.quoted {
+		if field.Quoted {
 			s.refuse(place, `the option "string" of the tag json is not supported: make the field a string`)
 		}
 		schema := s.field(field, place)
-		properties.set(field.name, schema)
-		if s.output && !field.omits || !s.output && !field.optional() {
-			required = append(required, field.name)
+		properties.set(field.Member, schema)
+		if s.output && !field.Omits || !s.output && !field.Optional() {
+			required = append(required, field.Member)
 		}
 	}
 	schema := object{{"type", "object"}, {"properties", properties}}
@@ -230,7 +239,7 @@ func (s *schemas) members(t reflect.Type, where string) object {
 	return schema
 }
 
-func (s *schemas) field(field field, where string) object {
+func (s *schemas) field(field fields.Field, where string) object {
 	t, pointer := field.Type, false
 	if t.Kind() == reflect.Pointer {
 		t, pointer = t.Elem(), true
@@ -245,17 +254,23 @@ func (s *schemas) field(field field, where string) object {
 		s.refuse(where, err.Error())
 	}
 	// What is left out when it is nil is never written as null.
-	if pointer && !(s.output && field.omits) {
+	if pointer && !s.form && !(s.output && field.Omits) {
 		schema = nullable(schema)
+	}
+	if s.form {
+		s.checkFormField(schema, where)
+		if text := field.Tag.Get("title"); text != "" {
+			schema.set("title", text)
+		}
 	}
 	if text := field.Tag.Get("description"); text != "" {
 		schema.set("description", text)
 	}
 	if text, has := field.Tag.Lookup("default"); has && !s.output {
-		if s.apart > 0 || field.loose {
+		if s.apart > 0 || field.Loose {
 			s.refuse(where, "a default has no effect in a list, a map or behind a pointer: set the value in the function")
 		}
-		value, err := defaultValue(field.Type, text)
+		value, err := fields.Default(field.Type, text)
 		if err != nil {
 			s.refuse(where, err.Error())
 		}
@@ -264,8 +279,8 @@ func (s *schemas) field(field field, where string) object {
 	return schema
 }
 
-func (s *schemas) fields(t reflect.Type, where string) []field {
-	found, err := fieldsOf(t)
+func (s *schemas) fields(t reflect.Type, where string) []fields.Field {
+	found, err := fields.Of(t)
 	if err != nil {
 		s.refuse(where, err.Error())
 	}

@@ -1,6 +1,10 @@
 package toolbay
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"toolbay/internal/abi"
+)
 
 // wasi:keyvalue in the canonical ABI.
 
@@ -33,8 +37,8 @@ type kept uint32
 
 func openBucket(name string) (bucket, error) {
 	handle := kept(0)
-	err := stateOf(4, func(result unsafe.Pointer) { storeOpen(valid(name), result) }, func() {
-		handle = kept(resultWord(4))
+	err := stateOf(4, func(result unsafe.Pointer) { storeOpen(abi.Valid(name), result) }, func() {
+		handle = kept(abi.ResultWord(4))
 	})
 	return handle, err
 }
@@ -42,27 +46,27 @@ func openBucket(name string) (bucket, error) {
 // stateOf calls a function of the host, whose result has its payload at this
 // offset: a value, which use reads, or the variant error.
 func stateOf(at uintptr, call func(result unsafe.Pointer), use func()) (err error) {
-	ask(call, func() {
-		if resultByte(0) == 0 {
+	abi.Ask(call, func() {
+		if abi.ResultByte(0) == 0 {
 			use()
 			return
 		}
-		switch resultByte(at) {
+		switch abi.ResultByte(at) {
 		case 0:
 			err = &StateError{message: "There is no such bucket."}
 		case 1:
 			err = &StateError{message: "Keeping state is denied.", denied: true}
 		default:
-			err = &StateError{message: "The state cannot be used: " + string(resultBytes(at+4)) + "."}
+			err = &StateError{message: "The state cannot be used: " + string(abi.ResultBytes(at+4)) + "."}
 		}
 	})
 	return err
 }
 
 func (b kept) get(key string) (value []byte, has bool, err error) {
-	err = stateOf(4, func(result unsafe.Pointer) { bucketGet(uint32(b), valid(key), result) }, func() {
-		if has = resultByte(4) == 1; has {
-			value = resultBytes(8)
+	err = stateOf(4, func(result unsafe.Pointer) { bucketGet(uint32(b), abi.Valid(key), result) }, func() {
+		if has = abi.ResultByte(4) == 1; has {
+			value = abi.ResultBytes(8)
 		}
 	})
 	return value, has, err
@@ -70,18 +74,18 @@ func (b kept) get(key string) (value []byte, has bool, err error) {
 
 func (b kept) set(key string, value []byte) error {
 	return stateOf(4, func(result unsafe.Pointer) {
-		list := listOf(&loan{}, value)
-		bucketSet(uint32(b), valid(key), list.at(), list.size, result)
+		list := abi.ListOf(&abi.Loan{}, value)
+		bucketSet(uint32(b), abi.Valid(key), list.At(), list.Size, result)
 	}, func() {})
 }
 
 func (b kept) delete(key string) error {
-	return stateOf(4, func(result unsafe.Pointer) { bucketDelete(uint32(b), valid(key), result) }, func() {})
+	return stateOf(4, func(result unsafe.Pointer) { bucketDelete(uint32(b), abi.Valid(key), result) }, func() {})
 }
 
 func (b kept) exists(key string) (has bool, err error) {
-	err = stateOf(4, func(result unsafe.Pointer) { bucketExists(uint32(b), valid(key), result) }, func() {
-		has = resultByte(4) == 1
+	err = stateOf(4, func(result unsafe.Pointer) { bucketExists(uint32(b), abi.Valid(key), result) }, func() {
+		has = abi.ResultByte(4) == 1
 	})
 	return has, err
 }
@@ -89,20 +93,20 @@ func (b kept) exists(key string) (has bool, err error) {
 func (b kept) keys(cursor uint64, goOn bool) (keys []string, next uint64, more bool, err error) {
 	// The cursor aligns what is listed to eight bytes.
 	err = stateOf(8, func(result unsafe.Pointer) {
-		bucketListKeys(uint32(b), uint32(bit(goOn)), cursor, result)
+		bucketListKeys(uint32(b), uint32(abi.Bit(goOn)), cursor, result)
 	}, func() {
-		list := wireList{address: resultWord(8), size: resultWord(12)}
-		for _, key := range unsafe.Slice((*wireList)(list.at()), list.size) {
-			keys = append(keys, string([]byte(key.text())))
+		list := abi.ResultList(8)
+		for _, key := range unsafe.Slice((*abi.List)(list.At()), list.Size) {
+			keys = append(keys, string([]byte(key.Text())))
 		}
-		more, next = resultByte(16) == 1, result[3]
+		more, next = abi.ResultByte(16) == 1, abi.ResultLong(24)
 	})
 	return keys, next, more, err
 }
 
 func (b kept) increment(key string, by uint64) (sum uint64, err error) {
-	err = stateOf(8, func(result unsafe.Pointer) { bucketIncrement(uint32(b), valid(key), by, result) }, func() {
-		sum = result[1]
+	err = stateOf(8, func(result unsafe.Pointer) { bucketIncrement(uint32(b), abi.Valid(key), by, result) }, func() {
+		sum = abi.ResultLong(8)
 	})
 	return sum, err
 }

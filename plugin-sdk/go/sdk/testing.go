@@ -1,8 +1,15 @@
 package toolbay
 
-import "maps"
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
 
-// Test replaces the host in tests, and records what a tool reports:
+	"toolbay/internal/jsontext"
+)
+
+// Test replaces the host in tests, and records what a tool, a prompt or a
+// resource reports and asks:
 //
 //	host := toolbay.Test{Config: map[string]string{"units": "metric"}}
 //	sum, err := add(host.Context(), AddArgs{1, 2})
@@ -10,12 +17,20 @@ import "maps"
 type Test struct {
 	// Config is what the operator configured.
 	Config map[string]string
+	// Answers are those to questions, by key: [Accept], [Decline] or [Cancel] for
+	// a Form or a Visit, a Sampled, a []Root, an error such as ErrUnsupported, or
+	// whatever has the JSON of the client's result.
+	Answers map[string]any
 	// Cancelled: whether the client no longer wants the answer.
 	Cancelled bool
 	// Logs are the lines that the tool logged.
 	Logs []LogLine
 	// Reports are the tool's reports of progress.
 	Reports []Report
+	// Asked are the questions that the tool asked.
+	Asked []AskedQuestion
+	// Updated are the resources that the tool said were updated.
+	Updated []string
 }
 
 // LogLine is one line that a tool logged.
@@ -24,7 +39,7 @@ type LogLine struct {
 	Message string
 }
 
-// Context is what a tool is called with.
+// Context is what a function is called with.
 func (t *Test) Context() *Context {
 	return &Context{testHost{t}}
 }
@@ -56,4 +71,78 @@ func (t testHost) config(key string) (string, bool) {
 
 func (t testHost) configAll() map[string]string {
 	return maps.Clone(t.Config)
+}
+
+func (t testHost) resourceUpdated(uri string) {
+	t.Updated = append(t.Updated, uri)
+}
+
+func (t testHost) ask(questions []AskedQuestion) ([]json.RawMessage, error) {
+	keys := map[string]bool{}
+	for _, question := range questions {
+		if err := checkKey(question.Key); err != nil {
+			return nil, err
+		}
+		if keys[question.Key] {
+			return nil, fmt.Errorf("two questions have the key %q", question.Key)
+		}
+		keys[question.Key] = true
+	}
+	t.Asked = append(t.Asked, questions...)
+	results := make([]json.RawMessage, 0, len(questions))
+	for _, question := range questions {
+		answer, has := t.Answers[question.Key]
+		if !has {
+			return nil, fmt.Errorf("the test has no answer to the question %q: add it to Answers of toolbay.Test", question.Key)
+		}
+		if why, fails := answer.(error); fails {
+			return nil, why
+		}
+		result, err := jsontext.Of(resultOf(answer))
+		if err != nil {
+			return nil, fmt.Errorf("the test's answer to the question %q cannot be written as JSON: %w", question.Key, err)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// resultOf is the client's result for an answer of a test.
+func resultOf(answer any) any {
+	switch answer := answer.(type) {
+	case []Root:
+		return rootsResult{answer}
+	case Sampled:
+		if answer.Result != nil {
+			return answer.Result
+		}
+		result := object{{"role", "assistant"}, {"content", object{{"type", "text"}, {"text", answer.Text}}}, {"model", answer.Model}}
+		if answer.StopReason != "" {
+			result.set("stopReason", answer.StopReason)
+		}
+		return result
+	}
+	return answer
+}
+
+// Accept is the answer of a user who fills in a form, for Answers of [Test]:
+// content has its values, such as the struct of the form. It is nil for a page
+// to visit.
+func Accept(content any) any {
+	result := object{{"action", Accepted.String()}}
+	if content != nil {
+		result.set("content", content)
+	}
+	return result
+}
+
+// Decline is the answer of a user who refuses, for Answers of [Test].
+func Decline() any {
+	return object{{"action", Declined.String()}}
+}
+
+// Cancel is the answer of a user who closes a form without a decision, for
+// Answers of [Test].
+func Cancel() any {
+	return object{{"action", Cancelled.String()}}
 }

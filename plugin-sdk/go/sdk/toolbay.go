@@ -25,6 +25,10 @@
 // the model reads; [InvalidArguments] makes one that blames the arguments. A
 // panic is a failure as well.
 //
+// The packages toolbay/prompts and toolbay/resources offer prompts and
+// resources, and toolbay/completion completes their arguments. [Ask] asks the
+// user, the client's model, or the client.
+//
 // A program built with -buildmode=c-shared never runs its main: tools are
 // offered in an init function.
 package toolbay
@@ -32,7 +36,8 @@ package toolbay
 import (
 	"fmt"
 	"reflect"
-	"strings"
+
+	"toolbay/internal/offer"
 )
 
 // Tool offers a function as a tool. Call it in an init function, once for each
@@ -164,7 +169,7 @@ func Meta(members map[string]any) Option {
 	return func(d *Definition) { d.Meta = members }
 }
 
-// Icon is an icon of a tool.
+// Icon is an icon of a tool, a prompt or a resource.
 type Icon struct {
 	// Src is an https: or data: URI.
 	Src string
@@ -207,22 +212,15 @@ var (
 	byName = map[string]*tool{}
 )
 
-const (
-	nameLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-	longestName = 128
-)
-
 func register(tool *tool, name string) {
-	if name == "" || len(name) > longestName || strings.Trim(name, nameLetters) != "" {
-		panic(fmt.Sprintf("toolbay: %q cannot be the name of a tool: it has 1 to 128 of A-Z a-z 0-9 _ - .", name))
-	}
+	offer.CheckName("tool", name)
 	if byName[name] != nil {
 		panic(fmt.Sprintf("toolbay: there are two tools named %q: rename one", name))
 	}
-	if eager {
+	if offer.Eager {
 		tool.describe()
 	}
-	beReady()
+	offer.Ready()
 	tools = append(tools, tool)
 	byName[name] = tool
 }

@@ -88,6 +88,11 @@ func contains(t *testing.T, text, part string) {
 	}
 }
 
+// line is values with spaces between them.
+func line(values ...any) string {
+	return strings.TrimSuffix(fmt.Sprintln(values...), "\n")
+}
+
 func text(value any) string {
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -1,4 +1,4 @@
-package toolbay
+package abi
 
 import (
 	"runtime/debug"
@@ -16,12 +16,12 @@ import (
 var received []unsafe.Pointer
 
 // lent are the pieces of the answer that the host is reading.
-var lent *loan
+var lent *Loan
 
 // nothing is where the pieces without a byte are.
 var nothing uint64
 
-// reallocate gives the host memory for arguments and configuration.
+// reallocate gives the host memory for arguments and for what it returns.
 //
 //go:wasmexport cabi_realloc
 func reallocate(old unsafe.Pointer, oldSize, align, size uint32) unsafe.Pointer {
@@ -41,8 +41,8 @@ func reallocate(old unsafe.Pointer, oldSize, align, size uint32) unsafe.Pointer 
 // While the host fills memory, the plugin may call nothing outside (the
 // component model traps it), and a garbage collection does: it reads the clock.
 // So collections are forbidden whenever the host may allocate: from the first
-// tool that is offered to the start of a call, after the call, and where it
-// asks for configuration.
+// thing that is offered to the start of a call, after the call, and where the
+// plugin calls a function of the host that returns more than a number.
 
 var (
 	// forbidden is held while collections are.
@@ -51,8 +51,8 @@ var (
 	collectAt = 100
 )
 
-// beReady is called before the host can call.
-var beReady = sync.OnceFunc(func() {
+// BeReady is called before the host can call.
+var BeReady = sync.OnceFunc(func() {
 	forbidden.Lock()
 	collectAt = debug.SetGCPercent(-1)
 })
@@ -91,7 +91,7 @@ func reallocateForAdapter(_ unsafe.Pointer, _, _, size uint32) unsafe.Pointer {
 	return piece
 }
 
-// textAt is a text that the host wrote, without a copy.
-func textAt(piece unsafe.Pointer, size uint32) string {
+// TextAt is a text that the host wrote, without a copy.
+func TextAt(piece unsafe.Pointer, size uint32) string {
 	return unsafe.String((*byte)(piece), size)
 }

@@ -1,0 +1,151 @@
+package abi
+
+import (
+	"encoding/json"
+	"strings"
+	"structs"
+	"unsafe"
+)
+
+// What records consist of, as the canonical ABI lays it out: as C would, with
+// addresses of 32 bits, which Go's own pointers are not.
+
+// List is a list or a text.
+type List struct {
+	_       structs.HostLayout
+	Address uint32
+	Size    uint32
+}
+
+// Option is an option of a list or of a text.
+type Option struct {
+	_     structs.HostLayout
+	Some  uint8
+	Value List
+}
+
+// Number is an option of a number, which is aligned as the number is.
+type Number[N uint32 | uint64 | float64] struct {
+	_     structs.HostLayout
+	Some  uint8
+	Value N
+}
+
+// Pair is a name and a value.
+type Pair struct {
+	_          structs.HostLayout
+	Key, Value List
+}
+
+// Failure is a result that is a failure, in a record whose parts are no larger
+// than 32 bits.
+type Failure struct {
+	_         structs.HostLayout
+	IsFailure uint32
+	Failed    uint32
+	Message   List
+}
+
+// At is where a list that the host wrote is.
+func (l *List) At() unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(nil), l.Address)
+}
+
+// Text is the text that the host wrote, without a copy.
+func (l *List) Text() string {
+	return TextAt(l.At(), l.Size)
+}
+
+// Pairs are names and values that the host wrote, as a map.
+func Pairs(at unsafe.Pointer, size uint32) map[string]string {
+	values := make(map[string]string, size)
+	for _, pair := range unsafe.Slice((*Pair)(at), size) {
+		values[pair.Key.Text()] = pair.Value.Text()
+	}
+	return values
+}
+
+// Loan is what the host is reading: its pieces, kept from the collector.
+type Loan struct {
+	pieces []unsafe.Pointer
+}
+
+// Keep keeps a piece until the host has read it.
+func (l *Loan) Keep(piece unsafe.Pointer) unsafe.Pointer {
+	l.pieces = append(l.pieces, piece)
+	return piece
+}
+
+// End gives the pieces to the collector: the host has read them. It is called
+// after that, so that they are reachable until then.
+func (l *Loan) End() {
+	l.pieces = nil
+}
+
+// ListOf is a list of records.
+func ListOf[T any](l *Loan, items []T) List {
+	if len(items) == 0 {
+		return List{Address: uint32(uintptr(unsafe.Pointer(&nothing)))}
+	}
+	start := l.Keep(unsafe.Pointer(unsafe.SliceData(items)))
+	return List{Address: uint32(uintptr(start)), Size: uint32(len(items))}
+}
+
+// Kept is a record that lasts until the host has read it.
+func Kept[T any](l *Loan, record T) unsafe.Pointer {
+	return l.Keep(unsafe.Pointer(&record))
+}
+
+// Text is a text.
+func (l *Loan) Text(text string) List {
+	text = Valid(text)
+	return ListOf(l, unsafe.Slice(unsafe.StringData(text), len(text)))
+}
+
+// Texts is a list of texts.
+func (l *Loan) Texts(texts []string) List {
+	wired := make([]List, 0, len(texts))
+	for _, text := range texts {
+		wired = append(wired, l.Text(text))
+	}
+	return ListOf(l, wired)
+}
+
+// Said is a text, if there is any.
+func (l *Loan) Said(text string) Option {
+	if text == "" {
+		return Option{}
+	}
+	return Option{Some: 1, Value: l.Text(text)}
+}
+
+// JSON is a text of JSON, if there is any.
+func (l *Loan) JSON(text json.RawMessage) Option {
+	return l.Said(string(text))
+}
+
+// Float is a number, if there is one.
+func Float(number *float64) Number[float64] {
+	if number == nil {
+		return Number[float64]{}
+	}
+	return Number[float64]{Some: 1, Value: *number}
+}
+
+// Size is a number, if it is not 0.
+func Size[N uint32 | uint64](number N) Number[N] {
+	return Number[N]{Some: Bit(number > 0), Value: number}
+}
+
+// Bit is a bool.
+func Bit(yes bool) uint8 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Valid is a text that the host takes: it traps on anything but UTF-8.
+func Valid(text string) string {
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
