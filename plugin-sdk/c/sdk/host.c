@@ -12,3 +12,7 @@ void toolbay_log(toolbay_level level, const char *format, ...) {
 void toolbay_progress(double progress, double total, const char *message) {
     toolbay_host_progress(progress, total, toolbay_utf8(toolbay_copy_or_absent(message)));
 }
+
+void toolbay_resource_updated(const char *uri) {
+    toolbay_host_resource_updated(toolbay_utf8(toolbay_str(uri)));
+}

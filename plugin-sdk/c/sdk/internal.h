@@ -22,6 +22,8 @@ typedef struct {
     unsigned audience;
     double priority; /* negative is absent */
     toolbay_string last_modified;
+    toolbay_role role;   /* of a message */
+    toolbay_string meta; /* of an item of a resource */
 } block;
 
 typedef enum { OUTCOME_OUTPUT, OUTCOME_INVALID, OUTCOME_FAILED } outcome;
@@ -32,7 +34,32 @@ struct toolbay_result {
     block *blocks;
     size_t count, capacity;
     toolbay_string structured, meta;
+    toolbay_string description; /* of a prompt */
+    const uint32_t *total;      /* of a completion, and whether there is more */
+    bool more;
 };
+
+/* Arguments as text: names and values, each with a NUL after it. */
+typedef struct {
+    toolbay_setting *all;
+    size_t count;
+} toolbay_values;
+
+/* A question as the contract has it in memory. */
+typedef struct {
+    toolbay_string key;
+    uint8_t kind; /* a toolbay_question_kind */
+    toolbay_string params;
+    bool required;
+} asked;
+
+/* The tables of a plugin beside its tools. */
+typedef struct {
+    const toolbay_prompt *prompts;
+    const toolbay_resource *resources;
+    const toolbay_completion *completions;
+    size_t prompt_count, resource_count, completion_count;
+} offers;
 
 /* malloc, realloc and a copy that never return NULL. */
 void *toolbay_allocate(size_t size);
@@ -52,6 +79,8 @@ toolbay_string toolbay_copy_or_absent(const char *text);
 
 toolbay_string toolbay_format_list(const char *format, va_list arguments);
 
+bool toolbay_is_utf8(toolbay_string text);
+
 /* The text, with U+FFFD for what is not UTF-8: the host refuses anything else. */
 toolbay_string toolbay_utf8(toolbay_string text);
 
@@ -61,9 +90,16 @@ void toolbay_out_of_memory(void) __attribute__((noreturn));
 /* The host, or a test in its place. A message without `data` is absent. */
 void toolbay_host_log(toolbay_level level, toolbay_string message);
 void toolbay_host_progress(double progress, double total, toolbay_string message);
+void toolbay_host_resource_updated(toolbay_string uri);
 
-/* The JSON Schema of a type, for arguments or for structured content. */
-toolbay_string toolbay_schema(const toolbay_type *type, bool output);
+/* Stores as many answers; or returns, with a message, why there are none. */
+toolbay_reply toolbay_host_ask(const asked *questions, size_t count, toolbay_string *answers);
+
+/* What a JSON Schema is for. */
+typedef enum { SCHEMA_OF_ARGUMENTS, SCHEMA_OF_RESULT, SCHEMA_OF_FORM } schema_use;
+
+/* The JSON Schema of a type. */
+toolbay_string toolbay_schema(const toolbay_type *type, schema_use use);
 
 /* Writes the struct as a JSON object. */
 void toolbay_encode(toolbay_writer *writer, const toolbay_type *type, const void *value);
@@ -80,5 +116,28 @@ toolbay_string toolbay_output_schema(const toolbay_tool *tool);
 
 /* Finds the tool and runs it; never NULL. */
 toolbay_result *toolbay_run(toolbay_string name, toolbay_string arguments);
+
+/* Find the prompt, the resource or the completion and run it; never NULL. */
+toolbay_result *toolbay_get_prompt(const char *name, toolbay_values values);
+toolbay_result *toolbay_read_resource(const char *uri);
+toolbay_result *toolbay_complete(
+    bool of_template, const char *target, const char *argument, const char *value, toolbay_values given);
+
+/* The arguments that a struct describes, or that the list has. */
+toolbay_argument *toolbay_arguments_of(
+    const toolbay_type *type, const toolbay_argument *list, size_t list_count, size_t *count);
+
+/* What is wrong with the tables, or the absent string; and the same for those
+ * of this plugin, where it ends the call. The host finds what is wrong with one
+ * definition or with their names. */
+toolbay_string toolbay_mistake(const offers *offers);
+void toolbay_check_offers(void);
+
+/* Whether the URI has variables, and one of this name. */
+bool toolbay_is_template(const char *uri);
+bool toolbay_has_variable(const char *template, const char *name);
+
+/* Whether the URI fits the template, and then the values of its variables. */
+bool toolbay_match_uri(const char *template, const char *uri, toolbay_values *values);
 
 #endif

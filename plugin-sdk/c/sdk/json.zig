@@ -219,6 +219,10 @@ export fn toolbay_written(output: *Output) String {
 
 // Text.
 
+export fn toolbay_is_utf8(text: String) bool {
+    return std.unicode.utf8ValidateSlice(text.slice());
+}
+
 /// The text itself, or a copy with U+FFFD for what is not UTF-8.
 export fn toolbay_utf8(text: String) String {
     if (text.data == null or std.unicode.utf8ValidateSlice(text.slice())) return text;

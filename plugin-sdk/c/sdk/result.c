@@ -126,6 +126,41 @@ toolbay_result *toolbay_set_meta(toolbay_result *result, toolbay_string json) {
     return result;
 }
 
+toolbay_result *toolbay_say(toolbay_result *result, toolbay_role role, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(result, TOOLBAY_BLOCK_TEXT)->text = toolbay_format_list(format, arguments);
+    va_end(arguments);
+    return toolbay_set_role(result, role);
+}
+
+toolbay_result *toolbay_set_role(toolbay_result *result, toolbay_role role) {
+    if (result->count) result->blocks[result->count - 1].role = role;
+    return result;
+}
+
+toolbay_result *toolbay_set_description(toolbay_result *result, const char *description) {
+    result->description = toolbay_copy_or_absent(description);
+    return result;
+}
+
+toolbay_result *toolbay_set_item_meta(toolbay_result *result, toolbay_string json) {
+    if (result->count) result->blocks[result->count - 1].meta = toolbay_copy(json.data, json.size);
+    return result;
+}
+
+toolbay_result *toolbay_set_total(toolbay_result *result, uint32_t total) {
+    uint32_t *kept = toolbay_allocate(sizeof *kept);
+    *kept = total;
+    result->total = kept;
+    return result;
+}
+
+toolbay_result *toolbay_set_more(toolbay_result *result) {
+    result->more = true;
+    return result;
+}
+
 toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, double priority) {
     if (result->count) {
         block *last = &result->blocks[result->count - 1];

@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-static void write_object(toolbay_writer *writer, const toolbay_type *type, bool output);
+static void write_object(toolbay_writer *writer, const toolbay_type *type, schema_use use);
 
 static void key(toolbay_writer *writer, const char *name) {
     toolbay_write_key(writer, toolbay_str(name));
@@ -79,7 +79,7 @@ static void write_type(toolbay_writer *writer, const char *name, bool nullable) 
 }
 
 /* The members of the schema of one value. */
-static void write_value(toolbay_writer *writer, const toolbay_field *field, bool nullable, bool output) {
+static void write_value(toolbay_writer *writer, const toolbay_field *field, bool nullable, schema_use use) {
     switch (field->kind) {
     case TOOLBAY_KIND_BOOLEAN:
         write_type(writer, "boolean", nullable);
@@ -99,11 +99,12 @@ static void write_value(toolbay_writer *writer, const toolbay_field *field, bool
         write_choices(writer, field, nullable);
         if (!field->list) write_length(writer, field->length, "minLength", "maxLength");
         if (field->pattern) text(writer, "pattern", field->pattern);
+        if (field->format) text(writer, "format", field->format);
         break;
     case TOOLBAY_KIND_RAW:
         break;
     case TOOLBAY_KIND_OBJECT:
-        write_object(writer, field->type, output);
+        write_object(writer, field->type, use);
         break;
     }
 }
@@ -125,7 +126,7 @@ static void write_default(toolbay_writer *writer, const toolbay_type *type, cons
     toolbay_encode_field(writer, &alone, value);
 }
 
-static void write_field(toolbay_writer *writer, const toolbay_type *type, const toolbay_field *field, bool output) {
+static void write_field(toolbay_writer *writer, const toolbay_type *type, const toolbay_field *field, schema_use use) {
     toolbay_write_object(writer);
     if (field->title) text(writer, "title", field->title);
     if (field->description) text(writer, "description", field->description);
@@ -133,13 +134,13 @@ static void write_field(toolbay_writer *writer, const toolbay_type *type, const 
         text(writer, "type", "array");
         key(writer, "items");
         toolbay_write_object(writer);
-        write_value(writer, field, false, output);
+        write_value(writer, field, false, use);
         toolbay_write_object_end(writer);
         write_length(writer, field->length, "minItems", "maxItems");
     } else {
-        write_value(writer, field, field->nullable, output);
+        write_value(writer, field, field->nullable && use != SCHEMA_OF_FORM, use);
     }
-    if (!output && field->optional) write_default(writer, type, field);
+    if (use != SCHEMA_OF_RESULT && field->optional) write_default(writer, type, field);
     toolbay_write_object_end(writer);
 }
 
@@ -164,24 +165,26 @@ static void write_required(toolbay_writer *writer, const toolbay_type *type) {
     if (any) toolbay_write_array_end(writer);
 }
 
-static void write_object(toolbay_writer *writer, const toolbay_type *type, bool output) {
+static void write_object(toolbay_writer *writer, const toolbay_type *type, schema_use use) {
     text(writer, "type", "object");
     key(writer, "properties");
     toolbay_write_object(writer);
     for (size_t i = 0; i < type->count; i++) {
         key(writer, type->fields[i].name);
-        write_field(writer, type, &type->fields[i], output);
+        write_field(writer, type, &type->fields[i], use);
     }
     toolbay_write_object_end(writer);
     write_required(writer, type);
+    /* Clients show only a part of JSON Schema as a form, in which this is not. */
+    if (use == SCHEMA_OF_FORM) return;
     key(writer, "additionalProperties");
     toolbay_write_boolean(writer, false);
 }
 
-toolbay_string toolbay_schema(const toolbay_type *type, bool output) {
+toolbay_string toolbay_schema(const toolbay_type *type, schema_use use) {
     toolbay_writer *writer = toolbay_writer_new();
     toolbay_write_object(writer);
-    write_object(writer, type, output);
+    write_object(writer, type, use);
     toolbay_write_object_end(writer);
     return toolbay_written(writer);
 }

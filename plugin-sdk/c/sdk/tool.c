@@ -4,17 +4,22 @@
 
 #include "internal.h"
 
+/* A plugin without TOOLBAY_PLUGIN offers no tools. */
+__attribute__((weak)) const toolbay_tool *toolbay_plugin(size_t *count) {
+    return *count = 0, NULL;
+}
+
 /* The type of the arguments of a tool without arguments. */
 static const toolbay_type nothing = {0};
 
 toolbay_string toolbay_input_schema(const toolbay_tool *tool) {
     if (tool->input_schema) return toolbay_str(tool->input_schema);
-    return toolbay_schema(tool->arguments ? tool->arguments : &nothing, false);
+    return toolbay_schema(tool->arguments ? tool->arguments : &nothing, SCHEMA_OF_ARGUMENTS);
 }
 
 toolbay_string toolbay_output_schema(const toolbay_tool *tool) {
     if (tool->output_schema) return toolbay_str(tool->output_schema);
-    if (tool->structured) return toolbay_schema(tool->structured, true);
+    if (tool->structured) return toolbay_schema(tool->structured, SCHEMA_OF_RESULT);
     return (toolbay_string){0};
 }
 

@@ -55,6 +55,9 @@ typedef struct {
     toolbay_string text;
 } toolbay_raw;
 
+/* A parsed JSON value; it cannot be changed. The functions for it are below. */
+typedef struct toolbay_json toolbay_json;
+
 /* The string that ends at the first NUL; NULL is the empty one. */
 toolbay_string toolbay_str(const char *text);
 
@@ -103,6 +106,7 @@ typedef struct {
     toolbay_range range;             /* of a number */
     toolbay_range length;            /* of a text in characters, or of a list in values */
     const char *pattern;             /* that a text must match */
+    const char *format;              /* of a text: email, uri, date or date-time */
 } toolbay_field;
 
 /* A struct as a JSON object. */
@@ -250,7 +254,8 @@ typedef struct {
     const void *context;
 } toolbay_tool;
 
-/* The tools of this plugin; TOOLBAY_PLUGIN({...}, {...}) defines it. */
+/* The tools of this plugin; TOOLBAY_PLUGIN({...}, {...}) defines it. A plugin
+ * without it has none. */
 const toolbay_tool *toolbay_plugin(size_t *count);
 
 #define TOOLBAY_PLUGIN(...)                                                              \
@@ -259,6 +264,189 @@ const toolbay_tool *toolbay_plugin(size_t *count);
         *toolbay_count_ = sizeof toolbay_tools_ / sizeof *toolbay_tools_;                \
         return toolbay_tools_;                                                           \
     }
+
+/* ------------------------------------------------- prompts and resources */
+
+/* A name and its value: of [config], or of an argument that is given as text. */
+typedef struct {
+    toolbay_string key, value;
+} toolbay_setting;
+
+/* An argument that no struct describes. */
+typedef struct {
+    const char *name;
+    const char *title;       /* or NULL */
+    const char *description; /* or NULL */
+    bool required;
+} toolbay_argument;
+
+/* One prompt: a text that the user chooses, which becomes the beginning of a
+ * conversation. Each block of the result is one message, and the user says it
+ * unless toolbay_set_role says otherwise:
+ *
+ *     static toolbay_result *greeting(const void *arguments) {
+ *         const struct greeting *args = arguments;
+ *         return toolbay_text("Greet %s.", args->name);
+ *     }
+ */
+typedef struct {
+    const char *name;              /* by which clients get it: A-Z a-z 0-9 _ - . */
+    const char *title;             /* a display name; or NULL */
+    const char *description;       /* what it is for, written for people */
+    const toolbay_type *arguments; /* texts, numbers and booleans; NULL if it takes none. Clients give all of
+                                    * them as text, which nothing compares with choices, ranges and patterns */
+    toolbay_result *(*get)(const void *arguments); /* gets the struct of `arguments` */
+    const toolbay_icon *icon;      /* or NULL */
+    const char *meta;              /* a JSON object for the definition's _meta; or NULL */
+
+    /* For arguments that no struct describes: they replace `arguments` and `get`. */
+    const toolbay_argument *argument_list;
+    size_t argument_count;
+    toolbay_result *(*get_values)(const void *context, const toolbay_setting *values, size_t count);
+    const void *context;
+} toolbay_prompt;
+
+/* One resource: something that clients read by its URI. Or many, if the URI is
+ * a template, in which {name} stands for one or more characters other than
+ * / ? # and {+name} for any. The function gets the value of {name} decoded, so
+ * that %20 is a space, and that of {+name} as it is.
+ *
+ * The result has toolbay_text, or toolbay_add_binary_resource, or several of
+ * them for several items. An item without a URI has the one that was read, and
+ * one without a MIME type that of the table. NULL, or a result without blocks,
+ * means that there is no such resource. */
+typedef struct {
+    const char *uri;               /* such as notes://all, or notes://{folder}/{id} */
+    const char *name;
+    const char *title;             /* a display name; or NULL */
+    const char *description;       /* what it is, written for the model; or NULL */
+    const char *mime_type;         /* or NULL */
+    const toolbay_type *variables; /* of a template: texts, numbers and booleans with the names of variables; or NULL */
+    toolbay_result *(*read)(const char *uri, const void *variables); /* gets the struct of `variables` */
+
+    const uint64_t *size;          /* in bytes, not of a template; or NULL */
+    unsigned audience;             /* a sum of TOOLBAY_FOR_...; 0 is everyone */
+    const double *priority;        /* from 0 (optional) to 1 (required); or NULL */
+    const char *last_modified;     /* in ISO 8601, not of a template; or NULL */
+    const toolbay_icon *icon;      /* or NULL */
+    const char *meta;              /* a JSON object for the definition's _meta; or NULL */
+
+    /* For variables that no struct describes: they replace `variables` and `read`. */
+    const toolbay_argument *argument_list;
+    size_t argument_count;
+    toolbay_result *(*read_values)(
+        const void *context, const char *uri, const toolbay_setting *values, size_t count);
+    const void *context;
+} toolbay_resource;
+
+/* An argument that a user is typing. */
+typedef struct {
+    const char *value;            /* what was typed so far */
+    const toolbay_setting *given; /* the arguments that are complete */
+    size_t given_count;
+    const void *context;          /* that of the table */
+} toolbay_typed;
+
+/* Suggests values for an argument of a prompt or for a variable of a template.
+ * Each text of the result is one value, the best first; toolbay_beginning_with
+ * makes such a result. NULL is none. */
+typedef struct {
+    const char *prompt;   /* the name of the prompt ... */
+    const char *resource; /* ... or the template */
+    const char *argument; /* the name of the argument, or of the variable */
+    toolbay_result *(*complete)(const toolbay_typed *typed);
+    const void *context;
+} toolbay_completion;
+
+/* The value of an argument that is complete already, or NULL. */
+const char *toolbay_given(const toolbay_typed *typed, const char *name);
+
+/* What this plugin has of each. Each macro defines one of these functions, and
+ * makes the plugin export that interface of the contract:
+ *
+ *     TOOLBAY_PROMPTS({...}, {...})
+ *     TOOLBAY_RESOURCES({...}, {...})
+ *     TOOLBAY_COMPLETIONS({...}, {...})
+ */
+const toolbay_prompt *toolbay_prompts(size_t *count);
+const toolbay_resource *toolbay_resources(size_t *count);
+const toolbay_completion *toolbay_completions(size_t *count);
+
+#define TOOLBAY_PROMPTS(...)                                                             \
+    static const toolbay_prompt toolbay_prompts_[] = {__VA_ARGS__};                      \
+    const toolbay_prompt *toolbay_prompts(size_t *toolbay_count_) {                      \
+        *toolbay_count_ = sizeof toolbay_prompts_ / sizeof *toolbay_prompts_;            \
+        return toolbay_prompts_;                                                         \
+    }                                                                                    \
+    TOOLBAY_EXPORT_PROMPTS
+
+#define TOOLBAY_RESOURCES(...)                                                           \
+    static const toolbay_resource toolbay_resources_[] = {__VA_ARGS__};                  \
+    const toolbay_resource *toolbay_resources(size_t *toolbay_count_) {                  \
+        *toolbay_count_ = sizeof toolbay_resources_ / sizeof *toolbay_resources_;        \
+        return toolbay_resources_;                                                       \
+    }                                                                                    \
+    TOOLBAY_EXPORT_RESOURCES
+
+#define TOOLBAY_COMPLETIONS(...)                                                         \
+    static const toolbay_completion toolbay_completions_[] = {__VA_ARGS__};              \
+    const toolbay_completion *toolbay_completions(size_t *toolbay_count_) {              \
+        *toolbay_count_ = sizeof toolbay_completions_ / sizeof *toolbay_completions_;    \
+        return toolbay_completions_;                                                     \
+    }                                                                                    \
+    TOOLBAY_EXPORT_COMPLETIONS
+
+/* The exports, for a plugin that defines the functions above itself. The host
+ * sees by the exports which interfaces a plugin has, so they cannot be in the
+ * SDK's own files, which are part of every plugin. */
+#ifdef __wasm__
+
+const void *toolbay_abi_list_prompts(void);
+const void *toolbay_abi_get_prompt(const char *, size_t, const toolbay_setting *, size_t);
+const void *toolbay_abi_list_resources(void);
+const void *toolbay_abi_list_templates(void);
+const void *toolbay_abi_read_resource(const char *, size_t);
+const void *toolbay_abi_complete(
+    int32_t, const char *, size_t, const char *, size_t, const char *, size_t, const toolbay_setting *, size_t);
+
+#define TOOLBAY_EXPORT_(NAME, FUNCTION, PARAMETERS, ARGUMENTS)                           \
+    TOOLBAY_C_ __attribute__((export_name("toolbay:plugin/" NAME)))                      \
+    const void *toolbay_export_##FUNCTION PARAMETERS {                                   \
+        return toolbay_abi_##FUNCTION ARGUMENTS;                                         \
+    }
+
+#define TOOLBAY_EXPORT_PROMPTS                                                           \
+    TOOLBAY_EXPORT_("prompts@0.2.0#list-prompts", list_prompts, (void), ())              \
+    TOOLBAY_EXPORT_("prompts@0.2.0#get-prompt", get_prompt,                              \
+        (const char *name, size_t name_size, const toolbay_setting *values, size_t count), \
+        (name, name_size, values, count))
+
+#define TOOLBAY_EXPORT_RESOURCES                                                         \
+    TOOLBAY_EXPORT_("resources@0.2.0#list-resources", list_resources, (void), ())        \
+    TOOLBAY_EXPORT_("resources@0.2.0#list-resource-templates", list_templates, (void), ()) \
+    TOOLBAY_EXPORT_("resources@0.2.0#read-resource", read_resource,                      \
+        (const char *uri, size_t uri_size), (uri, uri_size))
+
+#define TOOLBAY_EXPORT_COMPLETIONS                                                       \
+    TOOLBAY_EXPORT_("completion@0.2.0#complete", complete,                               \
+        (int32_t kind, const char *name, size_t name_size, const char *argument,         \
+            size_t argument_size, const char *value, size_t value_size,                  \
+            const toolbay_setting *given, size_t count),                                 \
+        (kind, name, name_size, argument, argument_size, value, value_size, given, count))
+
+#else
+
+#define TOOLBAY_EXPORT_PROMPTS
+#define TOOLBAY_EXPORT_RESOURCES
+#define TOOLBAY_EXPORT_COMPLETIONS
+
+#endif
+
+#ifdef __cplusplus
+#define TOOLBAY_C_ extern "C"
+#else
+#define TOOLBAY_C_
+#endif
 
 /* ---------------------------------------------------------------- results */
 
@@ -327,6 +515,30 @@ toolbay_result *toolbay_annotate(toolbay_result *result, unsigned audience, doub
  * "2026-01-12T15:00:58Z". */
 toolbay_result *toolbay_set_last_modified(toolbay_result *result, const char *time);
 
+/* Who says a message. */
+typedef enum { TOOLBAY_USER, TOOLBAY_ASSISTANT } toolbay_role;
+
+/* Of the result of a prompt: adds a message with a text, formatted as printf
+ * does, and sets who says the message of the last block. */
+toolbay_result *toolbay_say(toolbay_result *result, toolbay_role role, const char *format, ...) TOOLBAY_PRINTF(3, 4);
+toolbay_result *toolbay_set_role(toolbay_result *result, toolbay_role role);
+
+/* Of the result of a prompt: what it is for, if the arguments make that more
+ * precise than its definition. */
+toolbay_result *toolbay_set_description(toolbay_result *result, const char *description);
+
+/* Of the result of a resource: sets the _meta of the last item, a JSON object. */
+toolbay_result *toolbay_set_item_meta(toolbay_result *result, toolbay_string json);
+
+/* The result of a completion: those of the values, which end with NULL, that
+ * begin with what was typed, whatever the case of its letters A to Z. */
+toolbay_result *toolbay_beginning_with(const char *typed, const char *const *values);
+
+/* Of the result of a completion: how many values there are in all, and that
+ * there are more, if their number is not known. */
+toolbay_result *toolbay_set_total(toolbay_result *result, uint32_t total);
+toolbay_result *toolbay_set_more(toolbay_result *result);
+
 /* Ends the call at once, from however deep, as a crash with this message. */
 void toolbay_panic(const char *format, ...) TOOLBAY_PRINTF(1, 2) __attribute__((noreturn));
 
@@ -359,12 +571,80 @@ bool toolbay_cancelled(void);
  * comes as it is, any other value as JSON. */
 const char *toolbay_config(const char *key);
 
-typedef struct {
-    toolbay_string key, value;
-} toolbay_setting;
-
 /* Every key and value of [config], sorted by key. */
 const toolbay_setting *toolbay_config_all(size_t *count);
+
+/* Tells the clients that subscribed to this resource of the plugin that its
+ * content changed. */
+void toolbay_resource_updated(const char *uri);
+
+/* -------------------------------------------------------------- questions */
+
+/* What is asked. */
+typedef enum {
+    TOOLBAY_FORM,     /* a form for the user to fill in; do not ask for secrets */
+    TOOLBAY_VISIT,    /* a page for the user to open */
+    TOOLBAY_SAMPLING, /* a text for the client's model to write */
+    TOOLBAY_ROOTS     /* the folders that the user works in */
+} toolbay_question_kind;
+
+/* One message of a conversation. */
+typedef struct {
+    toolbay_role role;
+    const char *text;
+} toolbay_message;
+
+/* A question to the caller. */
+typedef struct {
+    const char *key;                 /* identifies it within the call: 1 to 64 characters of A-Z a-z 0-9 _ - . */
+    toolbay_question_kind kind;
+    bool optional;                   /* a client that cannot answer leads to TOOLBAY_UNSUPPORTED; without this,
+                                      * it ends the call */
+    const char *message;             /* what a form or a page is for; of sampling, what the user says */
+    const toolbay_type *fields;      /* of a form: texts, numbers, booleans, choices and lists of choices */
+    const char *url;                 /* of a page */
+    const toolbay_message *messages; /* of sampling, instead of `message` */
+    size_t message_count;
+    const char *system;              /* of sampling: what the model is told beforehand; or NULL */
+    unsigned max_tokens;             /* of sampling */
+    const char *more;                /* further parameters as in MCP, such as temperature: a JSON object, whose
+                                      * members replace those that are made of the above; or NULL */
+} toolbay_question;
+
+/* How a question was answered. */
+typedef enum {
+    TOOLBAY_ACCEPTED,    /* the form is filled in, the user agreed to open the page, or there is an answer */
+    TOOLBAY_DECLINED,    /* the user refused */
+    TOOLBAY_CANCELLED,   /* the user closed the form without a decision */
+    TOOLBAY_UNSUPPORTED, /* the client cannot answer an optional question */
+    TOOLBAY_NOT_ASKED    /* something is wrong with the question, or with what the plugin did before it */
+} toolbay_outcome;
+
+/* A folder that the user works in. */
+typedef struct {
+    const char *uri;  /* begins with file:// */
+    const char *name; /* or NULL */
+} toolbay_root;
+
+/* An answer. What does not go with the question is 0, and so is everything
+ * after `message` unless the question was accepted. */
+typedef struct {
+    toolbay_outcome outcome;
+    const char *message;        /* why there is no answer: unsupported or not asked */
+    const void *fields;         /* of a form: the struct of its `fields` */
+    toolbay_string text;        /* of sampling: the text, with a line feed between several blocks */
+    const toolbay_root *roots;  /* of roots; what the plugin can open is still up to its grant */
+    size_t root_count;
+    const toolbay_json *result; /* the client's result as in MCP */
+} toolbay_reply;
+
+/* Asks the caller. The host does not wait: it ends the call here, and runs it
+ * again from its beginning when the answer is there; then this function returns
+ * at once. So decide, ask, and only then act. */
+toolbay_reply toolbay_ask(toolbay_question question);
+
+/* Asks several questions at once: as many replies, in the same order. */
+const toolbay_reply *toolbay_ask_all(const toolbay_question *questions, size_t count);
 
 /* ------------------------------------------------------------------- HTTP */
 
@@ -432,9 +712,6 @@ typedef enum {
     TOOLBAY_JSON_ARRAY,
     TOOLBAY_JSON_OBJECT
 } toolbay_json_kind;
-
-/* A parsed value; it cannot be changed. */
-typedef struct toolbay_json toolbay_json;
 
 /* NULL if the text is not JSON. */
 const toolbay_json *toolbay_json_parse(toolbay_string text);

@@ -23,6 +23,9 @@ typedef struct {
     const char *structured; /* the structured content as JSON, or NULL */
     size_t count;           /* of the content blocks */
     const toolbay_result *result;
+    const char *description; /* of a prompt, or NULL */
+    const uint32_t *total;   /* of a completion, or NULL; and whether there is more */
+    bool more;
 } toolbay_answer;
 
 /* One block of a result. */
@@ -30,10 +33,36 @@ typedef struct {
     const char *kind; /* "text", "image", "audio", "resource_link" or "resource" */
     toolbay_string text, data;
     const char *mime_type, *uri, *name, *last_modified; /* or NULL */
+    toolbay_role role;                                  /* of a message */
+    const char *meta;                                   /* of an item of a resource, or NULL */
 } toolbay_block;
 
 /* Runs a tool with a JSON object. The schema is not checked: the host does that. */
 toolbay_answer toolbay_test_call(const char *tool, const char *arguments);
+
+/* Fills in a prompt. The arguments are a JSON object of strings, or NULL. Each
+ * block is a message. */
+toolbay_answer toolbay_test_prompt(const char *prompt, const char *arguments);
+
+/* Reads the resource of a URI. Each block is an item, of kind "resource", and
+ * `text` is the items' text; there are none if there is no such resource. */
+toolbay_answer toolbay_test_read(const char *uri);
+
+/* Completes an argument of a prompt or a variable of a template. `given` are the
+ * arguments that are complete: a JSON object of strings, or NULL. Each block is a
+ * value. */
+toolbay_answer toolbay_test_complete(const char *target, const char *argument, const char *value, const char *given);
+
+/* What the client answers from now on to the question with this key: its result
+ * as JSON, such as {"action":"accept","content":{"yes":true}}. NULL: it cannot. */
+void toolbay_test_answer(const char *key, const char *result);
+
+/* The parameters with which the question of this key was asked last, as JSON;
+ * NULL if it was not. */
+const char *toolbay_test_asked(const char *key);
+
+/* The resources that were reported as updated so far, a line each. */
+const char *toolbay_test_updated(void);
 
 /* The block at an index below `count`. */
 toolbay_block toolbay_test_block(toolbay_answer answer, size_t index);

@@ -18,6 +18,9 @@
 // The schema of the arguments comes from the struct that the function takes,
 // the schema of the result from the struct that it returns. Every call runs in
 // its own instance: a global does not outlive the call.
+//
+// Prompts, resources and completions are in toolbay_offers.hpp, and questions to the
+// caller in toolbay_ask.hpp.
 #pragma once
 
 #include <cstdint>
@@ -132,13 +135,36 @@ class output {
     }
 
     output &&add(const text_resource &resource) && {
-        toolbay_add_text_resource(result_, resource.uri.c_str(), detail::lend(resource.text), text(resource.mime_type));
+        toolbay_add_text_resource(result_, or_none(resource.uri), detail::lend(resource.text), text(resource.mime_type));
         return std::move(*this);
     }
 
     output &&add(const binary_resource &resource) && {
-        toolbay_add_binary_resource(result_, resource.uri.c_str(), resource.data.data(), resource.data.size(),
+        toolbay_add_binary_resource(result_, or_none(resource.uri), resource.data.data(), resource.data.size(),
                                     text(resource.mime_type));
+        return std::move(*this);
+    }
+
+    // Of a prompt: adds a message, a text or another block, that the user or the model says.
+    output &&user(const auto &content) && {
+        return std::move(*this).add(content);
+    }
+
+    output &&assistant(const auto &content) && {
+        toolbay_set_role(std::move(*this).add(content).result_, TOOLBAY_ASSISTANT);
+        return std::move(*this);
+    }
+
+    // Of a prompt: what it is for, if the arguments make that more precise than its definition.
+    output &&description(const std::string &text) && {
+        toolbay_set_description(result_, text.c_str());
+        return std::move(*this);
+    }
+
+    // Of a resource: sets the _meta of the last item, which is an object.
+    template <typename T>
+    output &&item_meta(const T &value) && {
+        toolbay_set_item_meta(result_, detail::lend(to_json(value).text));
         return std::move(*this);
     }
 
@@ -178,6 +204,10 @@ class output {
         return value ? value->c_str() : nullptr;
     }
 
+    static const char *or_none(const std::string &value) {
+        return value.empty() ? nullptr : value.c_str();
+    }
+
     toolbay_result *result_;
 };
 
@@ -186,6 +216,34 @@ namespace detail {
 // The types that can become a block.
 template <typename T>
 concept block = requires(const T &value) { output().add(value); };
+
+template <typename T>
+constexpr bool is_expected = false;
+template <typename T>
+constexpr bool is_expected<std::expected<T, failure>> = true;
+
+// The result of calling a function. `add` adds to an output what it returns.
+template <typename Function, typename Add>
+toolbay_result *finish(const Function &function, const Add &add) {
+    using Result = decltype(function());
+    if constexpr (std::is_void_v<Result>) {
+        function();
+        return toolbay_output();
+    } else if constexpr (is_expected<Result>) {
+        const Result result = function();
+        if (!result) {
+            const failure &failure = result.error();
+            return (failure.arguments_are_to_blame ? toolbay_invalid : toolbay_failed)("%s", failure.message.c_str());
+        }
+        if constexpr (std::is_void_v<typename Result::value_type>) {
+            return toolbay_output();
+        } else {
+            return add(output(), *result).get();
+        }
+    } else {
+        return add(output(), function()).get();
+    }
+}
 
 } // namespace detail
 
@@ -298,12 +356,6 @@ class handler {
         : input_schema_(detail::no_arguments_schema), output_schema_(output_schema_of<Result>),
           call_([function = std::move(function)](std::string_view) { return finish(function); }) {}
 
-    // What sort of result a type is.
-    template <typename T>
-    static constexpr bool is_expected = false;
-    template <typename T>
-    static constexpr bool is_expected<std::expected<T, failure>> = true;
-
     template <typename T>
     static constexpr bool is_structured = detail::object<T> && !detail::block<T>;
 
@@ -311,7 +363,7 @@ class handler {
     static std::string output_schema_of() {
         if constexpr (std::is_void_v<T>) {
             return {};
-        } else if constexpr (is_expected<T>) {
+        } else if constexpr (detail::is_expected<T>) {
             return output_schema_of<typename T::value_type>();
         } else if constexpr (detail::is_tuple<T>) {
             return []<std::size_t... I>(std::index_sequence<I...>) {
@@ -344,25 +396,7 @@ class handler {
 
     template <typename Function>
     static toolbay_result *finish(const Function &function) {
-        using Result = decltype(function());
-        if constexpr (std::is_void_v<Result>) {
-            function();
-            return toolbay_output();
-        } else if constexpr (is_expected<Result>) {
-            const Result result = function();
-            if (!result) {
-                const failure &failure = result.error();
-                return (failure.arguments_are_to_blame ? toolbay_invalid : toolbay_failed)(
-                    "%s", failure.message.c_str());
-            }
-            if constexpr (std::is_void_v<typename Result::value_type>) {
-                return toolbay_output();
-            } else {
-                return add(output(), *result).get();
-            }
-        } else {
-            return add(output(), function()).get();
-        }
+        return detail::finish(function, [](output &&to, const auto &value) { return add(std::move(to), value); });
     }
 
     std::function<std::string()> input_schema_, output_schema_;
@@ -387,7 +421,7 @@ struct tool {
     json meta = {};        // an object for the definition's _meta
 };
 
-// The tools of this plugin: the one function that a plugin defines.
+// The tools of this plugin: the one function that a plugin with tools defines.
 std::vector<tool> tools();
 
 } // namespace toolbay

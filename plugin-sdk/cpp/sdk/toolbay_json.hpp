@@ -200,16 +200,19 @@ inline void write_type(writer &to, std::string_view name, bool nullable) {
     });
 }
 
-template <typename T>
-void write_properties(writer &to, bool output);
+// What a schema is for. A value of a result is always there, and may be null.
+enum class schema_use { arguments, result, form };
 
-// The members of the schema of a T. A value of a result may be null.
+template <typename T>
+void write_properties(writer &to, schema_use use);
+
+// The members of the schema of a T.
 template <typename T, typename Constraints = std::tuple<>>
-void write_schema(writer &to, bool output, bool nullable = false, const Constraints &constraints = {}) {
+void write_schema(writer &to, schema_use use, bool nullable = false, const Constraints &constraints = {}) {
     constraint_writer said(to, list<T>);
     const auto write_constraints = [&] { std::apply([&](const auto &...each) { (said.write(each), ...); }, constraints); };
     if constexpr (is_optional<T>) {
-        write_schema<typename T::value_type>(to, output, output, constraints);
+        write_schema<typename T::value_type>(to, use, use == schema_use::result, constraints);
     } else if constexpr (std::same_as<T, bool>) {
         write_type(to, "boolean", nullable);
     } else if constexpr (integer<T>) {
@@ -235,60 +238,61 @@ void write_schema(writer &to, bool output, bool nullable = false, const Constrai
     } else if constexpr (is_map<T>) {
         write_type(to, "object", nullable);
         to.key("additionalProperties");
-        to.write_object([&] { write_schema<typename T::mapped_type>(to, output); });
+        to.write_object([&] { write_schema<typename T::mapped_type>(to, use); });
     } else if constexpr (list<T>) {
         write_type(to, "array", nullable);
         to.key("items");
-        to.write_object([&] { write_schema<typename T::value_type>(to, output); });
+        to.write_object([&] { write_schema<typename T::value_type>(to, use); });
         write_constraints();
     } else if constexpr (object<T>) {
         write_type(to, "object", nullable);
-        write_properties<T>(to, output);
+        write_properties<T>(to, use);
     } else {
         static_assert(std::same_as<T, json>, "this type has no form in JSON");
     }
 }
 
 template <typename T>
-void write_properties(writer &to, bool output) {
+void write_properties(writer &to, schema_use use) {
     const T defaults{};
     std::vector<std::string_view> required;
     to.key("properties");
     to.write_object([&] {
         each_field(defaults, [&]<typename Field>(std::string_view name, const Field &field) {
             using traits = traits<Field>;
-            if (output || !traits::optional) required.push_back(name);
+            if (use == schema_use::result || !traits::optional) required.push_back(name);
             to.key(name);
             to.write_object([&] {
                 if (!traits::description.empty()) to.member("description", traits::description);
-                write_schema<typename traits::type>(to, output, false, traits::constraints);
+                write_schema<typename traits::type>(to, use, false, traits::constraints);
                 if constexpr (traits::has_default) {
-                    if (!output) to.member("default", bare(field));
+                    if (use != schema_use::result) to.member("default", bare(field));
                 }
             });
         });
     });
     // Older drafts forbid an empty list.
     if (!required.empty()) to.member("required", required);
-    to.member("additionalProperties", false);
+    // Clients show only a part of JSON Schema as a form, in which this is not.
+    if (use != schema_use::form) to.member("additionalProperties", false);
 }
 
 template <typename T>
-std::string schema(bool output) {
-    static_assert(object<T>, "the arguments of a tool, and its structured content, are a struct");
+std::string schema(schema_use use) {
+    static_assert(object<T>, "the arguments of a tool, its structured content, and a form are a struct");
     writer to;
-    to.write_object([&] { write_schema<T>(to, output); });
+    to.write_object([&] { write_schema<T>(to, use); });
     return to.written();
 }
 
 template <typename T>
 std::string arguments_schema() {
-    return schema<T>(false);
+    return schema<T>(schema_use::arguments);
 }
 
 template <typename T>
 std::string result_schema() {
-    return schema<T>(true);
+    return schema<T>(schema_use::result);
 }
 
 inline std::string no_arguments_schema() {

@@ -6,6 +6,7 @@
 // A test can catch what a tool throws.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ namespace toolbay::test {
 struct block {
     std::string kind; // "text", "image", "audio", "resource_link" or "resource"
     std::string text, data, mime_type, uri, name, last_modified;
+    bool of_assistant = false; // a message of a prompt that the model says
+    std::string meta;          // of an item of a resource, as JSON
 };
 
 // The outcome of a call.
@@ -28,21 +31,66 @@ struct answer {
     std::string text;               // the text blocks, a line feed between them; or the message of a failure
     std::optional<std::string> structured; // as JSON
     std::vector<block> blocks;
+    std::string description;            // of a prompt
+    std::optional<std::uint32_t> total; // of a completion, and whether there are more
+    bool more = false;
 };
 
-// Runs a tool with a JSON object. The schema is not checked: the host does that.
-inline answer call(const std::string &tool, const std::string &arguments = "{}") {
+// An answer of the C interface.
+inline answer answer_of(const toolbay_answer &called) {
     const auto text = [](const char *text) { return std::string(text ? text : ""); };
-    const toolbay_answer called = toolbay_test_call(tool.c_str(), arguments.c_str());
-    answer answer = {called.failed, called.invalid_arguments, text(called.text), {}, {}};
+    answer answer = {.failed = called.failed, .invalid_arguments = called.invalid_arguments, .text = text(called.text),
+                     .structured = {}, .blocks = {}, .description = text(called.description), .total = {},
+                     .more = called.more};
     if (called.structured) answer.structured = called.structured;
+    if (called.total) answer.total = *called.total;
     for (std::size_t i = 0; i < called.count; i++) {
         const toolbay_block block = toolbay_test_block(called, i);
         answer.blocks.push_back({block.kind, detail::text(block.text), detail::text(block.data),
                                  text(block.mime_type), text(block.uri), text(block.name),
-                                 text(block.last_modified)});
+                                 text(block.last_modified), block.role == TOOLBAY_ASSISTANT, text(block.meta)});
     }
     return answer;
+}
+
+// Runs a tool with a JSON object. The schema is not checked: the host does that.
+inline answer call(const std::string &tool, const std::string &arguments = "{}") {
+    return answer_of(toolbay_test_call(tool.c_str(), arguments.c_str()));
+}
+
+// Fills in a prompt. The arguments are a JSON object of strings. Each block is a message.
+inline answer prompt(const std::string &prompt, const std::string &arguments = "{}") {
+    return answer_of(toolbay_test_prompt(prompt.c_str(), arguments.c_str()));
+}
+
+// Reads the resource of a URI. Each block is an item, of kind "resource"; there are
+// none if there is no such resource.
+inline answer read(const std::string &uri) {
+    return answer_of(toolbay_test_read(uri.c_str()));
+}
+
+// Completes an argument of a prompt or a variable of a template. `given` are the
+// arguments that are complete: a JSON object of strings. Each block is a value.
+inline answer complete(const std::string &target, const std::string &argument, const std::string &typed,
+                       const std::string &given = "{}") {
+    return answer_of(toolbay_test_complete(target.c_str(), argument.c_str(), typed.c_str(), given.c_str()));
+}
+
+// What the client answers from now on to the question with this key: its result as
+// JSON, such as {"action":"accept","content":{"yes":true}}. Nothing: it cannot.
+inline void respond(const std::string &key, const std::optional<std::string> &result) {
+    toolbay_test_answer(key.c_str(), result ? result->c_str() : nullptr);
+}
+
+// The parameters with which the question of this key was asked last, as JSON; empty if it was not.
+inline std::string asked(const std::string &key) {
+    const char *params = toolbay_test_asked(key.c_str());
+    return params ? params : "";
+}
+
+// The resources that were reported as updated so far, a line each.
+inline std::string updated() {
+    return toolbay_test_updated();
 }
 
 // The schemas of a tool as JSON; empty if there is none, or no such tool.

@@ -6,6 +6,7 @@ const abi = @import("abi.zig");
 const toolbay = @import("toolbay.zig");
 const Level = toolbay.Level;
 const Setting = toolbay.Setting;
+const questions = @import("ask.zig");
 
 /// WebAssembly plugins have a host; tests on the machine have the one in `testing.zig`.
 pub const real = builtin.cpu.arch.isWasm();
@@ -17,6 +18,8 @@ const imports = struct {
     extern "toolbay:plugin/host@0.2.0" fn cancelled() bool;
     extern "toolbay:plugin/host@0.2.0" fn config(key: [*]const u8, len: usize, value: *abi.Option(abi.List(u8))) void;
     extern "toolbay:plugin/host@0.2.0" fn @"config-all"(settings: *abi.List([2]abi.List(u8))) void;
+    extern "toolbay:plugin/host@0.2.0" fn ask(questions: [*]const abi.Question, len: usize, answer: *abi.AskAnswer) void;
+    extern "toolbay:plugin/host@0.2.0" fn @"resource-updated"(uri: [*]const u8, len: usize) void;
 };
 
 /// Where the host's strings go, and all that a call needs.
@@ -53,6 +56,32 @@ pub fn settings(arena: std.mem.Allocator) std.mem.Allocator.Error![]const Settin
     const copies = try arena.alloc(Setting, all.len);
     for (all.slice(), copies) |from, *to| to.* = .{ .key = from[0].slice(), .value = from[1].slice() };
     return copies;
+}
+
+pub fn resourceUpdated(uri: []const u8) void {
+    if (!real) return stand_in.resourceUpdated(uri);
+    const text = abi.text(memory, uri) catch return;
+    imports.@"resource-updated"(text.ptr, text.len);
+}
+
+pub fn ask(arena: std.mem.Allocator, asked: []const questions.Asked) std.mem.Allocator.Error!questions.Results {
+    if (!real) return stand_in.ask(asked);
+    const lowered = try arena.alloc(abi.Question, asked.len);
+    for (asked, lowered) |from, *to| to.* = .{
+        .key = try abi.text(arena, from.key),
+        .kind = from.kind,
+        .params = try abi.text(arena, from.params),
+        .required = from.required,
+    };
+    var answer: abi.AskAnswer = undefined;
+    imports.ask(lowered.ptr, lowered.len, &answer);
+    if (answer.is_error) {
+        const why = answer.value.failure.message.slice();
+        return if (answer.value.failure.kind == .unsupported) .{ .unsupported = why } else .{ .invalid = why };
+    }
+    const answers = try arena.alloc([]const u8, answer.value.answers.len);
+    for (answer.value.answers.slice(), answers) |from, *to| to.* = from.slice();
+    return .{ .answers = answers };
 }
 
 /// Writes the message to standard error, which the host shows, and ends the call.

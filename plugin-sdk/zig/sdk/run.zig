@@ -31,16 +31,7 @@ pub const Run = struct {
             .output_schema = if (Structured) |T| schema.of(T, .result) else null,
             .call = struct {
                 fn call(context: *Call, json: []const u8) anyerror!Output {
-                    const arguments = try parse(Arguments, context, json);
-                    const parameters = @typeInfo(Function).@"fn".param_types;
-                    const returned = if (parameters.len == 2)
-                        function(context, arguments)
-                    else if (parameters.len == 0)
-                        function()
-                    else if (parameters[0] == *Call)
-                        function(context)
-                    else
-                        function(arguments);
+                    const returned = invoke(function, context, try parse(Arguments, context, json));
                     var output: Building = .{ .arena = context.arena };
                     try output.add(if (@typeInfo(@TypeOf(returned)) == .error_union) try returned else returned);
                     output.output.content = output.content.items;
@@ -51,9 +42,17 @@ pub const Run = struct {
     }
 };
 
-fn ArgumentsOf(comptime Function: type) type {
+/// Calls a function that takes the call and its arguments, one of the two, or nothing.
+pub fn invoke(comptime function: anytype, context: *Call, arguments: anytype) @typeInfo(@TypeOf(function)).@"fn".return_type.? {
+    const parameters = @typeInfo(@TypeOf(function)).@"fn".param_types;
+    if (parameters.len == 2) return function(context, arguments);
+    if (parameters.len == 0) return function();
+    return function(if (parameters[0] == *Call) context else arguments);
+}
+
+pub fn ArgumentsOf(comptime Function: type) type {
     const parameters = @typeInfo(Function).@"fn".param_types;
-    const wrong = "a tool takes (*toolbay.Call, Arguments), one of the two, or nothing; this is " ++ @typeName(Function);
+    const wrong = "a function takes (*toolbay.Call, Arguments), one of the two, or nothing; this is " ++ @typeName(Function);
     if (parameters.len > 2) @compileError(wrong);
     if (parameters.len == 2 and parameters[0] != *Call) @compileError(wrong);
     if (parameters.len == 0 or (parameters.len == 1 and parameters[0] == *Call)) return struct {};
@@ -92,11 +91,23 @@ fn StructuredOf(comptime Result: type) ?type {
     }
 }
 
-fn isContent(comptime T: type) bool {
+/// Whether it is a block, of any kind or of one.
+pub fn isContent(comptime T: type) bool {
     for (@typeInfo(Content).@"union".field_types) |Field| {
         if (T == Field) return true;
     }
     return T == Content;
+}
+
+/// A text or a block of one kind as a block.
+pub fn contentOf(value: anytype) Content {
+    const T = @TypeOf(value);
+    if (T == Content) return value;
+    if (comptime !isContent(T)) return .{ .text = .{ .text = value } };
+    const kind = comptime for (@typeInfo(Content).@"union".field_names, @typeInfo(Content).@"union".field_types) |name, Field| {
+        if (T == Field) break name;
+    } else unreachable;
+    return @unionInit(Content, kind, value);
 }
 
 const Building = struct {
@@ -110,17 +121,12 @@ const Building = struct {
             try building.content.appendSlice(building.arena, value.content);
             if (value.structured) |structured| building.output.structured = structured;
             if (value.meta) |meta| building.output.meta = meta;
-        } else if (T == Content) {
-            try building.content.append(building.arena, value);
         } else if (comptime isContent(T)) {
-            const kind = comptime for (@typeInfo(Content).@"union".field_names, @typeInfo(Content).@"union".field_types) |name, Field| {
-                if (T == Field) break name;
-            } else unreachable;
-            try building.content.append(building.arena, @unionInit(Content, kind, value));
+            try building.content.append(building.arena, contentOf(value));
         } else switch (@typeInfo(T)) {
             .void => {},
             .optional => if (value) |some| try building.add(some),
-            .pointer => try building.content.append(building.arena, .{ .text = .{ .text = value } }),
+            .pointer => try building.content.append(building.arena, contentOf(value)),
             .@"struct" => |info| if (info.is_tuple) {
                 inline for (value) |each| try building.add(each);
             } else {

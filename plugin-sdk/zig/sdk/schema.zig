@@ -33,24 +33,27 @@ pub const Doc = struct {
     max_length: ?usize = null,
     /// A regular expression that a text matches.
     pattern: ?[]const u8 = null,
+    /// What a text is: `email`, `uri`, `date` or `date-time`.
+    format: ?[]const u8 = null,
 };
 
-/// A field with a default may be left out of arguments, but a result always has it.
-pub const Use = enum { arguments, result };
+/// A field with a default may be left out of arguments and forms, but a result always has it. There is no null in a form.
+pub const Use = enum { arguments, result, form };
 
 /// The function that writes the schema of a struct.
 pub fn of(comptime T: type, comptime use: Use) *const fn (Allocator) Allocator.Error![]const u8 {
     return struct {
-        fn write(arena: Allocator) Allocator.Error![]const u8 {
-            var text: std.Io.Writer.Allocating = .init(arena);
-            var json: Stringify = .{ .writer = &text.writer };
-            writeObject(T, use, &json) catch return error.OutOfMemory;
-            return text.written();
+        fn text(arena: Allocator) Allocator.Error![]const u8 {
+            var to: std.Io.Writer.Allocating = .init(arena);
+            var json: Stringify = .{ .writer = &to.writer };
+            write(T, use, &json) catch return error.OutOfMemory;
+            return to.written();
         }
-    }.write;
+    }.text;
 }
 
-fn writeObject(comptime T: type, comptime use: Use, json: *Stringify) Error!void {
+/// Writes the schema of a struct.
+pub fn write(comptime T: type, comptime use: Use, json: *Stringify) Error!void {
     if (@hasDecl(T, "json_schema")) return json.print("{s}", .{T.json_schema});
     try json.beginObject();
     try member(json, "type", "object");
@@ -70,14 +73,15 @@ fn writeProperties(comptime T: type, comptime use: Use, json: *Stringify) Error!
         if (doc.title) |title| try member(json, "title", title);
         if (doc.description) |description| try member(json, "description", description);
         try writeValue(Field, use, doc, json);
-        if (use == .arguments) {
+        if (use != .result) {
             if (comptime attributes.defaultValue(Field)) |default| try writeDefault(Field, default, json);
         }
         try json.endObject();
     }
     try json.endObject();
     try writeRequired(T, use, json);
-    try member(json, "additionalProperties", false);
+    // Clients show only a part of JSON Schema as a form, in which this is not.
+    if (use != .form) try member(json, "additionalProperties", false);
 }
 
 fn writeRequired(comptime T: type, comptime use: Use, json: *Stringify) Error!void {
@@ -104,6 +108,7 @@ fn writeValue(comptime T: type, comptime use: Use, comptime doc: Doc, json: *Str
     if (T == std.json.Value) return;
     switch (@typeInfo(T)) {
         .optional => |optional| {
+            if (use == .form) return writeValue(optional.child, use, doc, json);
             if (comptime simple(optional.child)) |name| {
                 try member(json, "type", [_][]const u8{ name, "null" });
                 return writeDetails(optional.child, doc, true, json);
@@ -177,7 +182,7 @@ fn writeList(comptime Item: type, comptime use: Use, comptime doc: Doc, json: *S
 }
 
 /// The JSON type of what is neither an object nor a list.
-fn simple(comptime T: type) ?[]const u8 {
+pub fn simple(comptime T: type) ?[]const u8 {
     return switch (@typeInfo(T)) {
         .bool => "boolean",
         .int => "integer",
@@ -219,6 +224,7 @@ fn writeDetails(comptime T: type, comptime doc: Doc, nullable: bool, json: *Stri
             if (doc.min_length) |length| try member(json, "minLength", length);
             if (doc.max_length) |length| try member(json, "maxLength", length);
             if (doc.pattern) |pattern| try member(json, "pattern", pattern);
+            if (doc.format) |format| try member(json, "format", format);
         },
         else => {},
     }
@@ -233,13 +239,13 @@ fn writeBound(name: []const u8, comptime bound: f64, json: *Stringify) Error!voi
     }
 }
 
-fn member(json: *Stringify, name: []const u8, value: anytype) Error!void {
+pub fn member(json: *Stringify, name: []const u8, value: anytype) Error!void {
     try json.objectField(name);
     try json.write(value);
 }
 
 /// The entry of `docs` for a field.
-fn docOf(comptime T: type, comptime name: []const u8) Doc {
+pub fn docOf(comptime T: type, comptime name: []const u8) Doc {
     if (!@hasDecl(T, "docs") or !@hasField(@TypeOf(T.docs), name)) return .{};
     const said = @field(T.docs, name);
     if (@typeInfo(@TypeOf(said)) != .@"struct") return .{ .description = said };
@@ -248,7 +254,7 @@ fn docOf(comptime T: type, comptime name: []const u8) Doc {
     return doc;
 }
 
-fn checkDocs(comptime T: type) void {
+pub fn checkDocs(comptime T: type) void {
     if (!@hasDecl(T, "docs")) return;
     for (@typeInfo(@TypeOf(T.docs)).@"struct".field_names) |name| {
         if (!@hasField(T, name)) @compileError("docs of " ++ @typeName(T) ++ " has the field " ++ name ++ ", the struct has not");

@@ -9,6 +9,8 @@
 
 const std = @import("std");
 const toolbay = @import("toolbay.zig");
+const Asked = @import("ask.zig").Asked;
+const Results = @import("ask.zig").Results;
 
 /// A test's memory is not freed either.
 const arena = std.heap.page_allocator;
@@ -51,6 +53,53 @@ pub fn call(tools: []const toolbay.Tool, name: []const u8, arguments: anytype) !
     return .{ .output = output };
 }
 
+/// What came of a prompt, a resource or a completion, or why it failed.
+pub fn Outcome(comptime T: type) type {
+    return union(enum) {
+        output: T,
+        invalid_arguments: []const u8,
+        failed: []const u8,
+
+        fn of(context: *const toolbay.Call, result: anyerror!T) @This() {
+            const output = result catch |err| {
+                const message = toolbay.messageOf(context, err);
+                return if (err == error.InvalidArguments) .{ .invalid_arguments = message } else .{ .failed = message };
+            };
+            return .{ .output = output };
+        }
+    };
+}
+
+/// Names and values out of a struct of texts, such as `.{ .name = "Ada" }`.
+fn settingsOf(values: anytype) ![]const toolbay.Setting {
+    const names = @typeInfo(@TypeOf(values)).@"struct".field_names;
+    const settings = try arena.alloc(toolbay.Setting, names.len);
+    inline for (names, 0..) |name, i| settings[i] = .{ .key = name, .value = @field(values, name) };
+    return settings;
+}
+
+/// Fills in a prompt. The arguments are a struct of texts.
+pub fn prompt(prompts: []const toolbay.Prompt, name: []const u8, arguments: anytype) !Outcome(toolbay.Messages) {
+    var context: toolbay.Call = .{ .arena = arena };
+    return .of(&context, toolbay.getPrompt(prompts, &context, name, try settingsOf(arguments)));
+}
+
+/// Reads a resource. There are no items if there is no such resource.
+pub fn read(resources: []const toolbay.Resource, uri: []const u8) !Outcome([]const toolbay.Item) {
+    var context: toolbay.Call = .{ .arena = arena };
+    return .of(&context, toolbay.readResource(resources, &context, uri));
+}
+
+/// Completes an argument of a prompt or a variable of a template. `given` is a struct of texts.
+pub fn complete(completions: []const toolbay.Completion, target: []const u8, argument: []const u8, typed: []const u8, given: anytype) !Outcome(toolbay.Suggestions) {
+    var context: toolbay.Call = .{ .arena = arena, .complete = try settingsOf(given) };
+    const suggestions = toolbay.complete(completions, &context, if (toolbay.isTemplate(target)) .resource_template else .prompt, target, argument, typed);
+    return .of(&context, suggestions);
+}
+
+/// The client's result for the question with this key, as JSON; null if it cannot answer.
+pub const Response = struct { key: []const u8, result: ?[]const u8 };
+
 /// The host of a test: what the test sets, and what the tool reported.
 pub const host = struct {
     /// `[config]` of the grant.
@@ -60,6 +109,11 @@ pub const host = struct {
     pub var done: f64 = 0;
     /// What was logged so far, a line each: `info: working`.
     pub var logged: std.ArrayList(u8) = .empty;
+    /// What the client answers: `&.{.{ .key = "sure", .result = "{\"action\":\"decline\"}" }}`.
+    pub var responses: []const Response = &.{};
+    /// The resources that were reported as updated so far, a line each.
+    pub var updated: std.ArrayList(u8) = .empty;
+    var questions: std.ArrayList(Asked) = .empty;
 
     pub fn log(level: toolbay.Level, message: []const u8) void {
         for ([_][]const u8{ @tagName(level), ": ", message, "\n" }) |part| {
@@ -84,5 +138,37 @@ pub const host = struct {
 
     pub fn settings() []const toolbay.Setting {
         return configuration;
+    }
+
+    /// The parameters with which the question of this key was asked last, as JSON; null if it was not.
+    pub fn asked(key: []const u8) ?[]const u8 {
+        var at = questions.items.len;
+        while (at > 0) {
+            at -= 1;
+            if (std.mem.eql(u8, questions.items[at].key, key)) return questions.items[at].params;
+        }
+        return null;
+    }
+
+    pub fn ask(several: []const Asked) std.mem.Allocator.Error!Results {
+        try questions.appendSlice(arena, several);
+        const answers = try arena.alloc([]const u8, several.len);
+        for (several, answers) |question, *answer| {
+            const response = for (responses) |response| {
+                if (std.mem.eql(u8, response.key, question.key)) break response;
+            } else return .{ .invalid = try arena.print(
+                "the test has no answer to the question `{s}`: add it to toolbay.testing.host.responses",
+                .{question.key},
+            ) };
+            answer.* = response.result orelse {
+                if (question.required) std.debug.panic("the client cannot answer the question `{s}`, which is required", .{question.key});
+                return .{ .unsupported = "the client does not support it" };
+            };
+        }
+        return .{ .answers = answers };
+    }
+
+    pub fn resourceUpdated(uri: []const u8) void {
+        for ([_][]const u8{ uri, "\n" }) |part| updated.appendSlice(arena, part) catch @panic("out of memory");
     }
 };

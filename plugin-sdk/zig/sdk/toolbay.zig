@@ -25,8 +25,13 @@
 const std = @import("std");
 const Allocator = std.mem.Allocator;
 const host = @import("host.zig");
+const offer = @import("offer.zig");
+const questions = @import("ask.zig");
 
 pub const Run = @import("run.zig").Run;
+pub const PromptRun = offer.PromptRun;
+pub const ResourceRun = offer.ResourceRun;
+pub const CompletionRun = offer.CompletionRun;
 pub const schema = @import("schema.zig");
 pub const testing = @import("testing.zig");
 
@@ -57,6 +62,60 @@ pub const Tool = struct {
     meta: ?[]const u8 = null,
 };
 
+/// One prompt: a text that the user chooses, which becomes the beginning of a conversation.
+pub const Prompt = struct {
+    /// By which clients get it: `A-Z a-z 0-9 _ - .`
+    name: []const u8,
+    /// A display name.
+    title: ?[]const u8 = null,
+    /// What it is for, written for people.
+    description: []const u8,
+    /// The function: `.of(function)`.
+    run: PromptRun,
+    icons: []const Icon = &.{},
+    /// Further members for the definition's `_meta`: a JSON object.
+    meta: ?[]const u8 = null,
+};
+
+/// One resource: something that clients read by its URI. Or many, if the URI is a template: `{name}` stands for one or more
+/// characters other than `/ ? #` and `{+name}` for any. The value of `{name}` is decoded, so that `%20` is a space.
+pub const Resource = struct {
+    /// Such as `notes://all`, or `notes://{folder}/{id}`.
+    uri: []const u8,
+    name: []const u8,
+    /// A display name.
+    title: ?[]const u8 = null,
+    /// What it is, written for the model.
+    description: ?[]const u8 = null,
+    /// Also of items that have none of their own.
+    mime_type: ?[]const u8 = null,
+    /// The function: `.of(function)`.
+    run: ResourceRun,
+    /// In bytes, not of a template.
+    size: ?u64 = null,
+    /// Who it is for; empty means everyone.
+    audience: []const Audience = &.{},
+    /// How important it is, from 0 to 1.
+    priority: ?f64 = null,
+    /// In ISO 8601, not of a template.
+    last_modified: ?[]const u8 = null,
+    icons: []const Icon = &.{},
+    /// Further members for the definition's `_meta`: a JSON object.
+    meta: ?[]const u8 = null,
+};
+
+/// Suggests values for an argument of a prompt, or for a variable of a template.
+pub const Completion = struct {
+    /// The name of the prompt ...
+    prompt: ?[]const u8 = null,
+    /// ... or the template.
+    resource: ?[]const u8 = null,
+    /// The name of the argument, or of the variable.
+    argument: []const u8,
+    /// The function: `.of(function)`.
+    run: CompletionRun,
+};
+
 /// An icon that a client can show with the tool.
 pub const Icon = struct {
     /// An `https:` or `data:` URI.
@@ -70,12 +129,19 @@ pub const Icon = struct {
 /// Errors that a function can return besides its own; of its own errors the model reads the name.
 pub const Error = error{ InvalidArguments, Failed };
 
-/// One call of a tool.
+/// What the functions of a call return besides what they are for.
+pub const CallError = Error || Allocator.Error;
+
+/// One call of a tool, or one request for a prompt, a resource or a completion.
 pub const Call = struct {
     /// The allocator of the call. Free nothing: its memory is released when the call ends.
     arena: Allocator,
     /// The message of `invalid` or `fail`.
     message: []const u8 = "",
+    /// The URI of the resource that is read.
+    uri: []const u8 = "",
+    /// The arguments that are complete, while another one is completed.
+    complete: []const Setting = &.{},
 
     pub fn print(call: *Call, comptime format: []const u8, values: anytype) Allocator.Error![]const u8 {
         return call.arena.print(format, values);
@@ -108,6 +174,46 @@ pub const Call = struct {
     /// something to put in order.
     pub fn cancelled(_: *Call) bool {
         return host.cancelled();
+    }
+
+    /// Asks the caller a `Form`, a `Visit`, a `Sampling` or for `Roots`:
+    ///
+    /// ```zig
+    /// const answer = try call.ask(toolbay.Form(Name){ .key = "name", .message = "Which name?" });
+    /// if (answer == .accepted) return call.print("Hello, {s}.", .{answer.accepted.name});
+    /// ```
+    ///
+    /// The host does not wait for an answer: it ends the call, and runs it again from its beginning when the answer is
+    /// there; then `ask` returns at once. So decide, ask, and only then act.
+    pub fn ask(call: *Call, question: anytype) CallError!Answer(@TypeOf(question).Accepted) {
+        return (try questions.all(call, .{question}))[0];
+    }
+
+    /// Asks several questions at once: a tuple of them, for a tuple of answers.
+    pub fn askAll(call: *Call, several: anytype) CallError!questions.Answers(@TypeOf(several)) {
+        return questions.all(call, several);
+    }
+
+    /// Tells the clients that subscribed to this resource of the plugin that its content changed.
+    pub fn resourceUpdated(_: *Call, uri: []const u8) void {
+        host.resourceUpdated(uri);
+    }
+
+    /// In a completion: the value of an argument that is complete already.
+    pub fn given(call: *Call, name: []const u8) ?[]const u8 {
+        for (call.complete) |setting| {
+            if (std.mem.eql(u8, setting.key, name)) return setting.value;
+        }
+        return null;
+    }
+
+    /// In a completion: those of the values that begin with what was typed, whatever the case of its letters A to Z.
+    pub fn beginningWith(call: *Call, typed: []const u8, values: []const []const u8) Allocator.Error![]const []const u8 {
+        var found: std.ArrayList([]const u8) = .empty;
+        for (values) |value| {
+            if (std.ascii.startsWithIgnoreCase(value, typed)) try found.append(call.arena, value);
+        }
+        return found.items;
     }
 
     /// The value of a key in `[config]` of the operator's grant. A string comes as it is, any other value as JSON.
@@ -208,11 +314,78 @@ pub const Output = struct {
     meta: ?[]const u8 = null,
 };
 
+/// Who says a message.
+pub const Role = Audience;
+
+/// One message of a prompt.
+pub const Message = struct {
+    role: Role,
+    content: Content,
+
+    /// What the user says: a text, or another block.
+    pub fn user(content: anytype) Message {
+        return .{ .role = .user, .content = contentOf(content) };
+    }
+
+    /// What the model says.
+    pub fn assistant(content: anytype) Message {
+        return .{ .role = .assistant, .content = contentOf(content) };
+    }
+};
+
+/// A prompt with its arguments filled in.
+pub const Messages = struct {
+    /// They outlive the function, so they are not on its stack: `try call.arena.dupe(toolbay.Message, &.{ ... })`.
+    messages: []const Message = &.{},
+    /// What it is for, if the arguments make that more precise than its definition.
+    description: ?[]const u8 = null,
+    /// The result's `_meta`: a JSON object.
+    meta: ?[]const u8 = null,
+};
+
+/// One item of a resource.
+pub const Item = struct {
+    content: union(enum) { text: []const u8, data: []const u8 },
+    /// Without one, the item has that of the resource.
+    mime_type: ?[]const u8 = null,
+    /// The URI of an item below the one that was read. Without one, the item has that one.
+    uri: ?[]const u8 = null,
+    /// The item's `_meta`: a JSON object.
+    meta: ?[]const u8 = null,
+};
+
+/// Values that an argument could have, the best first.
+pub const Suggestions = struct {
+    values: []const []const u8 = &.{},
+    /// How many there are in all.
+    total: ?u32 = null,
+    /// There are more than `values`.
+    more: bool = false,
+};
+
+pub const Answer = questions.Answer;
+pub const Form = questions.Form;
+pub const Visit = questions.Visit;
+pub const Sampling = questions.Sampling;
+pub const Sampled = questions.Sampled;
+pub const Roots = questions.Roots;
+pub const Root = questions.Root;
+
+const contentOf = @import("run.zig").contentOf;
+
 /// For `main.zig`.
 pub const abi = @import("abi.zig");
 pub const dispatch = @import("run.zig").dispatch;
 pub const messageOf = @import("run.zig").messageOf;
 pub const memory = host.memory;
+pub const getPrompt = offer.getPrompt;
+pub const readResource = offer.readResource;
+pub const complete = offer.complete;
+pub const mistake = offer.mistake;
+pub const isTemplate = @import("uri.zig").isTemplate;
+
+/// For the tests of the SDK.
+pub const matchUri = @import("uri.zig").match;
 
 /// What `main.zig` makes of a panic: its message goes to the host, without the code that prints stack traces.
 pub const panic = std.debug.FullPanic(host.panic);
