@@ -15,6 +15,7 @@ import { StdioClientTransport, getDefaultEnvironment } from '@modelcontextprotoc
 
 import { size } from './png.mjs';
 import { GUESTS, addGuests, overHttp } from './serving.mjs';
+import { CAPABILITIES, Person, surface } from './surface.mjs';
 
 const SAMPLES = ['calculator', 'chart', 'qr', 'text', 'time'];
 const CALLS = JSON.parse(readFileSync(new URL('calls.json', import.meta.url)));
@@ -25,6 +26,9 @@ const AT_ONCE = 5000;
 
 // How often a change that took longer is made anew.
 const ATTEMPTS = 3;
+
+// The revision from which a client asks for news with `subscriptions/listen`.
+const STREAMS_SINCE = '2026-07-28';
 
 // Milliseconds that the whole conversation may take.
 const PATIENCE = 180_000;
@@ -189,15 +193,30 @@ async function timeChanges(client, news, target) {
   return best;
 }
 
+/** Subscribes to a resource, as the revision has it; see `surface`. */
+async function subscribe(client, uri) {
+  const updates = new Promise((resolve) => {
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri));
+  });
+  if (client.getNegotiatedProtocolVersion() >= STREAMS_SINCE) await client.listen({ resourceSubscriptions: [uri] });
+  else await client.subscribeResource({ uri });
+  return () => updates;
+}
+
 const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
+const person = new Person();
 const news = new News();
 const client = new Client(
   { name: 'toolbay-tests', version: '0' },
   {
+    capabilities: CAPABILITIES,
     versionNegotiation: { mode },
     listChanged: { tools: { onChanged: () => news.take(), autoRefresh: false, debounceMs: 0 } },
   },
 );
+client.setRequestHandler('elicitation/create', ({ params }) => person.elicit(params));
+client.setRequestHandler('sampling/createMessage', ({ params }) => person.sample(params));
+client.setRequestHandler('roots/list', () => person.roots());
 let timer;
 let served;
 try {
@@ -220,6 +239,7 @@ try {
     const add = () => addGuests(newcomer, folder);
     await toldAfter(client, news, add, (names) => GUESTS.every((guest) => names.includes(guest)));
     await callAndCancel(client);
+    await surface(client, person, (uri) => subscribe(client, uri), check);
   };
   await Promise.race([all(), late]);
 } catch (error) {

@@ -12,16 +12,19 @@ import shutil
 import sys
 import tempfile
 import time
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urljoin
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp_types import ListRootsResult
 
 import png
 import serving
+from surface import Person, surface
 
 SAMPLES = ["calculator", "chart", "qr", "text", "time"]
 CALLS = json.loads(Path(__file__).with_name("calls.json").read_text())
@@ -56,11 +59,12 @@ class Checks:
 
 
 class News:
-    """When the server said that its tools changed."""
+    """When the server said that its tools changed, and which resources."""
 
     def __init__(self) -> None:
         self.at: float | None = None
         self.event = anyio.Event()
+        self.tell, self.updates = anyio.create_memory_object_stream[str](16)
 
     def take(self) -> None:
         self.at = time.monotonic()
@@ -76,6 +80,22 @@ class News:
     async def on_message(self, message: object) -> None:
         if getattr(message, "method", None) == "notifications/tools/list_changed":
             self.take()
+        if getattr(message, "method", None) == "notifications/resources/updated":
+            self.tell.send_nowait(str(message.params.uri))
+
+    @asynccontextmanager
+    async def subscribe(self, client: Client, uri: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+        """Subscribes to a resource, as the revision has it; see `surface`."""
+        if client.protocol_version >= STREAMS_SINCE:
+            async with client.listen(resource_subscriptions=[uri]) as events:
+
+                async def update() -> str:
+                    return str((await anext(aiter(events))).uri)
+
+                yield update
+        else:
+            await client.subscribe_resource(uri)
+            yield self.updates.receive
 
     async def listen(self, client: Client, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
         async with client.listen(tools_list_changed=True) as events:
@@ -238,8 +258,26 @@ async def run(mode: str, transport: str, server: str, plugins: Path, newcomer: P
             target = stack.enter_context(serving.over_http(server, folder, cache))
             if transport == "sse":
                 target = sse_client(urljoin(target, "/sse"))
-        news = News()
-        client = await stack.enter_async_context(Client(target, mode=mode, message_handler=news.on_message))
+        news, person = News(), Person()
+
+        async def elicit(context: object, params: object) -> object:
+            return person.elicit(params)
+
+        async def sample(context: object, params: object) -> object:
+            return person.sample(params)
+
+        async def roots(context: object) -> ListRootsResult:
+            return ListRootsResult(roots=person.roots())
+
+        client = Client(
+            target,
+            mode=mode,
+            message_handler=news.on_message,
+            elicitation_callback=elicit,
+            sampling_callback=sample,
+            list_roots_callback=roots,
+        )
+        await stack.enter_async_context(client)
         async with anyio.create_task_group() as tasks:
             if client.protocol_version >= STREAMS_SINCE:
                 await tasks.start(news.listen, client)
@@ -248,6 +286,7 @@ async def run(mode: str, transport: str, server: str, plugins: Path, newcomer: P
                 add = lambda: serving.add_guests(newcomer, folder)
                 await told_after(client, news, add, lambda found: serving.GUESTS <= found)
                 await call_and_cancel(client, checks)
+                await surface(client, person, lambda uri: news.subscribe(client, uri), checks.check)
             tasks.cancel_scope.cancel()
 
 

@@ -1,4 +1,5 @@
-"""The fastmcp client against the real server: lists, calls, sees progress, gives up a call, and is told of changes.
+"""The fastmcp client against the real server: lists, calls, sees progress, gives up a call, is asked, and is told of
+changes.
 
     client_fastmcp.py MODE TRANSPORT SERVER PLUGINS NEWCOMER
 
@@ -10,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -19,6 +21,7 @@ from fastmcp.client.transports import SSETransport, StdioTransport
 from mcp.client.subscriptions import listen
 
 import serving
+from surface import Person, surface
 
 STREAMS_SINCE = "2026-07-28"
 """The revision from which a client asks for news with `subscriptions/listen`."""
@@ -29,17 +32,35 @@ PATIENCE = 180
 
 async def converse(target: object, mode: str, folder: Path, newcomer: Path, checks: list) -> None:
     changed = asyncio.Event()
+    updates = asyncio.Queue()
+    person = Person()
 
     async def on_message(message: object) -> None:
         if getattr(message, "method", None) == "notifications/tools/list_changed":
             changed.set()
+        if getattr(message, "method", None) == "notifications/resources/updated":
+            updates.put_nowait(str(message.params.uri))
 
     async def hear(events: object) -> None:
         async for _ in events:
             changed.set()
 
+    async def elicit(message: str, response_type: type | None, params: object, context: object) -> object:
+        return person.elicit(params)
+
+    def sample(messages: list, params: object, context: object) -> object:
+        return person.sample(params)
+
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(Client(target, mode=mode, message_handler=on_message))
+        client = Client(
+            target,
+            mode=mode,
+            message_handler=on_message,
+            elicitation_handler=elicit,
+            sampling_handler=sample,
+            roots=lambda context: person.roots(),
+        )
+        await stack.enter_async_context(client)
         version = client.protocol_version
         fitting = version == STREAMS_SINCE if mode == "auto" else version == "2025-11-25"
         checks.append((f"connects, with revision {version}", fitting, version))
@@ -71,6 +92,22 @@ async def converse(target: object, mode: str, folder: Path, newcomer: Path, chec
         following = await client.call_tool("count", {})
         fitting = following.content[0].text == "1"
         checks.append(("it ends, so that the next one gets its turn", fitting, following))
+
+        @asynccontextmanager
+        async def subscribe(uri: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+            # fastmcp leaves it to the session of the official client, which it has.
+            if version >= STREAMS_SINCE:
+                async with listen(client.session, resource_subscriptions=[uri]) as events:
+
+                    async def update() -> str:
+                        return str((await anext(aiter(events))).uri)
+
+                    yield update
+            else:
+                await client.session.subscribe_resource(uri)
+                yield updates.get
+
+        await surface(client, person, subscribe, lambda *check: checks.append(check))
 
         if version >= STREAMS_SINCE:
             events = await stack.enter_async_context(listen(client.session, tools_list_changed=True))

@@ -14,9 +14,17 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport, getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { LoggingMessageNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 
 import { addGuests, overHttp } from './serving.mjs';
+import { CAPABILITIES, Person, surface } from './surface.mjs';
 
 // Milliseconds that the whole conversation may take.
 const PATIENCE = 180_000;
@@ -58,6 +66,7 @@ async function converse(client, folder) {
   check('a call can be given up', ended === 'given up', ended);
   const one = await client.callTool({ name: 'count', arguments: {} });
   check('it ends, so that the next one gets its turn', one.content[0].text === '1', one);
+  await surface(client, person, subscribe, check);
   // The first may be of the start; whoever is told looks again.
   let next = told();
   copyFileSync(newcomer, join(folder, 'newcomer.wasm'));
@@ -68,8 +77,21 @@ async function converse(client, folder) {
   check('is told of a new tool', true);
 }
 
+/** Subscribes to a resource; see `surface`. */
+async function subscribe(uri) {
+  const updates = new Promise((resolve) => {
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => resolve(params.uri));
+  });
+  await client.subscribeResource({ uri });
+  return () => updates;
+}
+
 const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
-const client = new Client({ name: 'toolbay-tests', version: '0' }, {});
+const person = new Person();
+const client = new Client({ name: 'toolbay-tests', version: '0' }, { capabilities: CAPABILITIES });
+client.setRequestHandler(ElicitRequestSchema, ({ params }) => person.elicit(params));
+client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => person.sample(params));
+client.setRequestHandler(ListRootsRequestSchema, () => person.roots());
 let timer;
 let served;
 try {

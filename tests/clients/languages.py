@@ -18,6 +18,7 @@ import anyio
 from mcp import Client, StdioServerParameters
 
 import examples
+import offers
 from client import PATIENCE, Checks, names
 from site_for_plugins import Site
 
@@ -245,6 +246,7 @@ async def converse(
             if (plugins / f"plain-{language}.wasm").exists():
                 await each.plain()
         await examples.check(client, plugins, site, checks)
+    await offers.check(parameters, languages, checks)
 
 
 def main() -> int:

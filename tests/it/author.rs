@@ -126,7 +126,11 @@ fn check_describes_each_form() {
     };
     let sdk = check("sdk.wasm", hostile());
     assert_eq!(sdk.code, 0, "{sdk}");
-    assert!(sdk.stdout.contains("    a component; it exports toolbay:plugin/tools@0.2.0\n"), "{sdk}");
+    assert!(
+        sdk.stdout
+            .contains("    a component; it exports toolbay:plugin/{tools, prompts, resources, completion}@0.2.0\n"),
+        "{sdk}"
+    );
     assert!(sdk.stdout.contains("    wants files (only in folders listed in [[permissions.mounts]])\n"), "{sdk}");
     assert!(sdk.stdout.contains(" of memory when a call begins (limits.memory: 128.0 MiB)\n"), "{sdk}");
     let grant = sdk.stdout.split("Grant, to copy into sdk.toml:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -160,7 +164,7 @@ fn check_describes_each_form() {
     let large = toolbay(&folder, &["check", folder.beside("plain.wasm").to_str().unwrap()]);
     assert!(large.code == 1 && large.stderr.contains("plain.wit: the file is larger than 1.0 MiB"), "{large}");
     let module = check("module.wasm", Tiny::new(&["hello"]).module());
-    assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin/tools"), "{module}");
+    assert!(module.stdout.contains("a core module that exports the functions of toolbay:plugin"), "{module}");
     let bad = check("bad.wasm", b"hello, world".to_vec());
     assert!(bad.code == 1 && bad.stderr.contains("is not a valid plugin: not a WebAssembly file"), "{bad}");
     std::fs::remove_dir_all(folder.plugins()).unwrap();

@@ -32,7 +32,16 @@ fn every_revision_can_be_negotiated() {
         let mut server = Server::spawn(&folder);
         let result = server.initialize(revision);
         assert_eq!(result["protocolVersion"], **revision);
-        assert_eq!(result["capabilities"], json!({"tools": {"listChanged": true}, "logging": {}}));
+        let mut capabilities = json!({
+            "logging": {},
+            "prompts": {"listChanged": true},
+            "resources": {"subscribe": true, "listChanged": true},
+            "tools": {"listChanged": true},
+        });
+        if revision.as_str() > "2024-11-05" {
+            capabilities["completions"] = json!({});
+        }
+        assert_eq!(result["capabilities"], capabilities);
         assert_eq!(result["serverInfo"]["name"], "toolbay");
         assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
         assert_eq!(result["serverInfo"].get("title").is_some(), revision.as_str() >= "2025-06-18", "{result}");
@@ -129,7 +138,7 @@ fn changes_are_notified_only_after_the_client_is_initialized() {
     server.initialize("2025-11-25");
     assert!(server.names().is_empty());
     folder.put("a.wasm", Tiny::new(&["a"]).build());
-    server.log.wait_for("the list of tools changed");
+    server.log.wait_for("the lists changed");
     // Its response would arrive after any notification of the change.
     server.result("ping", json!({}));
     assert!(server.notifications_so_far(LIST_CHANGED).is_empty());

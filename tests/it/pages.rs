@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 9] = [
+const TOML: [(&str, Toml); 10] = [
     ("README.md", Toml::Foreign),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
@@ -29,6 +29,7 @@ const TOML: [(&str, Toml); 9] = [
     ("docs/src/http.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
+    ("docs/src/without-code.md", Toml::Grant),
     ("plugin-sdk/README.md", Toml::Foreign),
 ];
 

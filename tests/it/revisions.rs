@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Folder, HttpServer, HttpSession, LIST_CHANGED, MODERN, Response, Tiny, Tool, conformance, initialize,
+    Folder, HttpServer, HttpSession, LIST_CHANGED, MODERN, Response, Tiny, Tool, asker, conformance, initialize,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/revisions.md");
@@ -52,7 +52,7 @@ impl Peer<'_> {
 /// A row: its name, and what a client observes.
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 37] = [
     ("sessions, with `initialize`", |peer| {
         let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer();
         yes(answer["result"]["protocolVersion"] == peer.revision)
@@ -77,6 +77,58 @@ const ROWS: [Row; 24] = [
     ("arguments that do not match the schema", |peer| {
         let answer = peer.answer("tools/call", json!({"name": "strict"}));
         if answer["result"]["isError"] == true { "`isError`".into() } else { format!("`{}`", answer["error"]["code"]) }
+    }),
+    ("prompts, resources and resource templates", |peer| {
+        let lists = ["prompts/list", "resources/list", "resources/templates/list"];
+        yes(lists.iter().all(|list| peer.answer(list, json!({})).get("result").is_some()))
+    }),
+    ("a resource that does not exist", |peer| {
+        format!("`{}`", peer.answer("resources/read", json!({"uri": "test://nothing"}))["error"]["code"])
+    }),
+    ("`resources/subscribe` and `resources/unsubscribe`", |peer| {
+        has(&peer.answer("resources/unsubscribe", json!({"uri": "test://nothing"})), "/result")
+    }),
+    ("a resource that changes", |peer| {
+        let uri = "asker://names/0";
+        let mut stream = if let Some(session) = &peer.session {
+            drop(session.ask("resources/subscribe", json!({"uri": uri})).answer());
+            session.stream()
+        } else {
+            let wanted = json!({"notifications": {"resourceSubscriptions": [uri]}});
+            peer.server.stateless(peer.revision, "subscriptions/listen", wanted, &[])
+        };
+        drop(peer.answer("tools/call", json!({"name": "ask", "arguments": {"steps": [{"update": uri}]}})));
+        loop {
+            if stream.next().unwrap()["method"] == "notifications/resources/updated" {
+                return if peer.session.is_some() { "on the session's stream" } else { "on a subscription" }.into();
+            }
+        }
+    }),
+    ("a form for the user", |peer| asked(peer, form(json!({"type": "string"})))),
+    ("a form with several choices of one field", |peer| {
+        asked(peer, form(json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})))
+    }),
+    ("a page for the user to visit", |peer| {
+        asked(peer, json!({"kind": "url", "params": {"message": "Pay.", "url": "https://shop.example/"}}))
+    }),
+    ("a text by the client's model", |peer| asked(peer, sampling(None))),
+    ("a text by the client's model, with tools", |peer| {
+        asked(peer, sampling(Some(json!([{"name": "look", "inputSchema": {"type": "object"}}]))))
+    }),
+    ("the folders of the user", |peer| asked(peer, json!({"kind": "roots"}))),
+    ("a question of a prompt or a resource", |peer| asking(peer, "prompts/get", json!({"name": "about"}))),
+    ("completion of arguments", |peer| {
+        let (reference, argument) =
+            (json!({"type": "ref/prompt", "name": "nobody"}), json!({"name": "a", "value": ""}));
+        let answer = peer.answer("completion/complete", json!({"ref": reference, "argument": argument}));
+        yes(answer["error"]["code"] == -32602)
+    }),
+    ("the capability `completions`", |peer| {
+        let answer = match &peer.session {
+            Some(_) => peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer(),
+            None => peer.answer("server/discover", json!({})),
+        };
+        has(&answer, "/result/capabilities/completions")
     }),
     ("progress", |peer| {
         let call = json!({"name": "test_tool_with_progress", "_meta": {"progressToken": 1}});
@@ -115,7 +167,7 @@ const ROWS: [Row; 24] = [
         yes(listed["result"].get("ttlMs").is_some() && listed["result"].get("cacheScope").is_some())
     }),
     ("an unknown method", |peer| {
-        let response = peer.ask("prompts/list", json!({}));
+        let response = peer.ask("no/such", json!({}));
         let status = response.status;
         format!("{status}, `{}`", response.answer()["error"]["code"])
     }),
@@ -131,6 +183,45 @@ fn has(value: &Value, pointer: &str) -> String {
 
 fn kind(result: &Value) -> String {
     format!("`{}`", result["content"][0]["type"].as_str().unwrap())
+}
+
+/// A question with a form of one field.
+fn form(field: Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"a": field}});
+    json!({"kind": "form", "params": {"message": "Which?", "requestedSchema": schema}})
+}
+
+fn sampling(tools: Option<Value>) -> Value {
+    let message = json!({"role": "user", "content": {"type": "text", "text": "A haiku."}});
+    let mut params = json!({"messages": [message], "maxTokens": 50});
+    if let Some(tools) = tools {
+        params["tools"] = tools;
+    }
+    json!({"kind": "sampling", "params": params})
+}
+
+/// How a client that can answer everything gets a question of a tool.
+fn asked(peer: &Peer<'_>, mut question: Value) -> String {
+    question["key"] = "key".into();
+    asking(peer, "tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [question]}]}}))
+}
+
+/// How a client that can answer everything gets the question of a request.
+fn asking(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
+    let all = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}});
+    if peer.session.is_none() {
+        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all});
+        let answer = peer.answer(method, params);
+        return if answer["result"]["resultType"] == "input_required" { "in the result" } else { "–" }.into();
+    }
+    let session = peer.server.session_declaring(peer.revision, all, &[]);
+    let mut response = session.ask(method, params);
+    if !response.is_stream() {
+        return "–".into();
+    }
+    // Closing the stream cancels the request.
+    let first = response.next().unwrap();
+    if first.get("method").is_some() && first.get("id").is_some() { "as a request" } else { "–" }.into()
 }
 
 fn logged(peer: &Peer<'_>, meta: Value) -> bool {
@@ -151,6 +242,7 @@ fn plugins() -> Folder {
     let list = Tool { output: Some(r#"{"type":"array"}"#.into()), ..Tool::new("list") };
     let folder = Folder::with("conformance.wasm", conformance());
     folder.put("object.wasm", Tiny::of(vec![eloquent, strict]).structured(r#"{"n":1}"#).build());
+    folder.put("asker.wasm", asker());
     folder.put("list.wasm", Tiny::of(vec![list]).structured("[1]").build());
     folder
 }

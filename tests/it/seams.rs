@@ -99,10 +99,13 @@ fn crates_depend_only_on_those_below_them() {
         ("secrets", &["model", "policy"]),
         ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state"]),
         ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox"]),
-        ("mcp", &["model"]),
+        ("mcp", &["model", "private"]),
         (
             "toolbay",
-            &["model", "settings", "schema", "policy", "state", "secrets", "sandbox", "audit", "catalog", "mcp"],
+            &[
+                "model", "settings", "private", "schema", "policy", "state", "secrets", "sandbox", "audit", "catalog",
+                "mcp",
+            ],
         ),
         ("testkit", &[]),
     ];

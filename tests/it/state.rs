@@ -2,6 +2,7 @@
 //! whatever happened.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -46,7 +47,10 @@ fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
     let log = "denied: This tool may not keep state. To allow it, add to [permissions] in keeper.toml: ";
     let line = server.log.wait_for(log);
     let remedy = line.split_once(log).unwrap().1.split(" plugin=").next().unwrap().to_owned();
-    assert!(!folder.beside("kept").exists(), "a folder that nobody needs");
+    let names =
+        |path: &Path| -> Vec<PathBuf> { fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect() };
+    let [of_this_folder] = &*names(&folder.beside("kept")) else { panic!("one folder of plugins") };
+    assert_eq!(names(of_this_folder), [of_this_folder.join("requests")], "a database that nobody needs");
     folder.put("keeper.toml", format!("[permissions]\n{remedy}"));
     server.until("the grant is loaded", |server| server.call("keep", json!({"steps": []}))["isError"] != true);
     assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])), ["fine", "some 1"]);

@@ -64,6 +64,11 @@ pub(crate) fn keeper() -> Vec<u8> {
     ready("keeper", kit::guests::guest("keeper").unwrap())
 }
 
+/// The guest that asks, see `tests/guests/asker`.
+pub(crate) fn asker() -> Vec<u8> {
+    ready("asker", kit::guests::guest("asker").unwrap())
+}
+
 /// A sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())

@@ -87,7 +87,7 @@ fn line_ends_of_windows_and_blank_lines_are_fine() {
 fn unknown_methods_and_unknown_tools() {
     let mut server = Server::start(&Folder::with("a.wasm", Tiny::new(&["a"]).build()));
     server.wait_until_listed(&["a"]);
-    for method in ["resources/list", "prompts/get", "tools", "initialized", ""] {
+    for method in ["resources/lists", "prompts/put", "tools", "initialized", ""] {
         let error = server.error(method, json!({}));
         assert_eq!(error, json!({"code": -32601, "message": format!("Method not found: {method}")}));
     }

@@ -13,7 +13,7 @@ const SESSIONS: [&str; 6] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 pub(crate) const STATELESS: &str = "2026-07-28";
 
 /// Methods, and how often each is chosen.
-const METHODS: [(&str, u32); 14] = [
+const METHODS: [(&str, u32); 21] = [
     ("tools/call", 14),
     ("tools/list", 6),
     ("initialize", 5),
@@ -25,6 +25,13 @@ const METHODS: [(&str, u32); 14] = [
     ("logging/setLevel", 2),
     ("notifications/progress", 1),
     ("resources/list", 1),
+    ("prompts/list", 1),
+    ("resources/templates/list", 1),
+    ("prompts/get", 2),
+    ("resources/read", 2),
+    ("resources/subscribe", 3),
+    ("resources/unsubscribe", 2),
+    ("completion/complete", 2),
     ("tools/", 1),
     ("", 1),
     ("rpc.discover", 1),
@@ -193,18 +200,35 @@ impl Writer {
                 let capabilities = if self.chance(15) { odd(&mut self.random) } else { Text::new("{}") };
                 vec![("protocolVersion", quoted(revision)), ("capabilities", capabilities), ("clientInfo", info)]
             }
-            "tools/list" => match self.random.u8(..6) {
-                0 | 1 => Vec::new(),
-                2 => vec![("cursor", quoted(self.one_of(&["", "ZWNobw", "ZWNobw==", "bm9ib2R5", "////", "w6k"])))],
-                3 => vec![("cursor", Text::new("\"").then(long(&mut self.random)).and("\""))],
-                4 => vec![("cursor", odd(&mut self.random))],
-                _ => vec![("cursor", Text::new("null"))],
-            },
+            "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+                match self.random.u8(..6) {
+                    0 | 1 => Vec::new(),
+                    2 => {
+                        vec![("cursor", quoted(self.one_of(&["", "dGVjaG8", "dGVjaG8=", "dG5vYm9keQ", "////", "w6k"])))]
+                    }
+                    3 => vec![("cursor", Text::new("\"").then(long(&mut self.random)).and("\""))],
+                    4 => vec![("cursor", odd(&mut self.random))],
+                    _ => vec![("cursor", Text::new("null"))],
+                }
+            }
             "tools/call" => {
                 let tool = self.one_of(&TOOLS);
                 message.tool = Some(tool.to_owned());
                 vec![("name", quoted(tool)), ("arguments", self.arguments(tool, message))]
             }
+            "prompts/get" => {
+                vec![("name", quoted(self.one_of(&["echo", "nobody", ""]))), ("arguments", odd(&mut self.random))]
+            }
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => match self.random.u8(..4) {
+                0 => vec![("uri", Text::new("\"mem:").then(long(&mut self.random)).and("\""))],
+                1 => vec![("uri", odd(&mut self.random))],
+                _ => vec![("uri", quoted(self.one_of(&["test://a", "toolbay://notes/../a", "", "://"])))],
+            },
+            "completion/complete" => vec![
+                ("ref", Text::new(self.one_of(&["{\"type\":\"ref/prompt\",\"name\":\"a\"}", "{\"type\":7}", "[]"]))),
+                ("argument", Text::new(self.one_of(&["{\"name\":\"a\",\"value\":\"b\"}", "{}", "null"]))),
+                ("context", odd(&mut self.random)),
+            ],
             "notifications/cancelled" | "notifications/progress" => {
                 let id = self.known().filter(|_| self.random.u8(..10) < 7).unwrap_or_else(|| json!("unknown"));
                 vec![
@@ -214,7 +238,15 @@ impl Writer {
                 ]
             }
             "subscriptions/listen" => {
-                vec![("notifications", Text::new(self.one_of(&["{\"toolsListChanged\":true}", "{}", "{\"a\":[1]}"])))]
+                vec![(
+                    "notifications",
+                    Text::new(self.one_of(&[
+                        "{\"toolsListChanged\":true}",
+                        "{\"promptsListChanged\":true,\"resourceSubscriptions\":[\"test://a\",\"\"]}",
+                        "{}",
+                        "{\"a\":[1]}",
+                    ])),
+                )]
             }
             "logging/setLevel" => vec![("level", quoted(self.one_of(&["debug", "error", "loud", ""])))],
             _ => vec![("x", odd(&mut self.random))],

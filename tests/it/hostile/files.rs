@@ -57,7 +57,7 @@ cases! {
 
     a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
         => refused("a core WebAssembly module that exports neither `_start` nor the functions of \
-            toolbay:plugin/tools, so it cannot be called; build it for wasm32-wasip2, or convert it with \
+            toolbay:plugin, so it cannot be called; build it for wasm32-wasip2, or convert it with \
             `wasm-tools component new`");
 
     a_script: Folder, "is a script", |folder| put(folder, "#!/bin/sh\nrm -rf /\n")
@@ -69,7 +69,7 @@ cases! {
 
     another_component: Folder, "is a component for another host",
         |folder| put(folder, wat::parse_str("(component)").unwrap())
-        => refused("exports neither toolbay:plugin/tools nor a function that can be a tool; it exports nothing \
+        => refused("exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports nothing \
             (is `export!(…)` missing?)");
 
     a_grant_for_grants: Folder, "may write to a folder that contains the plugin folder",

@@ -176,8 +176,8 @@ fn files_of_some_are_not_missed_by_others() {
         server.begin_with_progress("a", serde_json::json!({}));
         held.push(server.notification("notifications/progress")["progress"].as_f64().unwrap());
     }
-    // Half of the half for guests is for whoever comes first; each other has its share.
-    assert!(held[0] >= 40.0 && held[1..].iter().all(|held| *held >= 5.0), "{held:?}");
+    // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for whoever comes first.
+    assert!(held[0] >= 30.0 && held[1..].iter().all(|held| *held >= 5.0), "{held:?}");
     assert!(held.iter().sum::<f64>() <= 80.0, "{held:?}");
     server.log.wait_for("a file was not opened: the server has no descriptor left for this call");
     assert_eq!(server.text("read_file", serde_json::json!({"path": "/data/f"})), "content");

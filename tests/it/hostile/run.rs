@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolbay_model::Limits;
 
 use super::{Case, Expected, book};
+use crate::memory::{resident, status};
 use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay, failure, text};
 
 /// How much the server may grow during a call beyond the call's memory, in KiB.
@@ -41,7 +42,7 @@ pub(super) fn run(case: &Case) {
     for _ in 0..WARM_UP {
         bystander_answers(&mut server);
     }
-    let mut before = resident(&server);
+    let mut before = resident(server.pid());
     if !case.grant.is_empty() {
         folder.put("hostile.toml", case.grant);
     }
@@ -92,7 +93,7 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     run.server.wait_for_tool(case.tool);
     bystander_answers(&mut run.server);
     run.growth = peak(&run.server).saturating_sub(*before);
-    *before = resident(&run.server);
+    *before = resident(run.server.pid());
     let arguments = serde_json::from_str(case.arguments).unwrap();
     forget_peak(&run.server);
     let id = run.server.begin(case.tool, arguments);
@@ -122,7 +123,7 @@ fn forget_peak(server: &Server) {
 
 /// The most memory that the server held since then, in KiB: with pages of files, which are few.
 fn peak(server: &Server) -> u64 {
-    status(server, "VmHWM:") - status(server, "RssFile:")
+    status(server.pid(), "VmHWM:") - status(server.pid(), "RssFile:")
 }
 
 pub(super) fn bystander_answers(server: &mut Server) {
@@ -133,23 +134,10 @@ pub(super) fn bystander_answers(server: &mut Server) {
 /// The allocator and the pool return memory after a while; calls make this happen sooner.
 fn shrinks_to(server: &mut Server, most: u64) {
     let began = Instant::now();
-    while resident(server) > most {
+    while resident(server.pid()) > most {
         bystander_answers(server);
-        assert!(began.elapsed() < DEADLINE, "{} KiB resident, expected at most {most}", resident(server));
+        assert!(began.elapsed() < DEADLINE, "{} KiB resident, expected at most {most}", resident(server.pid()));
     }
-}
-
-/// The server's memory in KiB: what is resident, without pages of files, which are the parts of its program that were
-/// needed so far.
-fn resident(server: &Server) -> u64 {
-    status(server, "VmRSS:") - status(server, "RssFile:")
-}
-
-/// A value of the server's process, in KiB.
-fn status(server: &Server, name: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// Whether `text` is `pattern`, where `…` stands for anything.
@@ -195,7 +183,7 @@ fn repeated_attacks_use_no_more_memory_than_the_first_ones() {
             );
             bystander_answers(&mut server);
         }
-        resident(&server)
+        resident(server.pid())
     };
     // The allocator keeps some memory for each thread, and which thread an attack uses is random. The total levels off
     // at about 20 MiB. A copy of each attack's data would be 60 MiB.

@@ -15,7 +15,7 @@ fn a_session_of_every_revision_lists_calls_and_ends() {
         assert_eq!((text(&called).as_str(), called.get("resultType")), ("hi", None));
         assert_eq!(session.result("ping", json!({})), json!({}));
         assert_eq!(session.result("logging/setLevel", json!({"level": "error"})), json!({}));
-        let unknown = session.ask("prompts/list", json!({}));
+        let unknown = session.ask("no/such", json!({}));
         assert_eq!(unknown.status, 200);
         assert_eq!(unknown.answer()["error"]["code"], -32601);
         let deleted = server.request("DELETE", "/mcp", &session.headers(), b"");

@@ -45,7 +45,7 @@ fn errors_have_their_status() {
         (response.status, response.json()["error"]["code"].clone())
     };
     assert_eq!(asked("ping", json!({})), (404, json!(-32601)));
-    assert_eq!(asked("prompts/list", json!({})), (404, json!(-32601)));
+    assert_eq!(asked("no/such", json!({})), (404, json!(-32601)));
     assert_eq!(asked("tools/call", json!({"name": "nobody"})), (200, json!(-32602)));
     let meta = json!({"_meta": {"io.modelcontextprotocol/clientCapabilities": 7}});
     assert_eq!(asked("tools/list", meta), (400, json!(-32602)));
@@ -181,7 +181,7 @@ fn a_subscription_is_a_stream_of_its_own() {
         assert!(stream.is_stream());
         let acknowledged = stream.next().unwrap();
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-        assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
+        assert_eq!(acknowledged["params"]["notifications"], params()["notifications"]);
         assert_eq!(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
         // Quiet, but still open.
         assert_eq!(stream.event(), Some((String::new(), String::new())));

@@ -1,5 +1,7 @@
 // One tool for each promise of the contract; the project's tests call them.
 
+#include <string.h>
+
 #include "toolbay/toolbay.h"
 
 struct text {
@@ -88,6 +90,36 @@ static toolbay_result *send_request(const void *arguments) {
     return toolbay_structured(&response_type, &response);
 }
 
+struct name {
+    const char *name;
+};
+
+static const toolbay_type name_type = TOOLBAY_TYPE(struct name,
+    TOOLBAY_FIELD(struct name, name, "The name."));
+
+static toolbay_result *ask(const void *) {
+    const toolbay_reply reply = toolbay_ask((toolbay_question){
+        .kind = TOOLBAY_FORM,
+        .key = "name",
+        .message = "Which name?",
+        .fields = &name_type,
+        .optional = true,
+    });
+    switch (reply.outcome) {
+    case TOOLBAY_ACCEPTED: return toolbay_text("Hello, %s.", ((const struct name *)reply.fields)->name);
+    case TOOLBAY_DECLINED: return toolbay_text("declined");
+    case TOOLBAY_CANCELLED: return toolbay_text("cancelled");
+    case TOOLBAY_UNSUPPORTED: return toolbay_text("nobody to ask");
+    case TOOLBAY_NOT_ASKED: break;
+    }
+    return toolbay_failed("%s", reply.message);
+}
+
+static toolbay_result *touch(const void *) {
+    toolbay_resource_updated("c://about");
+    return toolbay_text("touched");
+}
+
 TOOLBAY_PLUGIN(
     {
         .name = "c_echo",
@@ -111,4 +143,55 @@ TOOLBAY_PLUGIN(
         .description = "Logs, tells its progress and reads its configuration.",
         .structured = &report_type,
         .call = report,
-    })
+    },
+    {.name = "c_ask", .description = "Asks for a name.", .call = ask},
+    {.name = "c_touch", .description = "Reports a change of a resource.", .call = touch})
+
+struct greeting {
+    const char *name, *style;
+};
+
+static const toolbay_type greeting_type = TOOLBAY_TYPE(struct greeting,
+    TOOLBAY_FIELD(struct greeting, name, "Who to greet."),
+    TOOLBAY_FIELD(struct greeting, style, "How to greet.", .optional = true));
+
+static toolbay_result *greeting(const void *arguments) {
+    const struct greeting *args = arguments;
+    if (!args->style) return toolbay_text("Greet %s.", args->name);
+    return toolbay_text("Greet %s in a %s style.", args->name, args->style);
+}
+
+TOOLBAY_PROMPTS({
+    .name = "c_greeting",
+    .description = "Greets somebody.",
+    .arguments = &greeting_type,
+    .get = greeting,
+})
+
+static toolbay_result *styles(const toolbay_typed *typed) {
+    static const char *const all[] = {"formal", "friendly", "funny", NULL};
+    return toolbay_beginning_with(typed->value, all);
+}
+
+TOOLBAY_COMPLETIONS({.prompt = "c_greeting", .argument = "style", .complete = styles})
+
+static toolbay_result *about(const char *, const void *) {
+    return toolbay_text("A plugin in c.");
+}
+
+struct note {
+    const char *id;
+};
+
+static const toolbay_type note_type = TOOLBAY_TYPE(struct note,
+    TOOLBAY_FIELD(struct note, id, NULL));
+
+static toolbay_result *note(const char *, const void *variables) {
+    const struct note *note = variables;
+    if (strcmp(note->id, "none") == 0) return NULL;
+    return toolbay_text("Note %s.", note->id);
+}
+
+TOOLBAY_RESOURCES(
+    {.uri = "c://about", .name = "about", .mime_type = "text/plain", .read = about},
+    {.uri = "c://notes/{id}", .name = "note", .mime_type = "text/plain", .variables = &note_type, .read = note})

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "toolbay/toolbay.hpp"
+#include "toolbay/toolbay_ask.hpp"
+#include "toolbay/toolbay_offers.hpp"
 
 namespace {
 
@@ -41,6 +43,54 @@ Report report() {
     return {.units = toolbay::config("units"), .cancelled = toolbay::cancelled()};
 }
 
+struct Name {
+    toolbay::required<std::string, "The name."> name;
+};
+
+toolbay::result<std::string> ask() {
+    const auto answer = toolbay::ask(toolbay::form<Name>{.key = "name", .message = "Which name?", .optional = true});
+    if (answer) return "Hello, " + answer->name + ".";
+    switch (answer.error().why) {
+    case toolbay::refusal::declined: return "declined";
+    case toolbay::refusal::cancelled: return "cancelled";
+    case toolbay::refusal::unsupported: return "nobody to ask";
+    case toolbay::refusal::not_asked: break;
+    }
+    return toolbay::failed("{}", answer.error().message);
+}
+
+std::string touch() {
+    toolbay::resource_updated("cpp://about");
+    return "touched";
+}
+
+struct Greeting {
+    toolbay::required<std::string, "Who to greet."> name;
+    toolbay::required<std::optional<std::string>, "How to greet."> style;
+};
+
+std::string greeting(const Greeting &args) {
+    if (!args.style) return std::format("Greet {}.", args.name);
+    return std::format("Greet {} in a {} style.", args.name, *args.style);
+}
+
+toolbay::suggestions styles(std::string_view typed) {
+    return toolbay::beginning_with(typed, {"formal", "friendly", "funny"});
+}
+
+std::string about() {
+    return "A plugin in cpp.";
+}
+
+struct Note {
+    std::string id;
+};
+
+std::optional<std::string> note(const Note &note) {
+    if (note.id == "none") return {};
+    return "Note " + note.id + ".";
+}
+
 } // namespace
 
 std::vector<toolbay::tool> toolbay::tools() {
@@ -54,5 +104,15 @@ std::vector<toolbay::tool> toolbay::tools() {
             .description = "Logs, tells its progress and reads its configuration.",
             .run = report,
         },
+        {.name = "cpp_ask", .description = "Asks for a name.", .run = ::ask},
+        {.name = "cpp_touch", .description = "Reports a change of a resource.", .run = touch},
     };
 }
+
+TOOLBAY_PROMPTS({.name = "cpp_greeting", .description = "Greets somebody.", .run = greeting})
+
+TOOLBAY_COMPLETIONS({.prompt = "cpp_greeting", .argument = "style", .run = styles})
+
+TOOLBAY_RESOURCES(
+    {.uri = "cpp://about", .name = "about", .mime_type = "text/plain", .run = about},
+    {.uri = "cpp://notes/{id}", .name = "note", .mime_type = "text/plain", .run = note})

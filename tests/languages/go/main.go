@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"toolbay"
+	"toolbay/completion"
+	"toolbay/prompts"
+	"toolbay/resources"
 )
 
 type none struct{}
@@ -166,6 +169,61 @@ func keep(_ *toolbay.Context, args kept) (result state, err error) {
 	return result, err
 }
 
+type askedName struct {
+	Name string `json:"name"`
+}
+
+// ask asks for a name, and takes every answer there can be.
+func ask(ctx *toolbay.Context, _ none) (string, error) {
+	answer, err := toolbay.Ask(ctx, "name", toolbay.Form[askedName]{Message: "Which name?", Optional: true})
+	if errors.Is(err, toolbay.ErrUnsupported) {
+		return "nobody to ask", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	switch answer.Action {
+	case toolbay.Accepted:
+		return "Hello, " + answer.Content.Name + ".", nil
+	case toolbay.Declined:
+		return "declined", nil
+	default:
+		return "cancelled", nil
+	}
+}
+
+func touch(ctx *toolbay.Context, _ none) (string, error) {
+	ctx.ResourceUpdated("go://about")
+	return "touched", nil
+}
+
+type greetingArgs struct {
+	Name  string `json:"name" description:"Who to greet."`
+	Style string `json:"style,omitempty" description:"How to greet."`
+}
+
+func greeting(_ *toolbay.Context, args greetingArgs) (string, error) {
+	if args.Style == "" {
+		return fmt.Sprintf("Greet %s.", args.Name), nil
+	}
+	return fmt.Sprintf("Greet %s in a %s style.", args.Name, args.Style), nil
+}
+
+func about(*toolbay.Context, none) (string, error) {
+	return "A plugin in go.", nil
+}
+
+type noteArgs struct {
+	ID string `json:"id"`
+}
+
+func note(_ *toolbay.Context, args noteArgs) (string, error) {
+	if args.ID == "none" {
+		return "", resources.ErrNotFound
+	}
+	return fmt.Sprintf("Note %s.", args.ID), nil
+}
+
 func init() {
 	toolbay.Tool("go_send", "Sends an HTTP request.", send)
 	toolbay.Tool("go_keep", "Keeps a value, and returns what was there before.", keep)
@@ -180,6 +238,11 @@ func init() {
 		toolbay.OpenWorld(false), toolbay.Meta(map[string]any{"example.com/a": 1}),
 		toolbay.Icons(toolbay.Icon{Src: "https://example.com/i.png", MIMEType: "image/png", Sizes: []string{"48x48", "any"}, Theme: toolbay.Dark}))
 	toolbay.Tool("go_broken", "Fails with what is no UTF-8.", broken)
+	toolbay.Tool("go_ask", "Asks for a name.", ask)
+	toolbay.Tool("go_touch", "Says that a resource was updated.", touch)
+	prompts.Add("go_greeting", "Greets somebody.", greeting, completion.Among("style", "formal", "friendly", "funny"))
+	resources.Add("go://about", "about", "What this is.", about, resources.MIMEType("text/plain"))
+	resources.Add("go://notes/{id}", "note", "A note.", note, resources.MIMEType("text/plain"))
 }
 
 func main() {}

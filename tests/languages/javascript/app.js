@@ -1,6 +1,6 @@
-// The tools that every language's acceptance plugin has.
+// What every language's acceptance plugin offers.
 
-import { image, InvalidArguments, t, tool } from 'toolbay';
+import { form, image, InvalidArguments, prompt, resource, t, tool } from 'toolbay';
 import { open } from 'toolbay/keyvalue';
 
 export const echo = tool({
@@ -75,4 +75,58 @@ export const keep = tool({
     if (bucket.has('gone')) throw new Error('a deleted key is there');
     return { before, count: bucket.increment('count', 2), keys: [...bucket.keys()].sort() };
   },
+});
+
+const ABOUT = 'javascript://about';
+
+export const ask = tool({
+  name: 'javascript_ask',
+  description: 'Asks for a name.',
+  handler(_, host) {
+    const answer = host.ask('name', form('Which name?', { name: t.string() }).optional());
+    switch (answer?.action) {
+      case 'accept':
+        return `Hello, ${answer.content.name}.`;
+      case 'decline':
+        return 'declined';
+      case 'cancel':
+        return 'cancelled';
+      default:
+        return 'nobody to ask';
+    }
+  },
+});
+
+export const touch = tool({
+  name: 'javascript_touch',
+  description: 'Says that a resource changed.',
+  handler(_, host) {
+    host.resourceUpdated(ABOUT);
+    return 'touched';
+  },
+});
+
+export const greeting = prompt({
+  name: 'javascript_greeting',
+  description: 'Greets somebody.',
+  arguments: {
+    name: t.string('Who to greet.'),
+    style: t.string('How to greet.').optional(),
+  },
+  complete: { style: ['formal', 'friendly', 'funny'] },
+  handler: ({ name, style }) => (style === undefined ? `Greet ${name}.` : `Greet ${name} in a ${style} style.`),
+});
+
+export const about = resource({
+  uri: ABOUT,
+  name: 'about',
+  mimeType: 'text/plain',
+  handler: () => 'A plugin in javascript.',
+});
+
+export const note = resource({
+  uri: 'javascript://notes/{id}',
+  name: 'note',
+  mimeType: 'text/plain',
+  handler: ({ id }) => (id === 'none' ? undefined : `Note ${id}.`),
 });

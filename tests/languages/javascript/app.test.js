@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { call } from 'toolbay/testing';
-import { boom, echo, keep, picture, refuse, report, send } from './app.js';
+import { call, complete, getPrompt, readResource } from 'toolbay/testing';
+import { about, ask, boom, echo, greeting, keep, note, picture, refuse, report, send, touch } from './app.js';
 
 test('echoes', async () => {
   const text = '\u0001 "quoted" \\ é 👋\u{10ffff}\n'.repeat(5000);
@@ -44,4 +44,33 @@ test('keeps state in memory', async () => {
   await call(keep, { key: 'a', value: 'one' });
   const { structured } = await call(keep, { key: 'a', value: 'two' });
   assert.deepEqual(structured, { before: 'one', count: 4, keys: ['a', 'count'] });
+});
+
+test('asks', async () => {
+  const cases = [
+    [{ action: 'accept', content: { name: 'Ada' } }, 'Hello, Ada.'],
+    [{ action: 'decline' }, 'declined'],
+    [{ action: 'cancel' }, 'cancelled'],
+    ['unsupported', 'nobody to ask'],
+  ];
+  for (const [name, text] of cases) assert.equal((await call(ask, {}, { answers: { name } })).text, text);
+});
+
+test('tells what changed', async () => {
+  const { text, updated } = await call(touch);
+  assert.deepEqual([text, updated], ['touched', ['javascript://about']]);
+});
+
+test('greets by a prompt', async () => {
+  assert.equal((await getPrompt(greeting, { name: 'Ada' })).text, 'Greet Ada.');
+  assert.equal((await getPrompt(greeting, { name: 'Ada', style: 'formal' })).text, 'Greet Ada in a formal style.');
+  assert.deepEqual((await complete(greeting, 'style', 'f')).values, ['formal', 'friendly', 'funny']);
+  assert.deepEqual((await complete(greeting, 'style', 'fr')).values, ['friendly']);
+});
+
+test('has resources', async () => {
+  assert.equal((await readResource(about, 'javascript://about')).text, 'A plugin in javascript.');
+  const { contents } = await readResource(note, 'javascript://notes/a%20b');
+  assert.deepEqual(contents.map(({ mimeType, text }) => [mimeType, text]), [['text/plain', 'Note a b.']]);
+  assert.deepEqual((await readResource(note, 'javascript://notes/none')).contents, []);
 });

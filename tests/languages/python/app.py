@@ -1,10 +1,31 @@
-"""An acceptance plugin: every way in which a tool can answer."""
+"""An acceptance plugin: every way in which a tool can answer, and what else there is to offer."""
 
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from typing import TypedDict
 
-from toolbay import Image, InvalidArguments, Text, cancelled, config, keyvalue, log, progress, tool
+from toolbay import (
+    Accepted,
+    Declined,
+    Form,
+    Image,
+    InvalidArguments,
+    Text,
+    Unsupported,
+    ask,
+    beginning_with,
+    cancelled,
+    completion,
+    config,
+    keyvalue,
+    log,
+    progress,
+    prompt,
+    resource,
+    resource_updated,
+    tool,
+)
 
 
 @tool(read_only=True)
@@ -81,3 +102,57 @@ def python_keep(key: str, value: str) -> State:
     bucket["gone"] = b""
     del bucket["gone"]
     return {"before": before, "count": bucket.increment("count", 2), "keys": sorted(bucket)}
+
+
+@dataclass
+class Name:
+    name: str
+
+
+@tool
+def python_ask() -> str:
+    """Asks for a name."""
+    try:
+        answer = ask("name", Form("Which name?", Name, required=False))
+    except Unsupported:
+        return "nobody to ask"
+    match answer:
+        case Accepted(Name(name)):
+            return f"Hello, {name}."
+        case Declined():
+            return "declined"
+        case _:
+            return "cancelled"
+
+
+ABOUT = "python://about"
+
+
+@tool
+def python_touch() -> str:
+    """Says that a resource changed."""
+    resource_updated(ABOUT)
+    return "touched"
+
+
+@prompt
+def python_greeting(name: str, style: str | None = None) -> str:
+    """Greets somebody."""
+    return f"Greet {name}." if style is None else f"Greet {name} in a {style} style."
+
+
+@completion(python_greeting, "style")
+def styles(value: str) -> list[str]:
+    return beginning_with(value, ["formal", "friendly", "funny"])
+
+
+@resource(ABOUT, name="about", mime_type="text/plain")
+def about() -> str:
+    """Says what this is."""
+    return "A plugin in python."
+
+
+@resource("python://notes/{id}", name="note", mime_type="text/plain")
+def note(id: str) -> str | None:
+    """A note."""
+    return None if id == "none" else f"Note {id}."

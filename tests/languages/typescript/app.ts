@@ -1,6 +1,6 @@
-// The tools that every language's acceptance plugin has.
+// What every language's acceptance plugin offers.
 
-import { image, InvalidArguments, t, tool } from 'toolbay';
+import { form, image, InvalidArguments, prompt, resource, t, tool } from 'toolbay';
 
 export const echo = tool({
   name: 'typescript_echo',
@@ -47,4 +47,58 @@ export const report = tool({
     host.progress(2, 2);
     return { units: host.config('units') ?? null, cancelled: host.cancelled() };
   },
+});
+
+const ABOUT = 'typescript://about';
+
+export const ask = tool({
+  name: 'typescript_ask',
+  description: 'Asks for a name.',
+  handler(_, host) {
+    const answer = host.ask('name', form('Which name?', { name: t.string() }).optional());
+    switch (answer?.action) {
+      case 'accept':
+        return `Hello, ${answer.content.name}.`;
+      case 'decline':
+        return 'declined';
+      case 'cancel':
+        return 'cancelled';
+      default:
+        return 'nobody to ask';
+    }
+  },
+});
+
+export const touch = tool({
+  name: 'typescript_touch',
+  description: 'Says that a resource changed.',
+  handler(_, host) {
+    host.resourceUpdated(ABOUT);
+    return 'touched';
+  },
+});
+
+export const greeting = prompt({
+  name: 'typescript_greeting',
+  description: 'Greets somebody.',
+  arguments: {
+    name: t.string('Who to greet.'),
+    style: t.string('How to greet.').optional(),
+  },
+  complete: { style: ['formal', 'friendly', 'funny'] },
+  handler: ({ name, style }) => (style === undefined ? `Greet ${name}.` : `Greet ${name} in a ${style} style.`),
+});
+
+export const about = resource({
+  uri: ABOUT,
+  name: 'about',
+  mimeType: 'text/plain',
+  handler: () => 'A plugin in typescript.',
+});
+
+export const note = resource({
+  uri: 'typescript://notes/{id}',
+  name: 'note',
+  mimeType: 'text/plain',
+  handler: ({ id }) => (id === 'none' ? undefined : `Note ${id}.`),
 });

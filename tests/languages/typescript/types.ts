@@ -1,10 +1,11 @@
 // What the SDK's types promise. Only the compiler reads this file; an expected
 // error that does not come is an error.
 
-import { audio, image, InvalidArguments, reply, resource, resourceLink, t, text, tool } from 'toolbay';
+import { audio, beginningWith, contents, form, image, InvalidArguments, prompt, reply, resource } from 'toolbay';
+import { resourceLink, roots, sampling, t, text, tool, visit } from 'toolbay';
 import { open } from 'toolbay/keyvalue';
-import type { Content, Given, Infer } from 'toolbay';
-import { call } from 'toolbay/testing';
+import type { Content, Elicited, Given, Infer, PromptAnswer, ResourceAnswer, Root, Sampled } from 'toolbay';
+import { call, complete, getPrompt, readResource } from 'toolbay/testing';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_: Same<A, B>) => {};
@@ -139,3 +140,134 @@ export const keptState = tool({
     return { keys: [...bucket.keys()] };
   },
 });
+
+export const review = prompt({
+  name: 'review',
+  arguments: {
+    code: t.string('The code.', { title: 'Code' }),
+    tone: t.choice(['dry', 'warm']).optional(),
+    count: t.integer().default(3),
+    loud: t.boolean().optional(),
+  },
+  complete: {
+    code: (typed, given, host) => {
+      same<typeof typed, string>(true);
+      same<typeof given, { code?: string; tone?: string; count?: string; loud?: string }>(true);
+      return beginningWith(typed, [given.tone ?? '', host.config('a') ?? '']);
+    },
+    tone: ['dry'],
+    count: async () => ({ values: ['3'], total: 1, hasMore: false }),
+  },
+  handler(args, host) {
+    same<typeof args, { code: string; tone?: 'dry' | 'warm'; count: number; loud?: boolean }>(true);
+    host.log('info', args.code);
+    return [args.code, { role: 'assistant', content: image(new Uint8Array(), 'image/png') }, text('a')];
+  },
+});
+const handler = (): PromptAnswer => 'a';
+prompt({ name: 'a', handler });
+prompt({ name: 'a', handler: async () => ({ messages: 'a', description: 'A', meta: { a: 1 } }) });
+prompt({ name: 'a', handler: () => ({ role: 'user', content: resource('memo:a', 'a') }) });
+// @ts-expect-error: nobody says this
+prompt({ name: 'a', handler: () => ({ role: 'system', content: 'a' }) });
+// @ts-expect-error: a number is no message
+prompt({ name: 'a', handler: () => 5 });
+// @ts-expect-error: nothing is no message
+prompt({ name: 'a', handler: () => {} });
+// @ts-expect-error: `input` is for tools
+prompt({ name: 'a', input: {}, handler });
+// @ts-expect-error: clients give texts
+prompt({ name: 'a', arguments: { b: t.list(t.string()) }, handler });
+// @ts-expect-error: no argument `c`
+prompt({ name: 'a', arguments: { b: t.string() }, complete: { c: ['d'] }, handler });
+// @ts-expect-error: no arguments at all
+prompt({ name: 'a', complete: { c: ['d'] }, handler });
+// @ts-expect-error: a completion is a text
+prompt({ name: 'a', arguments: { b: t.string() }, complete: { b: [1] }, handler });
+// @ts-expect-error: no argument `c`
+prompt({ name: 'a', arguments: { b: t.string() }, handler: ({ c }) => c });
+
+export const cards = resource({
+  uri: 'game://players/{name}/{+path}.txt',
+  name: 'cards',
+  audience: ['user'],
+  complete: { name: ['Ada'], path: (typed, given) => [typed, given.name ?? ''] },
+  handler(values, host) {
+    same<typeof values, { name: string; path: string }>(true);
+    host.resourceUpdated('game://rules');
+    if (values.name === 'Ada') return undefined;
+    const json = contents('{}', { mimeType: 'application/json', uri: 'game://a' });
+    return ['a', new Uint8Array(), new ArrayBuffer(1), json];
+  },
+});
+const read = (): ResourceAnswer => null;
+const rules = resource({ uri: 'game://rules', name: 'rules', size: 5, handler: read });
+resource({ uri: 'game://rules', name: 'rules', handler: async () => 'None.' });
+resource({ uri: `game://${rules.name}` as string, name: 'any', handler: (values) => values.anything });
+// @ts-expect-error: no variable `id`
+resource({ uri: 'game://rules', name: 'rules', handler: ({ id }) => id });
+// @ts-expect-error: no variable `id`
+resource({ uri: 'game://{name}', name: 'rules', handler: ({ id }) => id });
+// @ts-expect-error: no variable `id`
+resource({ uri: 'game://{name}', name: 'rules', complete: { id: ['a'] }, handler: read });
+// @ts-expect-error: without a name
+resource({ uri: 'game://rules', handler: read });
+// @ts-expect-error: an object is no text
+resource({ uri: 'game://rules', name: 'rules', handler: () => ({ a: 1 }) });
+// @ts-expect-error: no variables at all
+resource({ uri: 'game://rules', name: 'rules', complete: { id: ['a'] }, handler: read });
+// @ts-expect-error: a block has a body
+resource('game://rules');
+
+export const asked = tool({
+  name: 'asked',
+  handler(_, host) {
+    const fields = { name: t.string(), age: t.integer().optional(), tags: t.list(t.choice(['a', 'b'])).default([]) };
+    interface Filled {
+      name: string;
+      age?: number;
+      tags: ('a' | 'b')[];
+    }
+    const required = host.ask('a', form('Who?', fields));
+    same<typeof required, Elicited<Flat<Filled>>>(true);
+    // @ts-expect-error: it may have been declined
+    required.content;
+    if (required.action === 'accept') same<typeof required.content, Flat<Filled>>(true);
+    const optional = host.ask('b', form('Who?', fields).optional());
+    same<typeof optional, Elicited<Flat<Filled>> | undefined>(true);
+    // @ts-expect-error: the client may have no forms
+    optional.action;
+    const visited = host.ask('c', visit('Sign in.', 'https://example.com'));
+    same<typeof visited, { action: 'accept' | 'decline' | 'cancel' }>(true);
+    const messages = ['a', image(new Uint8Array(), 'image/png'), { role: 'assistant', content: ['b'] } as const];
+    const written = host.ask('d', sampling('Write.', { maxTokens: 5, temperature: 0.5 }));
+    same<typeof written, Sampled>(true);
+    const several = host.askAll({ r: roots(), v: visit('', '') });
+    same<typeof several, { r: Root[]; v: typeof visited }>(true);
+    const perhaps = host.askAll({ r: roots().optional(), v: visit('', '') });
+    same<typeof perhaps, { r: Root[]; v: typeof visited } | undefined>(true);
+    // @ts-expect-error: clients cannot show an object
+    form('Who?', { a: t.object({ b: t.string() }) });
+    // @ts-expect-error: nor numbers in a list
+    form('Who?', { a: t.list(t.integer()) });
+    // @ts-expect-error: how much?
+    sampling('Write.', { temperature: 0.5 });
+    // @ts-expect-error: no question
+    host.ask('e', { message: 'Who?' });
+    return `${written.text} ${messages.length}`;
+  },
+});
+
+(await getPrompt(review, { code: 'a', count: '5' })).messages[0]?.content.kind;
+// @ts-expect-error: without `code`
+await getPrompt(review, { tone: 'dry' });
+// @ts-expect-error: clients give texts
+await getPrompt(review, { code: 'a', count: 5 });
+await complete(review, 'tone', 'd', { code: 'a' });
+// @ts-expect-error: no argument
+await complete(review, 'style', 'd');
+await complete(cards, 'path', 'd', { name: 'Ada' });
+// @ts-expect-error: no variable
+await complete(cards, 'id', 'd');
+const answers = { a: 'unsupported', b: { roots: [] } } as const;
+(await readResource(cards, 'game://players/a/b.txt', { answers })).contents[0]?.data;

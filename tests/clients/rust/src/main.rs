@@ -5,8 +5,12 @@
 //! MODE is `auto`, or the revision that a session begins with; TRANSPORT `stdio` or `http`; SERVER the binary; PLUGINS
 //! a folder with the sample plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
 
+#![expect(deprecated, reason = "it asks for what the newest revision advises against, too")]
+
 mod checks;
+mod person;
 mod serving;
+mod surface;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +20,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, Implementation, ProgressNotificationParam,
-    ProtocolVersion, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData, Implementation, ListRootsResult,
+    ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, PeerRequestOptions, RunningService};
+use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, RunningService};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient, ServiceError};
 use serde_json::{Value, json};
@@ -27,6 +32,7 @@ use tokio::process::Command;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::checks::Checks;
+use crate::person::Person;
 use crate::serving::Served;
 
 /// What the whole conversation may take.
@@ -35,12 +41,14 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The grant of a plugin that never ends: one call at a time, for as long as it likes.
 const ENDLESS: &str = "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n";
 
-/// What the server says unasked, as the client hears it.
+/// What the server says unasked, as the client hears it, and who answers what it asks.
 struct Ear {
     revision: ProtocolVersion,
+    person: Person,
     steps: Mutex<Vec<f64>>,
     stepped: UnboundedSender<()>,
     changed: UnboundedSender<()>,
+    updated: UnboundedSender<String>,
 }
 
 impl ClientHandler for Ear {
@@ -53,8 +61,33 @@ impl ClientHandler for Ear {
         let _ = self.changed.send(());
     }
 
+    async fn on_resource_updated(&self, update: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+        let _ = self.updated.send(update.uri);
+    }
+
+    async fn create_elicitation(
+        &self,
+        question: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.person.elicit(question))
+    }
+
+    async fn create_message(
+        &self,
+        question: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        Ok(self.person.sample(&question))
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.person.roots())
+    }
+
     fn get_info(&self) -> ClientConfig {
         let mut config = ClientConfig::default();
+        config.capabilities = Person::capabilities();
         config.client_info = Implementation::new("toolbay-tests", "0");
         config.with_protocol_version(self.revision.clone())
     }
@@ -65,6 +98,7 @@ struct Conversation {
     client: RunningService<RoleClient, Ear>,
     stepped: UnboundedReceiver<()>,
     changed: UnboundedReceiver<()>,
+    updated: UnboundedReceiver<String>,
     folder: PathBuf,
 }
 
@@ -130,6 +164,8 @@ async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mu
     let next = at.call("count", json!({})).await?;
     checks.check("a call that is given up ends, and the next one gets its turn", text(&next) == "1", &next);
 
+    surface::converse(&mut at, &revision, checks).await?;
+
     let target = at.folder.join("newcomer.wasm");
     fs::copy(newcomer, &target)?;
     at.told("shout", true).await?;
@@ -174,9 +210,11 @@ async fn run(
         bail!("toolbay compile failed: {}", String::from_utf8_lossy(&compiled.stderr));
     }
     let ((stepped, steps), (changed, changes)) = (unbounded_channel(), unbounded_channel());
+    let (updated, updates) = unbounded_channel();
     let legacy = serde_json::from_value(json!(mode))?;
     let revision = if mode == "auto" { ProtocolVersion::LATEST } else { legacy };
-    let ear = Ear { revision, steps: Mutex::default(), stepped, changed: changed.clone() };
+    let person = Person::new();
+    let ear = Ear { revision, person, steps: Mutex::default(), stepped, changed: changed.clone(), updated };
     let lifecycle = match mode {
         "auto" => ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None },
         _ => ClientLifecycleMode::Initialize,
@@ -201,7 +239,7 @@ async fn run(
             }
         });
     }
-    let conversation = Conversation { client, stepped: steps, changed: changes, folder };
+    let conversation = Conversation { client, stepped: steps, changed: changes, updated: updates, folder };
     converse(mode, conversation, newcomer, checks).await?;
     if let Some(served) = served {
         let code = served.end().await?;

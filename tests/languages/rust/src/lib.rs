@@ -1,4 +1,4 @@
-//! The tools that every language's acceptance plugin has.
+//! What every language's acceptance plugin offers.
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::http::Request;
@@ -109,4 +109,68 @@ fn rust_keep(args: Kept) -> Result<Json<State>> {
     Ok(Json(State { before, count, keys }))
 }
 
-export!(rust_echo, rust_boom, rust_refuse, rust_image, rust_report, rust_send, rust_keep);
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+/// Asks for a name, if the client has forms.
+#[tool]
+fn rust_ask(ctx: &Context) -> Result<String> {
+    Ok(match ctx.ask("name", Form::<Name>::new("Which name?").optional()) {
+        Ok(Elicited::Accepted(Name { name })) => format!("Hello, {name}."),
+        Ok(Elicited::Declined) => "declined".to_owned(),
+        Ok(Elicited::Cancelled) => "cancelled".to_owned(),
+        Err(AskError::Unsupported(_)) => "nobody to ask".to_owned(),
+        Err(error) => return Err(error.into()),
+    })
+}
+
+/// Says that a resource has changed.
+#[tool]
+fn rust_touch(ctx: &Context) -> &'static str {
+    ctx.resource_updated("rust://about");
+    "touched"
+}
+
+/// Greets somebody.
+#[prompt]
+fn rust_greeting(name: String, style: Option<String>) -> String {
+    match style {
+        Some(style) => format!("Greet {name} in a {style} style."),
+        None => format!("Greet {name}."),
+    }
+}
+
+#[completion(rust_greeting, style)]
+fn styles(typed: &str) -> Completions {
+    Completions::beginning_with(typed, ["formal", "friendly", "funny"])
+}
+
+/// What this plugin is.
+#[resource("rust://about", mime_type = "text/plain")]
+fn about() -> &'static str {
+    "A plugin in rust."
+}
+
+/// A note.
+#[resource("rust://notes/{id}", name = "note", mime_type = "text/plain")]
+fn note(id: String) -> Option<String> {
+    (id != "none").then(|| format!("Note {id}."))
+}
+
+export!(
+    rust_echo,
+    rust_boom,
+    rust_refuse,
+    rust_image,
+    rust_report,
+    rust_send,
+    rust_keep,
+    rust_ask,
+    rust_touch,
+    rust_greeting,
+    styles,
+    about,
+    note,
+);

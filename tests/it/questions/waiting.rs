@@ -1,0 +1,128 @@
+//! Calls that wait for a person hold no guest, and little else.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use super::*;
+use crate::memory::resident;
+
+/// Calls that wait at once.
+const WAITING: usize = 1_000;
+
+/// A connection of a session, on which one request after the other is sent.
+struct Connection(TcpStream);
+
+impl Connection {
+    fn open(server: &HttpServer) -> Self {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(crate::support::DEADLINE)).unwrap();
+        Self(stream)
+    }
+
+    fn send(&mut self, session: &str, message: &Value) {
+        let body = message.to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMcp-Session-Id: {session}\r\n\
+             MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        self.0.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    }
+
+    /// Reads until `wanted` was there.
+    fn read_until(&mut self, wanted: &str) -> String {
+        let (mut read, mut buffer) = (String::new(), [0; 4096]);
+        while !read.contains(wanted) {
+            let length = self.0.read(&mut buffer).unwrap();
+            assert!(length > 0, "{wanted:?} never came: {read}");
+            read.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
+        }
+        read
+    }
+}
+
+/// The number behind `name` in a message.
+fn number_after(text: &str, name: &str) -> Value {
+    let rest = text.split_once(name).unwrap_or_else(|| panic!("{name}: {text}")).1;
+    serde_json::Deserializer::from_str(rest).into_iter().next().unwrap().unwrap()
+}
+
+#[test]
+fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
+    let folder = folder("[limits]\nconcurrency = 1");
+    let config = "[server]\ncalls = 2\nqueue = 10000\n[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n[http]\nconnections = 3000\naddress_connections = 3000\ncaller_requests = 3000";
+    let server = configured(&folder, config);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": everything(), "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
+    let response = server.post(&[], hello.to_string().as_bytes());
+    let session = response.header("mcp-session-id").unwrap().to_owned();
+    drop(response.answer());
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    drop(
+        server
+            .post(&[("Mcp-Session-Id", &session), ("MCP-Protocol-Version", "2025-11-25")], ready.to_string().as_bytes())
+            .text(),
+    );
+    let call = |id: usize| {
+        let params = steps(json!([{"ask": [form("who")]}]));
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    // What a connection takes is not what a call takes: each is used once before.
+    let used = |n: usize| {
+        let mut connection = Connection::open(&server);
+        connection.send(&session, &json!({"jsonrpc": "2.0", "id": WAITING + n, "method": "ping"}));
+        connection.read_until("\"result\"");
+        connection
+    };
+    let mut connections: Vec<Connection> = (0..WAITING).map(used).collect();
+    let mut first = Connection::open(&server);
+    first.send(&session, &call(3 * WAITING));
+    first.read_until("elicitation/create");
+    let before = resident(server.pid());
+    let mut questions = Vec::new();
+    for (n, connection) in connections.iter_mut().enumerate() {
+        connection.send(&session, &call(n + 1));
+        let read = connection.read_until("elicitation/create");
+        questions.push(number_after(&read, "\"id\":"));
+    }
+    let after = resident(server.pid());
+    let each = (after.saturating_sub(before) << 10) / WAITING as u64;
+    println!("{each} bytes for each waiting call");
+    // What the protocol keeps takes less than 4 KiB (`toolbay_mcp` tests that); the rest is the open response. A build that
+    // is not optimised has larger futures.
+    assert!(each < 8 << 10, "{each} bytes for each waiting call");
+    // One place of the plugin and two of the server are enough for others.
+    assert_eq!(said(&stateless(&server, "tools/call", steps(json!([{"exists": "/"}])), &json!({}))["result"]).len(), 1);
+    for (question, connection) in questions.into_iter().zip(&mut connections).rev() {
+        let answer = json!({"jsonrpc": "2.0", "id": question, "result": accepted("Ada")});
+        let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
+        assert_eq!(server.post(&headers, answer.to_string().as_bytes()).status, 202);
+        connection.read_until("Ada");
+    }
+}
+
+/// Without a session, what waits is in the client.
+#[test]
+fn a_call_without_a_session_that_waits_holds_nothing() {
+    let folder = folder("");
+    let server = configured(
+        &folder,
+        "[client_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"",
+    );
+    let call = steps(json!([{"ask": [form("who")]}]));
+    let ask = || stateless(&server, "tools/call", call.clone(), &everything())["result"].take();
+    (0..50).for_each(|_| drop(ask()));
+    let before = resident(server.pid());
+    let asked: Vec<Value> = (0..WAITING).map(|_| ask()).collect();
+    let after = resident(server.pid());
+    let each = (after.saturating_sub(before) << 10) / WAITING as u64;
+    assert!(each < 512, "{each} bytes for each waiting call");
+    for result in asked.iter().rev().take(10) {
+        let params = again(&call, result, &mut |key, _| accepted(key));
+        assert_eq!(
+            said(&stateless(&server, "tools/call", params, &everything())["result"]),
+            [accepted("who").to_string()]
+        );
+    }
+}
