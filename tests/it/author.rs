@@ -112,6 +112,12 @@ fn dev_builds_again_after_a_change() {
     wait_for("Waiting for changes. Press Ctrl-C to stop.");
     std::fs::write(format!("{at}/source"), Tiny::new(&["hello"]).answer("second").build()).unwrap();
     wait_for("second");
+    // The tool of the example is gone: that is said, and the next build is tried as well.
+    std::fs::write(format!("{at}/source"), Tiny::new(&["other"]).build()).unwrap();
+    wait_for("tools: other");
+    wait_for("Waiting for changes. Press Ctrl-C to stop.");
+    std::fs::write(format!("{at}/source"), Tiny::new(&["hello"]).answer("third").build()).unwrap();
+    wait_for("third");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::hostile::{doubling, nested_blocks};
-use crate::support::{Folder, Server, Tiny, hostile};
+use crate::support::{Folder, Server, Tiny, Toolbay, hostile};
 
 /// A configuration with `[compile]`, the test's own compile cache, and a log line for each compilation.
 fn config(compile: &str) -> String {
@@ -151,4 +151,17 @@ fn a_disabled_plugin_is_enabled_again_automatically() {
     let mut server = Server::configured(&folder, "[breaker]\ncrashes = 1\nrest = \"100ms\"");
     assert_eq!(server.failure("panic", json!({})).0, "trap");
     server.until("the rest ends", |server| server.call("count", json!({})).get("isError").is_none());
+}
+
+#[test]
+fn files_without_code_have_nothing_to_compile() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
+    std::fs::create_dir(folder.path("docs.prompts")).unwrap();
+    std::fs::write(folder.path("docs.prompts/hello.md"), "Hello.").unwrap();
+    let outcome = Toolbay::new(&folder).args(["compile"]).run();
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (0, "docs  has nothing to compile\ntiny  compiled\n"),
+        "{outcome}"
+    );
 }

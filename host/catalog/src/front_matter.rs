@@ -103,6 +103,8 @@ fn in_words(said: &str) -> String {
         ("expected string scalar", "a text was expected here"),
         ("expected sequence start", "a list was expected here"),
         ("expected mapping start", "keys with values were expected here"),
+        ("mapping values are not allowed", "put a text that contains \": \" in quotes"),
+        ("missing field `name`", "an argument has no `name`"),
         ("invalid boolean", "true or false was expected here"),
         ("budget breached", "it is too large when its aliases are expanded"),
         ("recursion limit", "it is nested too deeply"),
@@ -177,7 +179,7 @@ mod tests {
         3: the key title is given twice
         2: a list was expected here
         3: keys with values were expected here
-        3: missing field `name`
+        3: an argument has no `name`
         4: true or false was expected here
         2: keys with values were expected here
         11: it is too large when its aliases are expanded

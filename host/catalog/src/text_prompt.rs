@@ -106,8 +106,9 @@ impl TextPrompt {
         if texts().map(str::len).fold(0, usize::saturating_add) as u64 > most.as_u64() {
             return Err(CallError::Limit { limit: Limit::Output(most), tool: None });
         }
-        let text: String = texts().collect();
-        let body = Body::Text(clean(&text).into_owned());
+        // Each value alone: a control sequence that one begins must not end in the text after it.
+        let text: String = texts().map(clean).collect();
+        let body = Body::Text(text);
         let content = Content { body, audience: Vec::new(), priority: None, last_modified: None };
         let messages = vec![PromptMessage { role: "user", content }];
         Ok(PromptOutput { description: self.entry.prompt.description.clone(), messages, meta: Map::new() })
@@ -164,6 +165,14 @@ arguments:
 
 Review this {{language}} code: {{ code }}
 ";
+
+    #[test]
+    fn a_value_removes_nothing_of_the_text_after_it() {
+        let text = "---\narguments:\n  - name: a\n---\nStart {{a}} IMPORTANT {{a}}. End";
+        for sequence in ["x\u{1b}]0;", "x\u{1b}[", "x\u{1b}[3", "x\u{9b}", "x\u{202e}", "x\u{1b}"] {
+            assert_eq!(filled(text, &[("a", sequence)]), "Start x IMPORTANT x. End", "{sequence:?}");
+        }
+    }
 
     fn filled(text: &str, arguments: &[(&str, &str)]) -> String {
         let (prompt, _) = TextPrompt::parse("a", text).unwrap();

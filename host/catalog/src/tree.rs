@@ -146,7 +146,11 @@ impl Scan<'_> {
     fn entry(&mut self, folder: &OwnedFd, path: &str, name: &str, stat: &Stat, depth: usize) -> Result<(), Stopped> {
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         if self.kind == Kind::Prompts {
-            let Some((_, extension)) = name.rsplit_once('.').filter(|_| !is_folder) else { return Ok(()) };
+            if is_folder {
+                self.note(path, name, "prompts must be directly in the folder");
+                return Ok(());
+            }
+            let Some((_, extension)) = name.rsplit_once('.') else { return Ok(()) };
             if extension != "md" {
                 if extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown") {
                     self.note(path, name, "its name must end in .md");
@@ -171,7 +175,7 @@ impl Scan<'_> {
             FileType::Symlink => match self.linked(&format!("{path}{name}")) {
                 Ok(Some(stamp)) => stamp,
                 Ok(None) => {
-                    self.note(path, name, "it is a link to something else than a file");
+                    self.note(path, name, "only links to files are followed");
                     return Ok(());
                 }
                 Err(Errno::XDEV) => {
@@ -274,7 +278,7 @@ mod tests {
         fifo is not offered: it is not a regular file
         loop is not offered: it is a link that leads nowhere
         out is not offered: it is a link that leaves the folder
-        self is not offered: it is a link to something else than a file
+        self is not offered: only links to files are followed
         "#);
     }
 
@@ -290,7 +294,11 @@ mod tests {
         assert_eq!(names(&tree), ["a.md"]);
         assert_eq!(
             tree.notes,
-            ["c.MD is not offered: its name must end in .md", "d.markdown is not offered: its name must end in .md"]
+            [
+                "c.MD is not offered: its name must end in .md",
+                "d.markdown is not offered: its name must end in .md",
+                "sub.md is not offered: prompts must be directly in the folder"
+            ]
         );
     }
 

@@ -48,7 +48,7 @@ enum Command {
         #[command(flatten)]
         listen: Listen,
     },
-    /// List plugins, tools and grants, and say why a file is refused
+    /// List plugins, what they offer and their grants, and say why a file is refused
     ///
     /// The exit code is 0 even if files are refused; with --json, each of them has the status "refused". To get exit
     /// code 1 if a file is refused, use `toolbay compile`.

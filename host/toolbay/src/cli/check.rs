@@ -48,7 +48,7 @@ struct Findings {
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
 const INTERFACES: [(&str, &str); 13] = [
-    ("toolbay:plugin/", "uses the host's log, progress and configuration (always allowed)"),
+    ("toolbay:plugin/", "uses the host's log, progress, configuration and questions to the user (always allowed)"),
     ("wasi:cli/environment", "wants environment variables (only those listed in permissions.environment)"),
     ("wasi:cli/", "uses standard input and output, and exits (always allowed; output is captured)"),
     ("wasi:clocks/", "uses clocks (always allowed)"),

@@ -28,6 +28,10 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         let snapshot = loaded(&server).await;
         let mut code = ExitCode::SUCCESS;
         for (id, report) in &snapshot.plugins {
+            if report.status == Status::Ready && report.digest.is_none() {
+                print(&format!("{}  has nothing to compile\n", line(id, NAME)));
+                continue;
+            }
             if report.status != Status::Ready {
                 complain(&format!("{}: {}", line(id, NAME), line(&report.problems.join("; "), WHY)));
             } else if report.digest.as_deref().is_some_and(|digest| sandbox.keeps(digest)) {

@@ -130,7 +130,11 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
     // The grant may give its tools a prefix.
     let offered = report.tools.iter().find(|name| *name == tool || name.ends_with(&format!(".{tool}")));
     let Some(offered) = offered else {
-        bail!("the example in {} calls {tool}, but the plugin has no such tool", project::FILE)
+        let (file, tools) = (project::FILE, report.tools.join(", "));
+        complain(&format!(
+            "{file}: [example] calls {tool}, but the tools of the plugin are {tools}; change `tool` there, or delete [example]"
+        ));
+        return Ok(false);
     };
     print(&format!("> {offered} {}\n", serde_json::Value::Object(arguments.clone())));
     let answer = server.call(offered.clone(), arguments.clone(), Arc::new(Terminal)).await;
