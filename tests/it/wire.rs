@@ -205,7 +205,9 @@ fn a_last_line_without_a_line_feed_is_read() {
     let mut server = Server::start(&folder);
     server.send_unfinished(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
     let (said, code) = server.end();
-    assert_eq!((said.last().unwrap()["id"].as_str(), code), (Some("last"), Some(0)));
+    // A notification that the list has changed may come after it.
+    assert!(said.iter().any(|message| message["id"] == "last"), "{said:?}");
+    assert_eq!(code, Some(0));
 }
 
 #[test]
