@@ -36,7 +36,6 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
     session.negotiated.send_replace(Negotiated { revision: Some(revision), capabilities, ..Negotiated::default() });
-    session.known.begin(&caller.rights, session.host.view(&caller.rights));
     let info = params.client_info.and_then(|info| serde_json::from_str(info.get()).ok());
     let ClientInfo { name, version } = info.unwrap_or_default();
     tracing::info!(
@@ -52,5 +51,7 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     result.insert("capabilities".into(), shape::capabilities(revision));
     result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));
     add_instructions(&mut result, session, caller).await;
+    // From now on, the client is told of changes. What was loaded meanwhile is in the lists that it asks for next.
+    session.known.begin(&caller.rights, session.host.view(&caller.rights));
     Ok(result)
 }
