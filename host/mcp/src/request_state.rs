@@ -120,7 +120,7 @@ impl RequestStates {
     ///
     /// The folder cannot be read or written.
     pub fn open(folder: Private, key: Option<[u8; KEY]>) -> io::Result<Self> {
-        let key = key.map_or_else(|| folder.key(KEY_FILE), Ok)?;
+        let key = key.map_or_else(|| folder.key(KEY_FILE, "calls that wait for answers cannot be continued"), Ok)?;
         Self::with(&key, Used::in_folder(folder))
     }
 

@@ -16,17 +16,18 @@ const OTHERS: u32 = 0o077;
 
 impl Private {
     /// Reads the key in the file `name`. Makes a new one if there is none, or if others may know the one that is there:
-    /// what was made with that one then counts for nothing.
+    /// what was made with that one then counts for nothing, and `consequence` says in the log what follows from that.
     ///
     /// # Errors
     ///
     /// The folder cannot be read or written.
-    pub fn key(&self, name: &str) -> io::Result<[u8; KEY]> {
+    pub fn key(&self, name: &str, consequence: &str) -> io::Result<[u8; KEY]> {
         match self.read_key(name) {
             Ok(Some(key)) => return Ok(key),
             Ok(None) => {
                 tracing::warn!(
-                    "the key {} could have been read or changed by others, or is damaged: a new one replaces it",
+                    "the key {} could have been read or changed by others, or is damaged: a new one replaces it, and \
+                     {consequence}",
                     self.path.join(name).display()
                 );
                 self.make_key(name, true)?;
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     fn key_in(folder: &Path) -> [u8; KEY] {
-        Private::open(folder, "tests").unwrap().key("key").unwrap()
+        Private::open(folder, "tests").unwrap().key("key", "nothing else").unwrap()
     }
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
         assert_eq!(key_in(dir.path()), first);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
-        assert_ne!(Private::open(dir.path(), "tests").unwrap().key("other").unwrap(), first);
+        assert_ne!(Private::open(dir.path(), "tests").unwrap().key("other", "nothing else").unwrap(), first);
     }
 
     #[test]

@@ -2,23 +2,15 @@
 //! there by a Toolbay of this user, or was put there for another plugin, is never run.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::{hmac, rand};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
-use rustix::io::Errno;
+use aws_lc_rs::hmac;
 use toolbay_model::Digest;
-use toolbay_private::{Private, TEMPORARY};
+use toolbay_private::Private;
 
 /// Name of the file with the key.
 pub(super) const NAME: &str = "key";
-
-/// Length of the key in bytes: that of HMAC-SHA-256's output.
-const LENGTH: usize = 32;
-
-/// Bits of a mode that let others read or write.
-const OTHERS: u32 = 0o077;
 
 /// Bytes of code that are read at once.
 const PIECE: usize = 64 << 10;
@@ -48,19 +40,7 @@ impl Key {
     ///
     /// The folder cannot be read or written.
     pub(super) fn of(folder: &Private) -> io::Result<Self> {
-        match read(folder) {
-            Ok(Some(key)) => return Ok(key),
-            Ok(None) => {
-                tracing::warn!(
-                    "compile cache: its key could have been read or changed by others, or is damaged; a new one replaces \
-                     it, and plugins are compiled again"
-                );
-                make(folder, true)?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => make(folder, false)?,
-            Err(error) => return Err(error),
-        }
-        read(folder)?.ok_or_else(|| io::Error::other("its key changes while it is being read"))
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(NAME, "plugins are compiled again")?)))
     }
 
     /// The code of an entry: over what it says, and over all of `code`.
@@ -96,55 +76,11 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// The key in the folder; `None` if it must not be used.
-fn read(folder: &Private) -> io::Result<Option<Key>> {
-    let (file, found) = match folder.open_file(NAME) {
-        Ok(opened) => opened,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-        // A link, another user's file, a FIFO: it is not a key of ours.
-        Err(_) => return Ok(None),
-    };
-    let mut bytes = Vec::new();
-    file.take(LENGTH as u64 + 1).read_to_end(&mut bytes)?;
-    if found.st_mode & OTHERS != 0 || bytes.len() != LENGTH {
-        return Ok(None);
-    }
-    Ok(Some(Key(hmac::Key::new(hmac::HMAC_SHA256, &bytes))))
-}
-
-/// Writes a new key, under a temporary name first: nobody reads a part of it. Unless it replaces, another server may
-/// have been faster, and its key stays.
-fn make(folder: &Private, replaces: bool) -> io::Result<()> {
-    let mut random = [0; LENGTH + 8];
-    rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
-    let (key, name) = random.split_at(LENGTH);
-    let temporary = format!("{}key-{}", TEMPORARY, hex::encode(name));
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(&folder.handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
-    let written = file.write_all(key).and_then(|()| file.sync_all()).and_then(|()| {
-        let put = || renameat(&folder.handle, &temporary, &folder.handle, NAME);
-        if replaces {
-            return Ok(put()?);
-        }
-        match renameat_with(&folder.handle, &temporary, &folder.handle, NAME, RenameFlags::NOREPLACE) {
-            // Not every file system can. If two servers make a key now, they discard each other's entries.
-            Err(Errno::INVAL | Errno::NOSYS) => Ok(put()?),
-            done => Ok(done?),
-        }
-    });
-    match written {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            unlinkat(&folder.handle, &temporary, AtFlags::empty()).ok();
-            if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::io::Write as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
 
@@ -193,39 +129,12 @@ mod tests {
 
     #[test]
     fn a_key_that_others_may_know_is_replaced() {
-        type Change = fn(&std::path::Path);
-        let changes: [Change; 6] = [
-            |key| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(),
-            |key| fs::set_permissions(key, fs::Permissions::from_mode(0o602)).unwrap(),
-            |key| fs::write(key, "short").unwrap(),
-            |key| fs::write(key, [0; 33]).unwrap(),
-            |key| fs::write(key, "").unwrap(),
-            |key| {
-                fs::rename(key, key.with_extension("elsewhere")).unwrap();
-                symlink(key.with_extension("elsewhere"), key).unwrap();
-            },
-        ];
-        for change in changes {
-            let dir = tempfile::tempdir().unwrap();
-            let folder = Private::open(dir.path(), "tests").unwrap();
-            let code = code(b"code");
-            let mac = Key::of(&folder).unwrap().sign(claim(b""), &code).unwrap();
-            change(&dir.path().join(NAME));
-            assert!(!Key::of(&folder).unwrap().has_signed(&mac, claim(b""), &code).unwrap());
-            assert_eq!(fs::symlink_metadata(dir.path().join(NAME)).unwrap().mode(), 0o100_600);
-        }
-    }
-
-    #[test]
-    fn servers_that_start_at_once_have_one_key() {
         let dir = tempfile::tempdir().unwrap();
-        let code = code(b"code");
-        let macs: Vec<_> = std::thread::scope(|scope| {
-            let key = || Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(key)).collect();
-            // One after the other: reading moves the file's position.
-            threads.into_iter().map(|thread| thread.join().unwrap().sign(claim(b""), &code).unwrap()).collect()
-        });
-        assert!(macs.windows(2).all(|pair| pair[0] == pair[1]));
+        let folder = Private::open(dir.path(), "tests").unwrap();
+        let (code, key) = (code(b"code"), dir.path().join(NAME));
+        let mac = Key::of(&folder).unwrap().sign(claim(b""), &code).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(!Key::of(&folder).unwrap().has_signed(&mac, claim(b""), &code).unwrap());
+        assert_eq!(fs::symlink_metadata(&key).unwrap().mode(), 0o100_600);
     }
 }
