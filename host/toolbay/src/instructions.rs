@@ -21,10 +21,14 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
     let mut lines = String::new();
     let mut left_out = 0_usize;
     for (id, report) in &snapshot.plugins {
-        let Some(what) = about(report, rights) else { continue };
-        let about = line(&format!("{id}: {what}"), LINE);
-        if lines.len() + about.len() > BYTES {
+        let Some(offered) = offered(report, rights) else { continue };
+        if left_out > 0 {
             left_out += 1;
+            continue;
+        }
+        let about = line(&format!("{id}: {}", about(report, offered, rights)), LINE);
+        if lines.len() + about.len() > BYTES {
+            left_out = 1;
         } else {
             let _ = writeln!(lines, "- {about}");
         }
@@ -39,19 +43,24 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
     }
 }
 
-/// What a plugin says that it is for, or what it offers; `None` if the client sees nothing of it.
-fn about(report: &PluginReport, rights: &Rights) -> Option<String> {
+/// The first kind of what a plugin offers of which the client sees something, if there is one.
+fn offered<'a>(report: &'a PluginReport, rights: &Rights) -> Option<&'a [String]> {
     let PluginReport { tools, prompts, resources, templates, .. } = report;
-    let visible =
-        |names: &[String]| -> Vec<String> { names.iter().filter(|name| rights.allow(name)).cloned().collect() };
-    let all = [visible(tools), visible(prompts), visible(resources), visible(templates)];
-    let names = all.iter().find(|names| !names.is_empty())?;
+    let kinds = [tools, prompts, resources, templates];
+    kinds.into_iter().find(|names| names.iter().any(|name| rights.allow(name))).map(Vec::as_slice)
+}
+
+/// What a plugin says that it is for, or the first of the names that it offers.
+fn about(report: &PluginReport, offered: &[String], rights: &Rights) -> String {
     if let Some(about) = &report.about {
-        return Some(about.clone());
+        return about.clone();
     }
-    let shown = names.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = names.len().saturating_sub(NAMES);
-    Some(if more > 0 { format!("{shown} and {more} more") } else { shown })
+    let mut visible = offered.iter().filter(|name| rights.allow(name));
+    let shown = visible.by_ref().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match visible.count() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +104,8 @@ mod tests {
         ");
         let only = Rights::Only(vec!["forecast".to_owned().try_into().unwrap()]);
         assert_eq!(of(&snapshot, &only, ""), "Plugins:\n- weather: Forecasts for cities.");
+        let two = Rights::Only(["n.c", "n.f"].map(|name| name.to_owned().try_into().unwrap()).to_vec());
+        assert_eq!(of(&snapshot, &two, ""), "Plugins:\n- notes: n.c, n.f");
         assert_eq!(of(&Snapshot::default(), &Rights::All, ""), "");
     }
 
