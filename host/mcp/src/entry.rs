@@ -152,7 +152,7 @@ fn read_call(
         request: wanted,
         capabilities: rules.capabilities.clone(),
         answerable: answerable.unwrap_or_default(),
-        journal: Journal::default(),
+        journal: Arc::default(),
         trace,
         held,
     };
@@ -232,6 +232,8 @@ struct Journey<'a> {
     cancelled: &'a CancellationToken,
     observer: Arc<PeerObserver>,
     kept: Option<Kept>,
+    /// Bytes of the journal while the client is being asked, and afterwards.
+    journaled: Vec<Portion>,
     target: TargetKind,
     permitted: bool,
     trace: Option<Trace>,
@@ -277,6 +279,7 @@ impl Calling {
             cancelled,
             observer: Arc::new(observer),
             kept,
+            journaled: Vec::new(),
             target: call.request.kind(),
             permitted: call.permitted,
             trace: call.trace.clone(),
@@ -301,7 +304,7 @@ impl Calling {
 async fn resume(session: &Session, call: &mut Call, retry: Retry) -> Result<Option<Ticket>, Error> {
     let Retry { mut responses, state } = retry;
     let Some(state) = state else {
-        call.journal.answers = responses;
+        call.journal = Arc::new(Journal { answers: responses, ..Journal::default() });
         return Ok(None);
     };
     let (states, caller) = (session.host.request_states(), &session.opener.name);
@@ -311,17 +314,18 @@ async fn resume(session: &Session, call: &mut Call, retry: Retry) -> Result<Opti
         Refused::Full => Error::new(INVALID_REQUEST, format!("{refused}: try again later")),
         Refused::Unwritten(_) => outcome::internal(&refused.to_string()),
     })?;
-    call.journal = opened.journal;
+    let mut journal = opened.journal;
     // Answers to what was not asked could change those that the call has acted on.
     let answers = opened.asked.into_iter().filter_map(|key| responses.remove_entry(&key));
-    call.journal.answers.extend(answers);
+    journal.answers.extend(answers);
+    call.journal = Arc::new(journal);
     Ok(Some(opened.ticket))
 }
 
 impl Journey<'_> {
     /// Enters the plugin, and again with the answers each time that it has asked the client of a session something.
     async fn run(&mut self, mut call: Box<Call>, mut place: Box<dyn Place>) -> (End, Option<Box<dyn Place>>) {
-        let mut answered = None;
+        let mut answered: Option<Arc<Journal>> = None;
         loop {
             // Boxed, and dropped with all that it holds while a person thinks.
             let end = Box::pin(self.enter(call, &mut *place)).await;
@@ -336,7 +340,7 @@ impl Journey<'_> {
                     if is_in_time(rejection, journal) =>
                 {
                     drop(place);
-                    self.pause(rejection).await.map(|()| journal.clone())
+                    self.pause(rejection).await.map(|()| Arc::clone(journal))
                 }
                 (end, _) => return (end, Some(place)),
             };
@@ -366,20 +370,27 @@ impl Journey<'_> {
         }
     }
 
-    /// Asks the client of a session, and returns the journal with the answers.
-    async fn ask(&self, interview: Interview) -> Result<Journal, Ended> {
+    /// Asks the client of a session, and returns the journal with the answers. Its bytes are the caller's until the call
+    /// has ended.
+    async fn ask(&mut self, interview: Interview) -> Result<Arc<Journal>, Ended> {
         let Interview { questions, mut journal } = interview;
         if self.kept.is_none() || questions.is_empty() {
             return Err(Ended::Failed(unanswerable(&questions, self.target)));
         }
         let revision = self.rules.revision;
         self.may_ask(&questions).map_err(Ended::Failed)?;
-        interview::conduct(self.session, self.reply, questions, &mut journal, revision, self.cancelled).await?;
-        Ok(journal)
+        let (intake, name) = (&self.session.intake, &self.session.opener.name);
+        let room = intake.take(name, journal.size()).map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?;
+        // In place of what the journal of the round before took.
+        self.journaled = vec![room];
+        let answers =
+            interview::conduct(self.session, self.reply, questions, &mut journal, revision, self.cancelled).await?;
+        self.journaled.extend(answers);
+        Ok(Arc::new(journal))
     }
 
     /// The call with the answers, and a new place in the client's queue.
-    async fn again(&self, journal: &Journal) -> Result<(Box<Call>, Box<dyn Place>), Ended> {
+    async fn again(&self, journal: &Arc<Journal>) -> Result<(Box<Call>, Box<dyn Place>), Ended> {
         loop {
             match self.queue(journal) {
                 Err(Failure::Rejected(rejection)) if is_in_time(rejection, journal) => self.pause(rejection).await?,
@@ -388,7 +399,7 @@ impl Journey<'_> {
         }
     }
 
-    fn queue(&self, journal: &Journal) -> Result<(Box<Call>, Box<dyn Place>), Failure> {
+    fn queue(&self, journal: &Arc<Journal>) -> Result<(Box<Call>, Box<dyn Place>), Failure> {
         let Some(kept) = &self.kept else { return Err(unanswerable(&[], self.target)) };
         let (wanted, held) = kept.request(self.session)?;
         let place = self.session.opener.client.queue(wanted.target()).map_err(Failure::Rejected)?;
@@ -397,7 +408,7 @@ impl Journey<'_> {
             permitted: self.permitted,
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),
-            journal: journal.clone(),
+            journal: Arc::clone(journal),
             trace: self.trace.clone(),
             held,
         };

@@ -174,7 +174,7 @@ pub struct Call {
     ///
     /// If its `edition` is not that of what would serve the call, the call fails with
     /// [`Failure::Outdated`](toolbay_model::Failure::Outdated). The host sets it, and `until`, when a guest asks.
-    pub journal: Journal,
+    pub journal: Arc<Journal>,
     /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<Trace>,
     /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer

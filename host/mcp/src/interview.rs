@@ -17,6 +17,7 @@ use crate::jsonrpc::{self, Error, Id};
 use crate::outbox::{Outbox, Outgoing};
 use crate::pending::{self, Requests, Response};
 use crate::question;
+use crate::quota::Portion;
 use crate::request_state::{self, LIFE};
 use crate::revision::Revision;
 use crate::session::Session;
@@ -36,13 +37,17 @@ pub(crate) enum Ended {
     Failed(Failure),
 }
 
+/// Answers by the keys of their questions.
+type Answers = BTreeMap<String, String>;
+
 /// A question without its parameters: they are not needed while it waits.
 struct Open {
     key: String,
     kind: QuestionKind,
 }
 
-/// Asks the questions and adds the answers to the journal. `cancelled` is cancelled when the client cancels the call.
+/// Asks the questions and adds the answers to the journal. Returns the bytes that they hold of those that requests may
+/// take. `cancelled` is cancelled when the client cancels the call.
 ///
 /// # Errors
 ///
@@ -54,7 +59,7 @@ pub(crate) async fn conduct(
     journal: &mut Journal,
     revision: Revision,
     cancelled: &CancellationToken,
-) -> Result<(), Ended> {
+) -> Result<Vec<Portion>, Ended> {
     let (texts, requests) = prepare(session, &questions, revision).map_err(failed)?;
     let questions: Vec<Open> = questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }).collect();
     let time = patience(journal);
@@ -77,8 +82,9 @@ pub(crate) async fn conduct(
     if ended.is_err() {
         withdraw(&requests, reply);
     }
-    journal.answers.extend(ended?);
-    Ok(())
+    let (answers, held) = ended?;
+    journal.answers.extend(answers);
+    Ok(held)
 }
 
 /// The time that is left for the answers.
@@ -106,12 +112,15 @@ fn prepare<'a>(
     Ok((texts.collect(), requests))
 }
 
-/// The answers by the keys of their questions.
-fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<BTreeMap<String, String>, String> {
-    let mut answers = BTreeMap::new();
+/// The answers by the keys of their questions, and the bytes that they hold.
+fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<(Answers, Vec<Portion>), String> {
+    let (mut answers, mut held) = (Answers::new(), Vec::new());
     for (Open { key, kind }, response) in questions.iter().zip(responses) {
         let answer = match response {
-            Some(Ok((text, _held))) => text.into(),
+            Some(Ok((text, portion))) => {
+                held.push(portion);
+                text.into()
+            }
             Some(Err(error)) if error.code == REJECTED && matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
                 r#"{"action":"decline"}"#.to_owned()
             }
@@ -121,7 +130,7 @@ fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<BTree
         };
         answers.insert(key.clone(), answer);
     }
-    Ok(answers)
+    Ok((answers, held))
 }
 
 /// The error if the answers took too long.

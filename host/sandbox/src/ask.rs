@@ -318,8 +318,9 @@ mod tests {
     use crate::effects::Barred;
 
     fn asking(journal: Journal, answerable: Answerable) -> Asking {
-        let effects = Effects::new(true, &journal.effects, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory));
-        Asking::new(answerable, Arc::new(journal), effects, Arc::new(Secrets::none().clone()), &Limits::DEFAULT)
+        let journal = Arc::new(journal);
+        let effects = Effects::new(true, &journal, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory));
+        Asking::new(answerable, journal, effects, Arc::new(Secrets::none().clone()), &Limits::DEFAULT)
     }
 
     fn all() -> Answerable {

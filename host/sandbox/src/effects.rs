@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolbay_model::{Effect, Limits};
+use toolbay_model::{Effect, Journal, Limits};
 
 use crate::account::{Account, Held};
 
@@ -19,8 +19,8 @@ pub(crate) struct Effects(Option<Arc<Mutex<Recorded>>>);
 
 #[derive(Debug)]
 struct Recorded {
-    /// What earlier runs did, in order.
-    past: Vec<Effect>,
+    /// What earlier runs did. Shared with whoever keeps it on their account.
+    past: Arc<Journal>,
     /// How much of that was done again.
     repeated: usize,
     /// What this run did beyond it; `None` while its result is not known.
@@ -74,13 +74,12 @@ pub(crate) struct Diverged {
 }
 
 impl Effects {
-    /// Those of a call that goes on after `past`. A plugin that cannot ask has none.
-    pub(crate) fn new(asks: bool, past: &[Effect], limits: &Limits, account: Account) -> Self {
+    /// Those of a call that goes on after those in `past`. A plugin that cannot ask has none.
+    pub(crate) fn new(asks: bool, past: &Arc<Journal>, limits: &Limits, account: Account) -> Self {
         Self(asks.then(|| {
-            let used: usize = past.iter().map(Effect::size).sum();
+            let used: usize = past.effects.iter().map(Effect::size).sum();
             let room = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX).saturating_sub(used);
-            let past = past.to_vec();
-            let (done, held) = (Vec::new(), Vec::new());
+            let (past, done, held) = (Arc::clone(past), Vec::new(), Vec::new());
             Arc::new(Mutex::new(Recorded { past, repeated: 0, done, room, account, held, barred: None }))
         }))
     }
@@ -94,7 +93,7 @@ impl Effects {
         let Some(mut recorded) = self.recorded() else { return Ok(Begun::Now(Number::NONE)) };
         let mut what = what();
         what.truncate(what.floor_char_boundary(WHAT));
-        if let Some(before) = recorded.past.get(recorded.repeated) {
+        if let Some(before) = recorded.past.effects.get(recorded.repeated) {
             if before.what != what {
                 return Err(Diverged { before: before.what.clone(), now: what });
             }
@@ -141,7 +140,7 @@ impl Effects {
         if let Some(barred) = recorded.barred {
             return Err(barred.words().to_owned());
         }
-        let mut all = recorded.past.clone();
+        let mut all = recorded.past.effects.clone();
         for (what, result) in &recorded.done {
             let Some(result) = result.clone() else {
                 return Err(format!(
@@ -212,7 +211,8 @@ mod tests {
 
     fn effects(past: &[Effect]) -> Effects {
         let limits = Limits { journal: ByteSize::b(100), ..Limits::DEFAULT };
-        Effects::new(true, past, &limits, Account::new(ByteSize::kib(1)))
+        let past = Journal { effects: past.to_vec(), ..Journal::default() };
+        Effects::new(true, &past.into(), &limits, Account::new(ByteSize::kib(1)))
     }
 
     fn done(effects: &Effects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_plugin_that_cannot_ask_keeps_nothing() {
-        let effects = Effects::new(false, &[], &Limits::DEFAULT, Account::new(ByteSize::b(0)));
+        let effects = Effects::new(false, &Arc::default(), &Limits::DEFAULT, Account::new(ByteSize::b(0)));
         assert_eq!(done(&effects, "a", &[0; 1000]), None);
         assert_eq!((effects.room(), effects.all().unwrap().len()), (0, 0));
     }

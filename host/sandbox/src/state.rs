@@ -90,7 +90,7 @@ impl State {
         let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, permissions, connections, .. } = environment;
         let account = Account::new(limits.memory);
-        let effects = Effects::new(asks, &entry.journal.effects, limits, account.clone());
+        let effects = Effects::new(asks, &entry.journal, limits, account.clone());
         let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.secrets));
         let asking = Asking::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = Stdio::new(limits.stdio, account.clone());

@@ -12,7 +12,7 @@ use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, RequestStates, Updates, http, stdio};
-use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, Request};
+use toolbay_model::{Answer, Answerable, CallError, Failure, Observer, Request};
 use toolbay_private::Private;
 use toolbay_sandbox::Sandbox;
 use toolbay_state::Store;
@@ -233,7 +233,7 @@ impl Server {
             permitted: true,
             capabilities: Capabilities::default(),
             answerable: Answerable::default(),
-            journal: Journal::default(),
+            journal: Arc::default(),
             trace: None,
             held: Portion::default(),
         };

@@ -241,8 +241,8 @@ impl Service {
         if let (Some(line), Some(of_arguments)) = (&mut line, of_arguments) {
             line.arguments(of_arguments);
         }
-        // Only their text is left.
-        call.held.shrink_to(request.size());
+        // Only their text is left, and what an earlier run left.
+        call.held.shrink_to(request.size() + call.journal.size());
         if !violations.is_empty() {
             return failed(Failure::InvalidArguments(violations));
         }
@@ -264,7 +264,7 @@ impl Service {
             trace: trace.as_ref(),
             observer,
             answerable: call.answerable,
-            journal: Arc::new(call.journal),
+            journal: call.journal,
             deadline,
         };
         let asked = request.asked(name);

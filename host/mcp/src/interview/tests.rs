@@ -28,7 +28,7 @@ fn host(script: impl Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync +
 /// The next run after these questions.
 fn ask(call: &Call, questions: &[(&str, QuestionKind)]) -> Reply {
     let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
-    let journal = Journal { rounds: call.journal.rounds + 1, until: until(60), ..call.journal.clone() };
+    let journal = Journal { rounds: call.journal.rounds + 1, until: until(60), ..Journal::clone(&call.journal) };
     Reply::Questions(Interview { questions, journal })
 }
 
@@ -310,6 +310,53 @@ async fn answers_are_not_lost_because_others_are_served() {
     let question = peer.receive().await;
     peer.answer(&question, json!({"n": 1})).await;
     assert_eq!(peer.receive().await["result"]["_meta"]["dev.toolbay/error"], "disabled");
+}
+
+#[tokio::test]
+async fn what_a_waiting_call_keeps_is_its_callers() {
+    const LONG: usize = 100_000;
+    let host = host(|call| {
+        let answers = &call.journal.answers;
+        Some(Ok(match ["a", "b"].into_iter().find(|key| !answers.contains_key(*key)) {
+            Some(key) => ask(call, &[(key, QuestionKind::Form)]),
+            None => said("done"),
+        }))
+    });
+    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
+    peer.call().await;
+    let first = peer.receive().await;
+    assert!(intake.of(&name) < LONG);
+    peer.answer(&first, json!({"text": "x".repeat(LONG)})).await;
+    let second = peer.receive().await;
+    let held = intake.of(&name);
+    assert!(held > LONG && held < 2 * LONG, "{held}: the first answer, once");
+    peer.answer(&second, json!({"text": "x".repeat(LONG)})).await;
+    assert_eq!(text(&peer.receive().await), "done");
+    assert_eq!(intake.of(&name), 0, "it has ended");
+}
+
+#[tokio::test]
+async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
+    let host = host(|call| {
+        let answers = call.journal.answers.clone();
+        let mut asked = ask(call, &[("k", QuestionKind::Form)]);
+        if let (Reply::Questions(interview), true) = (&mut asked, answers.is_empty()) {
+            interview.journal.answers.insert("before".to_owned(), "x".repeat(1 << 20));
+        }
+        Some(Ok(asked))
+    });
+    let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
+    let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
+    let mut taken = Vec::new();
+    while let Ok(portion) = intake.take(&name, 1 << 20) {
+        taken.push(portion);
+    }
+    peer.call().await;
+    let response = peer.receive().await;
+    assert_eq!(response["result"]["_meta"]["dev.toolbay/error"], "busy", "{response}");
+    drop(taken);
+    assert_eq!(intake.of(&name), 0);
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ fn host() -> Arc<Stub> {
             Some(answer) => said(answer),
             None if call.answerable.contains(QuestionKind::Roots) => Reply::Questions(Interview {
                 questions: vec![question("k", QuestionKind::Roots)],
-                journal: call.journal.clone(),
+                journal: toolbay_model::Journal::clone(&call.journal),
             }),
             None => {
                 let missing = QuestionKind::capabilities(&[QuestionKind::Roots]);

@@ -36,7 +36,7 @@ async fn client(states: RequestStates, script: Script) -> Peer {
 
 fn ask(call: &Call, questions: &[(&str, QuestionKind)]) -> Reply {
     let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
-    let journal = Journal { rounds: call.journal.rounds + 1, edition: Some(EDITION), ..call.journal.clone() };
+    let journal = Journal { rounds: call.journal.rounds + 1, edition: Some(EDITION), ..Journal::clone(&call.journal) };
     Reply::Questions(Interview { questions, journal })
 }
 

@@ -178,14 +178,15 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Recorded<B> {
 #[cfg(test)]
 mod tests {
     use http_body_util::Full;
-    use toolbay_model::Limits;
+    use toolbay_model::{Journal, Limits};
 
     use super::*;
     use crate::account::Account;
     use crate::effects::Begun;
 
     fn effects(past: &[toolbay_model::Effect]) -> Effects {
-        Effects::new(true, past, &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory))
+        let past = Journal { effects: past.to_vec(), ..Journal::default() };
+        Effects::new(true, &past.into(), &Limits::DEFAULT, Account::new(Limits::DEFAULT.memory))
     }
 
     /// Records a response whose body is read up to so many frames. Returns what is remembered.

@@ -42,7 +42,7 @@ fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> Sockets {
     Sockets::new(
         &connections,
         denials,
-        Effects::new(false, &[], &Limits::DEFAULT, account.clone()),
+        Effects::new(false, &Arc::default(), &Limits::DEFAULT, account.clone()),
         Traffic::new(&Limits::DEFAULT),
         account,
         Instant::now() + Duration::from_mins(10),
@@ -139,7 +139,7 @@ async fn a_lookup_ends_with_the_time_of_the_call() {
     let mut late = Sockets::new(
         &silent,
         Arc::clone(&other.gate.denials),
-        Effects::new(false, &[], &Limits::DEFAULT, other.account.clone()),
+        Effects::new(false, &Arc::default(), &Limits::DEFAULT, other.account.clone()),
         Traffic::new(&Limits::DEFAULT),
         other.account,
         Instant::now(),
