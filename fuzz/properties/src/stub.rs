@@ -9,12 +9,13 @@ use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolbay_mcp::{
-    Call, Client, Host, Listings, Options, Page, Place, RequestStates, Rights, ServerInfo, Updates, View,
+    Call, Client, Host, Listings, Options, Page, Place, RequestStates, Rights, ServerInfo, TaskOptions, Tasks, Updates,
+    View,
 };
 use toolbay_model::{
     Annotations, Answer, Body, CallError, Completions, Content, Failure, ListedResource, LogLevel, Observer, Output,
     Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reason, Rejection, Reply, Request, Resource,
-    ResourceContent, ResourceItem, Tool, Usage,
+    ResourceContent, ResourceItem, TaskSupport, Tool, Usage,
 };
 
 /// Items per page.
@@ -29,6 +30,7 @@ pub(crate) struct Stub {
     listings: Listings,
     updates: Updates,
     states: RequestStates,
+    tasks: Tasks,
 }
 
 impl Stub {
@@ -41,10 +43,12 @@ impl Stub {
             request,
             requests: ByteSize::mib(256),
             grace: Duration::from_mins(1),
+            tasks: TaskOptions::default(),
             server: ServerInfo::default(),
         };
         let names: Vec<String> = names.into_iter().collect();
         Self {
+            tasks: Tasks::new(options.tasks),
             options,
             tools: all(&names, tool),
             prompts: all(&names, prompt),
@@ -115,6 +119,7 @@ fn tool(name: String) -> Tool {
         icons: [].into(),
         meta: None,
         headers: Vec::new(),
+        task_support: TaskSupport::Optional,
     }
 }
 
@@ -125,6 +130,10 @@ impl Host for Stub {
 
     fn changed(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(std::future::pending())
+    }
+
+    fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     fn is_complete(&self) -> bool {

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use toolbay_model::{Annotations, Json, TOOL_NAME, Tool, ToolDefinition, is_tool_name};
+use toolbay_model::{Annotations, Json, TOOL_NAME, TaskSupport, Tool, ToolDefinition, is_tool_name};
 use toolbay_schema::{Patterns, Schema};
 
 use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
 use crate::members::{check_icons, meta};
+
+/// The member of a tool's `_meta` that says whether it can be called as a task, in the words of MCP.
+const TASK_SUPPORT: &str = "dev.toolbay/task-support";
 
 /// A definition whose name and schemas are valid. All offers made from it share it.
 #[derive(Clone, Debug)]
@@ -65,6 +69,7 @@ impl Definition {
             Some(text) => meta(text).map_err(|why| format!("tool {name:?}: {why}"))?,
             None => (None, Map::new()),
         };
+        let task_support = task_support(meta.as_ref()).map_err(|why| format!("tool {name:?}: {why}"))?;
         check_icons(&definition.icons).map_err(|why| format!("tool {name:?}: {why}"))?;
         let tool = Tool {
             name,
@@ -76,6 +81,7 @@ impl Definition {
             icons: definition.icons.into(),
             meta,
             headers,
+            task_support,
         };
         let fingerprint = Fingerprint::of(&tool);
         let tool = Arc::new(tool);
@@ -107,6 +113,7 @@ impl Definition {
             title: shown.title.clone().or_else(|| tool.title.clone()),
             description: shown.description.clone().or_else(|| tool.description.clone()),
             annotations,
+            task_support: shown.task_support.unwrap_or(tool.task_support),
             ..Tool::clone(tool)
         };
         self.with(tool)
@@ -115,6 +122,15 @@ impl Definition {
     fn with(&self, tool: Tool) -> Self {
         Self { fingerprint: Fingerprint::of(&tool), tool: Arc::new(tool), ..self.clone() }
     }
+}
+
+/// Whether the tool can be called as a task, as the plugin says in the definition's `_meta`.
+fn task_support(meta: Option<&Json>) -> Result<TaskSupport, String> {
+    let Some(meta) = meta.filter(|meta| meta.get().contains(TASK_SUPPORT)) else { return Ok(TaskSupport::Forbidden) };
+    let members: Map<String, Value> = serde_json::from_str(meta.get()).unwrap_or_default();
+    let Some(word) = members.get(TASK_SUPPORT) else { return Ok(TaskSupport::Forbidden) };
+    TaskSupport::deserialize(word)
+        .map_err(|_| format!("{TASK_SUPPORT:?} in its _meta must be \"forbidden\", \"optional\" or \"required\""))
 }
 
 /// An error that begins with a verb continues the sentence; any other follows a colon.

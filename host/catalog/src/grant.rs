@@ -17,7 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{Digest, LimitsPatch, ToolRateLimit, is_name};
+use toolbay_model::{Digest, LimitsPatch, TaskSupport, ToolRateLimit, is_name};
 use toolbay_policy::{OriginPattern, Permissions};
 use toolbay_secrets::{Fixed, Vault};
 use toolbay_settings::toml_file;
@@ -66,6 +66,8 @@ pub struct ToolGrant {
     pub description: Option<String>,
     /// See [`Shown::annotations`].
     pub annotations: Hints,
+    /// See [`Shown::task_support`].
+    pub task_support: Option<TaskSupport>,
 }
 
 impl ToolGrant {
@@ -76,6 +78,7 @@ impl ToolGrant {
             title: self.title.clone(),
             description: self.description.clone(),
             annotations: self.annotations,
+            task_support: self.task_support,
         }
     }
 }
@@ -91,6 +94,8 @@ pub struct Shown {
     pub description: Option<String>,
     /// Hints about the tool's effects; each one that is set replaces the plugin's.
     pub annotations: Hints,
+    /// Whether the tool can be called as a task.
+    pub task_support: Option<TaskSupport>,
 }
 
 /// A tool's annotations as the operator sets them (MCP `ToolAnnotations`). `None` keeps the plugin's value.

@@ -30,6 +30,11 @@ impl Caller {
         Self { name: Self::LOCAL.to_owned(), rights: Rights::All, client }
     }
 
+    /// Whether the name stands for one person or program, and not for all that share an address.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.name.starts_with("ip:")
+    }
+
     /// Whether the caller may use what has this name or URI.
     pub fn may_use(&self, target: &str) -> bool {
         self.rights.allow(target)

@@ -24,9 +24,19 @@ pub struct Capabilities {
     names: Arc<BTreeSet<Box<str>>>,
     /// The kinds of questions that the client declared, whatever its revision is.
     declared: Answerable,
+    /// Whether the client declared the extension [`TASKS`].
+    tasks: bool,
 }
 
+/// The extension for calls that go on as tasks.
+pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 impl Capabilities {
+    /// Whether the client takes a task as the result of a call (the extension of 2026-07-28).
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.tasks
+    }
+
     /// Whether the client declared the capability with this name.
     pub fn contain(&self, name: &str) -> bool {
         self.names.contains(name)
@@ -71,7 +81,7 @@ impl<'de> Visitor<'de> for Declared {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut names, mut declared) = (BTreeSet::new(), Answerable::default());
+        let (mut names, mut declared, mut tasks) = (BTreeSet::new(), Answerable::default(), false);
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "elicitation" | "sampling" | "roots" => {
@@ -81,13 +91,17 @@ impl<'de> Visitor<'de> for Declared {
                         declared = kinds(&name, &parts).into_iter().fold(declared, Answerable::with);
                     }
                 }
+                "extensions" => {
+                    let value: Box<RawValue> = map.next_value()?;
+                    tasks = serde_json::from_str(value.get()).is_ok_and(|Names(names)| names.contains(TASKS));
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
             if names.len() < MOST && name.len() <= LONGEST {
                 names.insert(name.into_boxed_str());
             }
         }
-        Ok(Capabilities { names: Arc::new(names), declared })
+        Ok(Capabilities { names: Arc::new(names), declared, tasks })
     }
 }
 

@@ -14,14 +14,15 @@ use crate::methods::list_resources::Resources;
 use crate::methods::list_templates::Templates;
 use crate::methods::list_tools::Tools;
 use crate::methods::{
-    Answered, call_tool, cancelled, complete, discover, get_prompt, initialize, initialized, listen, ping,
-    read_resource, set_level, subscribe,
+    Answered, call_tool, cancel_task, cancelled, complete, discover, get_prompt, get_task, initialize, initialized,
+    list_tasks, listen, ping, read_resource, set_level, subscribe, task_result, update_task,
 };
 use crate::outbox::{Outbox, Outgoing};
 use crate::paging::{self, Listed};
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached};
 use crate::session::Session;
+use crate::tasks::{self, Wish};
 
 /// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
 /// message may be read: calls continue in the background.
@@ -64,8 +65,18 @@ pub(crate) async fn request(
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = entered(method) => {
             match entry::begin(session, caller, &request, read, rules) {
+                Ok(calling) if calling.wish() != Wish::None => {
+                    if let Err(error) = tasks::start(session, caller, calling, reply).await {
+                        session.refuse(error, reply).await;
+                    }
+                }
                 Ok(calling) => start(session, calling, reply),
                 Err(error) => session.refuse(error, reply).await,
+            }
+        }
+        (Method::TaskResult, Some(rules)) => {
+            if let Err(error) = task_result::open(session, caller, &request, rules.revision, reply).await {
+                session.refuse(error.of(&request.id), reply).await;
             }
         }
         (Method::Listen, Some(rules)) => {
@@ -127,8 +138,11 @@ async fn answer(
     method: Method,
     rules: Option<Rules>,
 ) -> Outgoing {
-    let revision = rules.map(|rules| rules.revision);
-    let params = request.params;
+    let (revision, params) = (rules.as_ref().map(|rules| rules.revision), request.params);
+    if let (Method::GetTask, Some(rules)) = (method, &rules) {
+        let answered = get_task::answer(session, caller, &request.id, params, rules).await;
+        return answered.unwrap_or_else(|error| session.refusal(&error.of(&request.id)));
+    }
     let answered: Answered = match (method, revision) {
         (Method::Initialize, _) => initialize::answer(session, caller, params).await,
         (Method::Ping, _) => ping::answer(),
@@ -147,6 +161,13 @@ async fn answer(
             return listed(session, request, paging::answer::<Templates>(session, caller, params, revision).await);
         }
         (Method::Subscribe, Some(revision)) => subscribe::subscribe(session, caller, params, revision).await,
+        (Method::CancelTask, _) if let Some(rules) = &rules => {
+            cancel_task::answer(session, caller, params, rules).await
+        }
+        (Method::UpdateTask, _) if let Some(rules) = &rules => {
+            update_task::answer(session, caller, params, rules).await
+        }
+        (Method::ListTasks, Some(revision)) => list_tasks::answer(session, caller, params, revision).await,
         (Method::Unsubscribe, _) => subscribe::unsubscribe(session, params),
         // Handled by `request`, or refused by `method`.
         _ => Err(unattached()),

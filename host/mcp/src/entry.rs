@@ -10,16 +10,17 @@ use bytesize::ByteSize;
 use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{
-    Answer, Answerable, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Question, QuestionKind,
-    Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace,
+    Answer, Answerable, Bound, CallError, CompletionRequest, Failure, Interview, Journal, Observer, Question,
+    QuestionKind, Reason, Rejection, Reply, Request as Wanted, TargetKind, Trace,
 };
 
 use crate::caller::Caller;
 use crate::host::{Call, Place};
 use crate::in_flight::Registered;
-use crate::interview::{self, Ended};
+use crate::interview::{self, Ended, Stream};
 use crate::jsonrpc::{Error, INVALID_REQUEST, Id, Request};
 use crate::observer::PeerObserver;
 use crate::outbox::{Outbox, Outgoing};
@@ -27,8 +28,10 @@ use crate::outcome::{self, MISSING_CAPABILITY};
 use crate::quota::{Exhausted, Portion};
 use crate::request_state::{Binding, Invalid, Refused, Ticket};
 use crate::retry::Retry;
+use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::session::Session;
+use crate::tasks::{Live, Phase, Wish};
 use crate::weight;
 
 /// When a request that found no room for its arguments may be tried again. Calls are short.
@@ -43,6 +46,8 @@ pub(crate) struct Asked {
     pub(crate) request: Wanted,
     /// How it wants to be served.
     pub(crate) meta: Meta,
+    /// `task`, not yet parsed.
+    pub(crate) task: Option<Box<RawValue>>,
 }
 
 /// How much of the parameters is read.
@@ -78,6 +83,7 @@ pub(crate) struct Calling {
     /// `None` if the client answers no questions: then the plugin asks none.
     kept: Option<Kept>,
     retry: Retry,
+    wish: Wish,
 }
 
 /// What is kept of a request while its plugin runs and its caller thinks: text takes less than values.
@@ -86,6 +92,20 @@ struct Kept {
     read: Read,
     /// Bytes of the text.
     _held: Portion,
+}
+
+/// The end of a call, and its place in the client's queue.
+pub(crate) struct Arrived {
+    /// `None` if the call was cancelled.
+    pub(crate) told: Option<Told>,
+    pub(crate) place: Option<Box<dyn Place>>,
+}
+
+/// How a call ended, as the client is told.
+pub(crate) struct Told {
+    /// The result, without what all results of the revision have.
+    pub(crate) result: Result<Map<String, Value>, Error>,
+    retry_after: Option<Duration>,
 }
 
 /// A call that has ended. Its id stays taken, and the client can still cancel it, until its response is queued.
@@ -122,7 +142,8 @@ fn read_call(
         Ok(held) => (read(request.params, Extent::Whole)?, Ok(held)),
         Err(rejection) => (read(request.params, Extent::Target)?, Err(rejection)),
     };
-    let Asked { request: wanted, meta } = asked;
+    let Asked { request: wanted, meta, task } = asked;
+    let wish = Wish::of(session, caller, &wanted, task.as_deref(), &rules)?;
     let wanted = in_revision(wanted, &rules);
     let answerable = answerable(session, &wanted, &rules);
     let retry = match answerable {
@@ -135,9 +156,10 @@ fn read_call(
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
     let registered =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
-    let kept = match answerable.filter(|answerable| *answerable != Answerable::default()) {
-        Some(_) => Kept::of(session, caller, request.params, read).map(Some),
-        None => Ok(None),
+    let asks = answerable.is_some_and(|answerable| answerable != Answerable::default());
+    let kept = match asks || wish != Wish::None {
+        true => Kept::of(session, caller, request.params, read).map(Some),
+        false => Ok(None),
     };
     let target = wanted.target();
     let (place, held, kept) = match held.and_then(|held| Ok((held, kept?))) {
@@ -157,7 +179,7 @@ fn read_call(
         held,
     };
     let call = Box::new(call);
-    Ok(Box::new(Calling { request: registered, rules, call, progress_token, place, kept, retry }))
+    Ok(Box::new(Calling { request: registered, rules, call, progress_token, place, kept, retry, wish }))
 }
 
 /// The kinds of questions that the client answers during this request; `None` if the protocol allows no questions then.
@@ -227,16 +249,25 @@ fn internal(error: Error) -> Failure {
 /// A call on its way: what all of its entries have in common.
 struct Journey<'a> {
     session: &'a Session,
-    reply: &'a Outbox,
+    way: Way<'a>,
     rules: &'a Rules,
     cancelled: &'a CancellationToken,
-    observer: Arc<PeerObserver>,
+    observer: Arc<dyn Observer>,
     kept: Option<Kept>,
     /// Bytes of the journal while the client is being asked, and afterwards.
     journaled: Vec<Portion>,
     target: TargetKind,
     permitted: bool,
     trace: Option<Trace>,
+}
+
+/// How a call asks its client something.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// On the stream of its request.
+    Reply(&'a Outbox),
+    /// When the client asks for the task.
+    Task(&'a Live),
 }
 
 /// How an entry ended, or a whole call.
@@ -255,48 +286,77 @@ impl Calling {
         *self
     }
 
+    /// What was registered for the call.
+    pub(crate) fn request(&self) -> &Registered {
+        &self.request
+    }
+
+    /// The revision of the request.
+    pub(crate) fn revision(&self) -> Revision {
+        self.rules.revision
+    }
+
+    /// Whether the call is to be a task.
+    pub(crate) fn wish(&self) -> Wish {
+        self.wish
+    }
+
+    /// What tells the client of log messages and progress.
+    pub(crate) fn observer(&self, session: &Session, reply: &Outbox, cancelled: CancellationToken) -> PeerObserver {
+        let (target, token) = (self.call.request.target(), self.progress_token.clone());
+        PeerObserver::new(reply.clone(), target, &self.rules, token, cancelled, session.host.updates().clone())
+    }
+
     /// Runs the call; log messages, progress and questions go to `reply`.
     pub(crate) async fn run(self: Box<Self>, session: &Session, reply: &Outbox) -> Called {
-        let Self { request, rules, mut call, progress_token, place, kept, retry } = self.unboxed();
-        let ticket = match &place {
-            Ok(_) => Box::pin(resume(session, &mut call, retry)).await,
-            Err(_) => Ok(None),
+        let observer = Arc::new(self.observer(session, reply, self.request.cancelled.clone()));
+        let cancelled = self.request.cancelled.clone();
+        let revision = self.rules.revision;
+        let (request, traveling) = self.travel(session, Way::Reply(reply), observer, &cancelled);
+        let Arrived { told, place } = traveling.await;
+        let answer = told.map(|told| told.encode(session, &request.id, revision));
+        let mut called = Called::new(request, answer, place);
+        called.encoded();
+        called
+    }
+
+    /// Runs the call as what is, or may become, this task.
+    pub(crate) async fn run_as_task(
+        self: Box<Self>,
+        session: &Session,
+        live: &Live,
+        observer: Arc<dyn Observer>,
+    ) -> Arrived {
+        let cancelled = live.cancelled().clone();
+        let (_request, traveling) = self.travel(session, Way::Task(live), observer, &cancelled);
+        traveling.await
+    }
+
+    /// What was registered, and the call on its way.
+    fn travel<'a>(
+        self: Box<Self>,
+        session: &'a Session,
+        way: Way<'a>,
+        observer: Arc<dyn Observer>,
+        cancelled: &'a CancellationToken,
+    ) -> (Registered, impl Future<Output = Arrived> + Send + 'a) {
+        let Self { request, rules, call, place, kept, retry, .. } = self.unboxed();
+        let traveling = async move {
+            let mut journey = Journey {
+                session,
+                way,
+                rules: &rules,
+                cancelled,
+                observer,
+                kept,
+                journaled: Vec::new(),
+                target: call.request.kind(),
+                permitted: call.permitted,
+                trace: call.trace.clone(),
+            };
+            journey.travel(call, place, retry).await
         };
-        let ticket = match ticket {
-            Ok(ticket) => ticket,
-            Err(error) => {
-                let answer = Some(Outgoing::answer(session.encode_error(&error.of(&request.id))));
-                return Called { request, answer, place: place.ok() };
-            }
-        };
-        let (cancelled, updates) = (&request.cancelled, session.host.updates().clone());
-        let target = call.request.target();
-        let observer = PeerObserver::new(reply.clone(), target, &rules, progress_token, cancelled.clone(), updates);
-        let mut journey = Journey {
-            session,
-            reply,
-            rules: &rules,
-            cancelled,
-            observer: Arc::new(observer),
-            kept,
-            journaled: Vec::new(),
-            target: call.request.kind(),
-            permitted: call.permitted,
-            trace: call.trace.clone(),
-        };
-        let (end, mut place) = match place {
-            Err(rejection) => (failed(Failure::Rejected(rejection)), None),
-            Ok(place) => journey.run(call, place).await,
-        };
-        if let (Some(ticket), End::Answered(Answer { result: Err(Failure::Rejected(_)), .. })) = (ticket, &end) {
-            // The plugin was not entered: the client can send the same answers again.
-            session.host.request_states().give_back(ticket).await;
-        }
-        let answer = journey.outgoing(&request.id, end);
-        if let Some(place) = &mut place {
-            place.encoded();
-        }
-        Called { request, answer, place }
+        (request, traveling)
     }
 }
 
@@ -323,6 +383,27 @@ async fn resume(session: &Session, call: &mut Call, retry: Retry) -> Result<Opti
 }
 
 impl Journey<'_> {
+    /// Makes the call, from what an earlier one left to what the client is told.
+    async fn travel(&mut self, mut call: Box<Call>, place: Result<Box<dyn Place>, Rejection>, retry: Retry) -> Arrived {
+        let ticket = match &place {
+            Ok(_) => Box::pin(resume(self.session, &mut call, retry)).await,
+            Err(_) => Ok(None),
+        };
+        let ticket = match ticket {
+            Ok(ticket) => ticket,
+            Err(error) => return Arrived { told: Some(Told::failed(error)), place: place.ok() },
+        };
+        let (end, place) = match place {
+            Err(rejection) => (failed(Failure::Rejected(rejection)), None),
+            Ok(place) => self.run(call, place).await,
+        };
+        if let (Some(ticket), End::Answered(Answer { result: Err(Failure::Rejected(_)), .. })) = (ticket, &end) {
+            // The plugin was not entered: the client can send the same answers again.
+            self.session.host.request_states().give_back(ticket).await;
+        }
+        Arrived { told: self.told(end), place }
+    }
+
     /// Enters the plugin, and again with the answers each time that it has asked the client of a session something.
     async fn run(&mut self, mut call: Box<Call>, mut place: Box<dyn Place>) -> (End, Option<Box<dyn Place>>) {
         let mut answered: Option<Arc<Journal>> = None;
@@ -330,17 +411,15 @@ impl Journey<'_> {
             // Boxed, and dropped with all that it holds while a person thinks.
             let end = Box::pin(self.enter(call, &mut *place)).await;
             let next = match (end, &answered) {
-                (End::Answered(Answer { result: Ok(Reply::Questions(interview)), .. }), _)
-                    if !self.rules.revision.features().input_requests =>
-                {
+                (End::Answered(Answer { result: Ok(Reply::Questions(interview)), .. }), _) if self.asks() => {
                     drop(place);
                     Box::pin(self.ask(interview)).await
                 }
-                (End::Answered(Answer { result: Err(Failure::Rejected(rejection)), .. }), Some(journal))
-                    if is_in_time(rejection, journal) =>
+                (End::Answered(Answer { result: Err(Failure::Rejected(rejection)), .. }), answered)
+                    if self.waits_for_its_turn(rejection, answered.as_deref()) =>
                 {
                     drop(place);
-                    self.pause(rejection).await.map(|()| Arc::clone(journal))
+                    self.pause(rejection).await.map(|()| answered.clone().unwrap_or_default())
                 }
                 (end, _) => return (end, Some(place)),
             };
@@ -358,7 +437,7 @@ impl Journey<'_> {
 
     /// Makes the call, once it is admitted.
     async fn enter(&self, call: Box<Call>, place: &mut dyn Place) -> End {
-        let calling = place.call(*call, Arc::<PeerObserver>::clone(&self.observer));
+        let calling = place.call(*call, Arc::clone(&self.observer));
         tokio::select! {
             biased;
             () = self.cancelled.cancelled() => End::Cancelled,
@@ -367,6 +446,24 @@ impl Journey<'_> {
             answer = AssertUnwindSafe(calling).catch_unwind() => {
                 answer.map_or_else(|panic| End::Panicked(panic_message(&panic)), End::Answered)
             }
+        }
+    }
+
+    /// Whether the call waits for the answers to its questions. Otherwise its response asks them.
+    fn asks(&self) -> bool {
+        match self.way {
+            Way::Reply(_) => !self.rules.revision.features().input_requests,
+            Way::Task(live) => live.turn(Phase::Given) == Phase::Kept,
+        }
+    }
+
+    /// Whether a call that was rejected waits and tries again: one that has answers, and a task.
+    fn waits_for_its_turn(&self, rejection: Rejection, answered: Option<&Journal>) -> bool {
+        match (self.way, answered) {
+            (_, Some(journal)) => is_in_time(rejection, journal),
+            // It has until its time is over.
+            (Way::Task(live), None) => matches!(rejection.reason, Reason::Busy { .. }) && live.phase() == Phase::Kept,
+            (Way::Reply(_), None) => false,
         }
     }
 
@@ -383,9 +480,14 @@ impl Journey<'_> {
         let room = intake.take(name, journal.size()).map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?;
         // In place of what the journal of the round before took.
         self.journaled = vec![room];
-        let answers =
-            interview::conduct(self.session, self.reply, questions, &mut journal, revision, self.cancelled).await?;
-        self.journaled.extend(answers);
+        let held = match self.way {
+            Way::Reply(reply) => {
+                let stream = Stream { session: self.session, reply, revision, cancelled: self.cancelled, task: None };
+                interview::conduct(&stream, questions, &mut journal).await?
+            }
+            Way::Task(live) => interview::wait(self.session, live, questions, &mut journal).await?,
+        };
+        self.journaled.extend(held);
         Ok(Arc::new(journal))
     }
 
@@ -437,12 +539,12 @@ impl Journey<'_> {
         }
     }
 
-    /// The response; `None` if the client has cancelled the call.
-    fn outgoing(&self, id: &Id, end: End) -> Option<Outgoing> {
+    /// What the client is told; `None` if it has cancelled the call.
+    fn told(&self, end: End) -> Option<Told> {
         let (session, revision) = (self.session, self.rules.revision);
         let with_usage = session.host.options().usage;
         let mut retry_after = None;
-        let outcome = match end {
+        let result = match end {
             End::Cancelled => return None,
             End::Panicked(panic) => Err(outcome::internal(&panic)),
             End::Answered(Answer { result: Ok(Reply::Questions(interview)), usage }) => {
@@ -462,12 +564,7 @@ impl Journey<'_> {
                 outcome::outcome(answer, self.target, revision, with_usage)
             }
         };
-        let outgoing = match outcome {
-            Ok(result) => session.result(id, result, Some(revision)),
-            Err(error) if error.code == MISSING_CAPABILITY => session.refusal(&error.of(id)),
-            Err(error) => Outgoing::answer(session.encode_error(&error.of(id))),
-        };
-        Some(Outgoing { retry_after, ..outgoing })
+        Some(Told { result, retry_after })
     }
 
     /// The questions to a client without a session, and the sealed state that it sends back with the answers.
@@ -497,10 +594,39 @@ fn unanswerable(questions: &[Question], kind: TargetKind) -> Failure {
     Failure::Call(CallError::Internal(what))
 }
 
+impl Told {
+    /// A call that ended with this error.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self { result: Err(error), retry_after: None }
+    }
+
+    /// The response to the request with this id.
+    pub(crate) fn encode(self, session: &Session, id: &Id, revision: Revision) -> Outgoing {
+        let outgoing = match self.result {
+            Ok(result) => session.result(id, result, Some(revision)),
+            Err(error) if error.code == MISSING_CAPABILITY => session.refusal(&error.of(id)),
+            Err(error) => Outgoing::answer(session.encode_error(&error.of(id))),
+        };
+        Outgoing { retry_after: self.retry_after, ..outgoing }
+    }
+}
+
 impl Called {
+    /// The end of a call whose response is written, with its place in the client's queue.
+    pub(crate) fn new(request: Registered, answer: Option<Outgoing>, place: Option<Box<dyn Place>>) -> Self {
+        Self { request, answer, place }
+    }
+
+    /// The response is written: nothing more is computed for the call.
+    fn encoded(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.encoded();
+        }
+    }
+
     /// Queues the response as soon as there is capacity, unless the client cancels the call before that. The place in
-    /// the client's queue is held until then.
-    pub(crate) async fn send(self, session: &Session, reply: &Outbox) {
+    /// the client's queue is held until then. Returns whether the client gets a response.
+    pub(crate) async fn send(self, session: &Session, reply: &Outbox) -> bool {
         let cancelled = self.request.cancelled.clone();
         let bytes = self.bytes();
         let capacity = tokio::select! {
@@ -509,9 +635,9 @@ impl Called {
             capacity = reply.reserve(bytes) => capacity,
         };
         let (answer, _place) = self.settle(session);
-        if let (Some(capacity), Some(answer)) = (capacity, answer) {
-            capacity.send(answer);
-        }
+        let (Some(capacity), Some(answer)) = (capacity, answer) else { return false };
+        capacity.send(answer);
+        true
     }
 
     /// Length of the response.

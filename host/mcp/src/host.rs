@@ -14,6 +14,7 @@ use crate::capabilities::Capabilities;
 use crate::listings::Listings;
 use crate::quota::{Portion, Quota};
 use crate::request_state::RequestStates;
+use crate::tasks::{TaskOptions, Tasks};
 use crate::updates::Updates;
 use crate::view::View;
 
@@ -59,6 +60,9 @@ pub trait Host: Send + Sync + 'static {
     /// What seals the states of calls that wait for answers. It is the host that keeps the key.
     fn request_states(&self) -> &RequestStates;
 
+    /// The calls that go on as tasks. It is the host that keeps them, because they outlive sessions.
+    fn tasks(&self) -> &Tasks;
+
     /// The tool with this name, including its prefix; `None` if there is none.
     fn tool(&self, name: &str) -> Option<Arc<Tool>>;
 
@@ -89,6 +93,8 @@ pub struct Options {
     pub requests: ByteSize,
     /// How long running calls may continue after the client disconnects or the server is told to stop.
     pub grace: Duration,
+    /// What is kept of calls that go on as tasks, and for how long.
+    pub tasks: TaskOptions,
     /// What the server says of itself.
     pub server: ServerInfo,
 }

@@ -23,7 +23,7 @@ struct Table {
 
 /// A request that was registered. Its number tells it from an earlier request with the same id: a client can use an id
 /// again as soon as it has cancelled the request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Registered {
     pub(crate) id: Id,
     number: u64,

@@ -9,6 +9,7 @@ mod transports;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::text::shown;
 use toolbay_model::{CallError, Failure, Journal, Limit, Question, QuestionKind};
@@ -21,9 +22,13 @@ use crate::quota::Portion;
 use crate::request_state::{self, LIFE};
 use crate::revision::Revision;
 use crate::session::Session;
+use crate::tasks::Live;
 
 /// Error code: the user rejected the request (MCP, "Sampling").
 const REJECTED: i32 = -1;
+
+/// The member of `_meta` that names a task.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// How much of a client's message is passed on, in bytes.
 const QUOTED: usize = 200;
@@ -46,21 +51,30 @@ struct Open {
     kind: QuestionKind,
 }
 
+/// Where the questions go.
+pub(crate) struct Stream<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) reply: &'a Outbox,
+    pub(crate) revision: Revision,
+    /// Cancelled when the client cancels the request that waits.
+    pub(crate) cancelled: &'a CancellationToken,
+    /// The task that asks, which clients are told.
+    pub(crate) task: Option<&'a str>,
+}
+
 /// Asks the questions and adds the answers to the journal. Returns the bytes that they hold of those that requests may
-/// take. `cancelled` is cancelled when the client cancels the call.
+/// take.
 ///
 /// # Errors
 ///
 /// There are no answers.
 pub(crate) async fn conduct(
-    session: &Session,
-    reply: &Outbox,
+    stream: &Stream<'_>,
     questions: Vec<Question>,
     journal: &mut Journal,
-    revision: Revision,
-    cancelled: &CancellationToken,
 ) -> Result<Vec<Portion>, Ended> {
-    let (texts, requests) = prepare(session, &questions, revision).map_err(failed)?;
+    let Stream { session, reply, cancelled, .. } = *stream;
+    let (texts, requests) = prepare(stream, &questions).map_err(failed)?;
     let questions: Vec<Open> = questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }).collect();
     let time = patience(journal);
     let waiting = async {
@@ -95,13 +109,41 @@ pub(crate) fn patience(journal: &Journal) -> Duration {
     Duration::from_millis(journal.until.saturating_sub(request_state::now()))
 }
 
+/// Has the questions asked by whoever asks for the task, and adds the answers to the journal. Returns the bytes that they
+/// hold of those that requests may take.
+///
+/// # Errors
+///
+/// There are no answers.
+pub(crate) async fn wait(
+    session: &Session,
+    live: &Live,
+    questions: Vec<Question>,
+    journal: &mut Journal,
+) -> Result<Vec<Portion>, Ended> {
+    live.ask(questions);
+    if !session.host.tasks().keep_live(live).await {
+        return Err(failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned()));
+    }
+    let (answers, held) = tokio::select! {
+        biased;
+        () = live.cancelled().cancelled() => return Err(Ended::Cancelled),
+        answers = live.answers() => answers.map_err(Ended::Failed)?,
+        () = session.life.closing.cancelled() => return Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
+        () = tokio::time::sleep(patience(journal)) => return Err(Ended::Failed(Failure::Call(late(journal)))),
+    };
+    journal.answers.extend(answers);
+    Ok(held)
+}
+
 /// Writes the requests, and registers them.
-fn prepare<'a>(
-    session: &'a Session,
-    questions: &[Question],
-    revision: Revision,
-) -> Result<(Vec<Vec<u8>>, Requests<'a>), String> {
-    let params = questions.iter().map(|question| question::params(question, revision)).collect::<Result<Vec<_>, _>>();
+fn prepare<'a>(stream: &Stream<'a>, questions: &[Question]) -> Result<(Vec<Vec<u8>>, Requests<'a>), String> {
+    let Stream { session, revision, task, .. } = *stream;
+    let params = questions.iter().map(|question| {
+        let params = question::params(question, revision)?;
+        Ok(if let Some(task) = task { Some(related(params.unwrap_or_default(), task)) } else { params })
+    });
+    let params = params.collect::<Result<Vec<_>, String>>();
     let params = params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
     let requests = session.pending.open(questions.len());
     let requests = requests.ok_or_else(|| {
@@ -110,6 +152,14 @@ fn prepare<'a>(
     let asked = requests.ids().into_iter().zip(questions).zip(&params);
     let texts = asked.map(|((id, question), params)| jsonrpc::request(&id, question.kind.method(), params.as_ref()));
     Ok((texts.collect(), requests))
+}
+
+/// Says in the `_meta` of a message which task it belongs to (MCP 2025-11-25, "Related Task Metadata").
+pub(crate) fn related(mut message: Map<String, Value>, task: &str) -> Map<String, Value> {
+    if let Some(meta) = message.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
+        meta.insert(RELATED_TASK.into(), json!({"taskId": task}));
+    }
+    message
 }
 
 /// The answers by the keys of their questions, and the bytes that they hold.

@@ -47,6 +47,7 @@ mod session;
 mod shape;
 #[cfg(test)]
 mod stub;
+mod tasks;
 mod updates;
 mod view;
 mod weight;
@@ -65,6 +66,7 @@ pub use self::listings::Listings;
 pub use self::quota::{Exhausted, Portion, Quota};
 pub use self::request_state::RequestStates;
 pub use self::revision::Revision;
+pub use self::tasks::{TaskOptions, Tasks};
 pub use self::updates::Updates;
 pub use self::view::View;
 pub use self::written::{definition_json, prompt_json, resource_json, result_json, template_json};

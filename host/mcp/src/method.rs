@@ -35,11 +35,21 @@ pub(crate) enum Method {
     Unsubscribe,
     /// `completion/complete`.
     Complete,
+    /// `tasks/get`.
+    GetTask,
+    /// `tasks/cancel`.
+    CancelTask,
+    /// `tasks/update`.
+    UpdateTask,
+    /// `tasks/result`.
+    TaskResult,
+    /// `tasks/list`.
+    ListTasks,
 }
 
 impl Method {
     /// Every method.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Initialize,
         Self::Ping,
         Self::SetLevel,
@@ -55,6 +65,11 @@ impl Method {
         Self::Subscribe,
         Self::Unsubscribe,
         Self::Complete,
+        Self::GetTask,
+        Self::CancelTask,
+        Self::UpdateTask,
+        Self::TaskResult,
+        Self::ListTasks,
     ];
 
     /// The method with this name; `None` if it is not supported.
@@ -80,6 +95,11 @@ impl Method {
             Self::Subscribe => "resources/subscribe",
             Self::Unsubscribe => "resources/unsubscribe",
             Self::Complete => "completion/complete",
+            Self::GetTask => "tasks/get",
+            Self::CancelTask => "tasks/cancel",
+            Self::UpdateTask => "tasks/update",
+            Self::TaskResult => "tasks/result",
+            Self::ListTasks => "tasks/list",
         }
     }
 
@@ -91,6 +111,9 @@ impl Method {
             Self::Ping | Self::SetLevel | Self::Subscribe | Self::Unsubscribe => features.session_methods,
             Self::Discover => features.discover,
             Self::Listen => features.subscriptions,
+            Self::GetTask | Self::CancelTask => features.tasks || features.tasks_extension,
+            Self::UpdateTask => features.tasks_extension,
+            Self::TaskResult | Self::ListTasks => features.tasks,
             Self::ListTools
             | Self::CallTool
             | Self::ListPrompts

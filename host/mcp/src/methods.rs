@@ -1,14 +1,17 @@
 //! The methods, one file each. Two of the files handle notifications from clients.
 
 pub(crate) mod call_tool;
+pub(crate) mod cancel_task;
 pub(crate) mod cancelled;
 pub(crate) mod complete;
 pub(crate) mod discover;
 pub(crate) mod get_prompt;
+pub(crate) mod get_task;
 pub(crate) mod initialize;
 pub(crate) mod initialized;
 pub(crate) mod list_prompts;
 pub(crate) mod list_resources;
+pub(crate) mod list_tasks;
 pub(crate) mod list_templates;
 pub(crate) mod list_tools;
 pub(crate) mod listen;
@@ -16,6 +19,8 @@ pub(crate) mod ping;
 pub(crate) mod read_resource;
 pub(crate) mod set_level;
 pub(crate) mod subscribe;
+pub(crate) mod task_result;
+pub(crate) mod update_task;
 
 use std::time::Duration;
 

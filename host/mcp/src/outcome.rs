@@ -158,6 +158,11 @@ fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>
     Err(Error { data: Some(Box::new(data)), ..Error::new(FAILED, text) })
 }
 
+/// The error for something for which there is no room now.
+pub(crate) fn busy(text: &str) -> Error {
+    error(FAILED, text, ErrorKind::Busy)
+}
+
 /// An error whose data say what kind it is. A failure that the plugin itself reports has no error kind.
 fn error(code: i32, text: &str, kind: ErrorKind) -> Error {
     let data = Some(kind).filter(|kind| *kind != ErrorKind::Failed).map(|kind| Box::new(json!({ERROR: kind.as_str()})));

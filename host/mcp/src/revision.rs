@@ -87,6 +87,10 @@ pub(crate) struct Features {
     pub(crate) caching_hints: bool,
     /// A missing client capability has an error code of its own.
     pub(crate) capability_code: bool,
+    /// A client can ask for a task, and then for the tasks that it has.
+    pub(crate) tasks: bool,
+    /// The extension in which the server decides whether a call becomes a task.
+    pub(crate) tasks_extension: bool,
     /// Over HTTP, headers repeat parts of the body and are checked against it.
     pub(crate) http_headers: bool,
     /// Over HTTP, an unknown method is a 404; otherwise a 200 with an error.
@@ -124,6 +128,8 @@ const V2024_11_05: Features = Features {
     result_type: false,
     caching_hints: false,
     capability_code: false,
+    tasks: false,
+    tasks_extension: false,
     http_headers: false,
     http_not_found: false,
 };
@@ -160,6 +166,7 @@ const V2025_11_25: Features = Features {
     sampling_tools: true,
     errors_without_id: true,
     invalid_arguments_are_results: true,
+    tasks: true,
     ..V2025_06_18
 };
 
@@ -177,6 +184,8 @@ const V2026_07_28: Features = Features {
     result_type: true,
     caching_hints: true,
     capability_code: true,
+    tasks: false,
+    tasks_extension: true,
     http_headers: true,
     http_not_found: true,
     ..V2025_11_25

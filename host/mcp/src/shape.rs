@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolbay_model::{
     Annotations, Body, Completions, Content, Icon, Json, ListedResource, Media, Output, Prompt, PromptArgument,
-    PromptMessage, PromptOutput, Resource, ResourceContent, ResourceItem, ResourceLink, Tool,
+    PromptMessage, PromptOutput, Resource, ResourceContent, ResourceItem, ResourceLink, TaskSupport, Tool,
 };
 
+use crate::caller::Caller;
+use crate::capabilities::TASKS;
 use crate::host::ServerInfo;
 use crate::revision::Revision;
 
@@ -29,10 +31,19 @@ pub(crate) struct Item<'a> {
     output_schema: Option<&'a Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     annotations: Option<Annotations>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<Execution>,
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<&'a Json>,
+}
+
+/// How a tool can be called (MCP 2025-11-25, `ToolExecution`).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Execution {
+    task_support: TaskSupport,
 }
 
 /// A tool as an item of `tools/list`.
@@ -46,6 +57,9 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
         input_schema: &tool.input_schema,
         output_schema: tool.output_schema.as_ref().filter(fits),
         annotations: tool.annotations.filter(|_| features.annotations),
+        // Otherwise it is forbidden.
+        execution: Some(Execution { task_support: tool.task_support })
+            .filter(|execution| features.tasks && execution.task_support != TaskSupport::Forbidden),
         icons: if features.icons { &tool.icons } else { &[] },
         meta: tool.meta.as_ref().filter(|_| features.definition_meta),
     }
@@ -265,14 +279,25 @@ pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerIn
 }
 
 /// The server's capabilities: always the same, because a plugin with prompts or resources can come at any time.
-pub(crate) fn capabilities(revision: Revision) -> Value {
+pub(crate) fn capabilities(revision: Revision, caller: &Caller) -> Value {
+    let features = revision.features();
     let mut capabilities = Map::new();
-    if revision.features().completions {
+    if features.completions {
         capabilities.insert("completions".into(), json!({}));
+    }
+    if features.tasks_extension {
+        capabilities.insert("extensions".into(), json!({TASKS: {}}));
     }
     capabilities.insert("logging".into(), json!({}));
     capabilities.insert("prompts".into(), json!({"listChanged": true}));
     capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));
+    if features.tasks {
+        let mut tasks = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+        if caller.is_known() {
+            tasks["list"] = json!({});
+        }
+        capabilities.insert("tasks".into(), tasks);
+    }
     capabilities.insert("tools".into(), json!({"listChanged": true}));
     capabilities.into()
 }

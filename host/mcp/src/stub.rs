@@ -1,7 +1,7 @@
 //! A host for tests: three items of each list that respond at once, without guests or a folder.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,15 +12,19 @@ use tokio::sync::watch;
 use toolbay_model::{
     Annotations, Answer, Body, CompletionRequest, Completions, Content, Failure, Icon, Interview, ListedResource,
     Observer, Output, Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reference, Rejection, Reply,
-    Request, Resource, ResourceContent, ResourceItem, TargetKind, Tool,
+    Request, Resource, ResourceContent, ResourceItem, TargetKind, TaskSupport, Tool,
 };
 
 use crate::access::Rights;
 use crate::host::{Call, Client, Host, Options, Page, Place, ServerInfo};
 use crate::listings::Listings;
 use crate::request_state::RequestStates;
+use crate::tasks::{TaskOptions, Tasks};
 use crate::updates::Updates;
 use crate::view::View;
+
+/// The argument with which a tool waits until [`Stub::release`].
+pub(crate) const WAITS: &str = "wait";
 
 /// The names of the tools and of the prompts.
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -43,7 +47,12 @@ pub(crate) struct Stub {
     view: watch::Sender<View>,
     complete: AtomicBool,
     states: RequestStates,
+    tasks: Tasks,
     script: Option<Arc<Script>>,
+    /// Whether tools that wait go on.
+    open: watch::Sender<bool>,
+    /// What the tools say of tasks.
+    support: Mutex<TaskSupport>,
 }
 
 /// What a plugin of a test does; `None` leaves the call to the usual one.
@@ -71,13 +80,46 @@ impl Stub {
             request: ByteSize::mib(4),
             requests: ByteSize::mib(64),
             grace: Duration::from_secs(1),
+            tasks: TaskOptions::default(),
             server: ServerInfo::default(),
         };
         change(&mut options);
         let view = watch::Sender::new(View { listing: 1, tools: 1, prompts: 1, resources: 1 });
         let (listings, updates) = (Listings::default(), Updates::default());
         let states = RequestStates::in_memory(&[7; 32]).unwrap();
-        Arc::new(Self { options, listings, updates, view, complete: AtomicBool::new(true), states, script: None })
+        let tasks = Tasks::new(options.tasks);
+        Arc::new(Self {
+            tasks,
+            options,
+            listings,
+            updates,
+            view,
+            complete: AtomicBool::new(true),
+            states,
+            script: None,
+            open: watch::Sender::new(false),
+            support: Mutex::new(TaskSupport::Optional),
+        })
+    }
+
+    /// The same host with other bounds of tasks.
+    pub(crate) fn keeping(self: Arc<Self>, options: TaskOptions) -> Arc<Self> {
+        Arc::new(Self { tasks: Tasks::new(options), ..Arc::into_inner(self).unwrap() })
+    }
+
+    /// Lets the tools that wait go on.
+    pub(crate) fn release(&self) {
+        self.open.send_replace(true);
+    }
+
+    /// How many calls wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.open.receiver_count()
+    }
+
+    /// Says whether the tools can be called as tasks.
+    pub(crate) fn set_task_support(&self, support: TaskSupport) {
+        *self.support.lock().unwrap() = support;
     }
 
     /// Changes the lists.
@@ -161,6 +203,7 @@ pub(crate) fn tool(name: &str) -> Arc<Tool> {
         icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
         meta: Some(json!({"a": 1}).into()),
         headers: Vec::new(),
+        task_support: TaskSupport::Optional,
     })
 }
 
@@ -215,16 +258,21 @@ impl Host for Stub {
         &self.listings
     }
 
+    fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
     fn request_states(&self) -> &RequestStates {
         &self.states
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        NAMES.contains(&name).then(|| tool(name))
+        let support = *self.support.lock().unwrap();
+        NAMES.contains(&name).then(|| Arc::new(Tool { task_support: support, ..Tool::clone(&tool(name)) }))
     }
 
     fn client(&self, _name: &str) -> Arc<dyn Client> {
-        Arc::new(Everybody(self.script.clone()))
+        Arc::new(Everybody { script: self.script.clone(), open: self.open.clone() })
     }
 
     fn instructions(&self, _rights: &Rights) -> String {
@@ -237,21 +285,37 @@ impl Host for Stub {
 }
 
 /// The only client.
-struct Everybody(Option<Arc<Script>>);
+struct Everybody {
+    script: Option<Arc<Script>>,
+    open: watch::Sender<bool>,
+}
 
 impl Client for Everybody {
     fn queue(&self, _target: &str) -> Result<Box<dyn Place>, Rejection> {
-        Ok(Box::new(Free(self.0.clone())))
+        Ok(Box::new(Free { script: self.script.clone(), open: self.open.clone() }))
     }
 }
 
 /// There is always a free place.
-struct Free(Option<Arc<Script>>);
+struct Free {
+    script: Option<Arc<Script>>,
+    open: watch::Sender<bool>,
+}
 
 impl Place for Free {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         observer.progress(Progress { progress: 1.0, total: None, message: Some("halfway".into()) });
-        if let Some(result) = self.0.as_ref().and_then(|script| script(&call)) {
+        if let Request::Tool { arguments, .. } = &call.request
+            && arguments.contains_key(WAITS)
+        {
+            let (mut open, script) = (self.open.subscribe(), self.script.clone());
+            return Box::pin(async move {
+                drop(open.wait_for(|open| *open).await);
+                let result = script.and_then(|script| script(&call));
+                Answer { result: result.unwrap_or_else(|| Ok(reply(&call.request))), usage: None }
+            });
+        }
+        if let Some(result) = self.script.as_ref().and_then(|script| script(&call)) {
             return Box::pin(std::future::ready(Answer { result, usage: None }));
         }
         let (kind, target) = (call.request.kind(), call.request.target());

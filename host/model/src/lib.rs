@@ -52,7 +52,7 @@ pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{Bound, Reason, Rejection};
 pub use self::request::{Reply, Request, TargetKind};
 pub use self::resource::{ListedResource, ResourceDefinition, ResourceItem};
-pub use self::tool::Tool;
+pub use self::tool::{TaskSupport, Tool};
 pub use self::trace::Trace;
 pub use self::usage::Usage;
 pub use self::violation::Violation;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Annotations, Icon, Json, ParamHeader};
 
 /// A tool as clients see it: checked, named, and ready to be listed in any revision of MCP.
@@ -25,6 +27,21 @@ pub struct Tool {
     pub meta: Option<Json>,
     /// The arguments that HTTP headers repeat.
     pub headers: Vec<ParamHeader>,
+    /// Whether it can be called as a task.
+    pub task_support: TaskSupport,
+}
+
+/// Whether a tool can be called as a task (MCP `execution.taskSupport`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskSupport {
+    /// Never.
+    #[default]
+    Forbidden,
+    /// As a task or not, as the client wants.
+    Optional,
+    /// Only as a task.
+    Required,
 }
 
 impl Tool {

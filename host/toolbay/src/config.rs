@@ -11,6 +11,7 @@ mod http;
 mod http_client;
 mod server;
 mod state;
+mod tasks;
 mod variables;
 
 use std::io;
@@ -35,6 +36,7 @@ pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
 pub use self::server::ServerConfig;
 pub use self::state::StateConfig;
+pub use self::tasks::TasksConfig;
 use self::variables::{CONFIG_VARIABLE, PREFIX, apply_variable};
 use crate::breaker::BreakerRules;
 use crate::telemetry;
@@ -93,6 +95,8 @@ pub struct Config {
     pub audit: AuditConfig,
     /// What plugins keep from one call to the next.
     pub state: StateConfig,
+    /// Calls that go on as tasks.
+    pub tasks: TasksConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -119,6 +123,7 @@ impl Default for Config {
             http: Http::default(),
             http_client: HttpClient::default(),
             state: StateConfig::default(),
+            tasks: TasksConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -292,6 +297,7 @@ impl Config {
             request: self.server.request,
             requests: self.server.requests(),
             grace: self.server.grace,
+            tasks: self.tasks.options(),
             server: self.server.info(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolbay_mcp::{Client, Host, Listings, Options, Page, RequestStates, Rights, Updates, View};
+use toolbay_mcp::{Client, Host, Listings, Options, Page, RequestStates, Rights, Tasks, Updates, View};
 use toolbay_model::{ListedResource, Prompt, Tool};
 
 use crate::instructions;
@@ -68,6 +68,10 @@ impl Host for Service {
 
     fn request_states(&self) -> &RequestStates {
         Service::request_states(self)
+    }
+
+    fn tasks(&self) -> &Tasks {
+        Service::tasks(self)
     }
 
     fn listings(&self) -> &Listings {

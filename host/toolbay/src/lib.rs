@@ -48,6 +48,6 @@ pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth,
-    ProxyUrl, ServerConfig, StateConfig, Token,
+    ProxyUrl, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

@@ -256,6 +256,7 @@ impl Server {
     /// Reading failed. A client that stops reading is not an error.
     pub async fn serve_stdio(&self, reader: Reader, writer: Writer, stop: CancellationToken) -> std::io::Result<()> {
         let ended = stdio::serve(Arc::new(self.service.clone()), reader, writer, stop).await;
+        self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();
         ended
@@ -269,6 +270,7 @@ impl Server {
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
         let ended = http::serve(host, self.config.http.options(), listener, stop).await;
+        self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();
         ended.context("failed to serve HTTP")

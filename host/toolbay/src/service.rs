@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
-use toolbay_mcp::{Call, Listings, Options, RequestStates, Updates};
+use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
     Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Progress,
@@ -60,6 +60,7 @@ struct Inner {
     listings: Listings,
     updates: Updates,
     request_states: RequestStates,
+    tasks: Tasks,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     /// Proposes grants; `None` unless the operator asked for that.
@@ -101,6 +102,7 @@ impl Service {
             listings: Listings::default(),
             updates,
             request_states,
+            tasks: Tasks::new(config.tasks.options()),
             tally: Arc::default(),
             breaker: config.breaker,
             learner: learner.map(Arc::new),
@@ -135,6 +137,11 @@ impl Service {
     /// What seals the states of calls that wait for answers.
     pub(crate) fn request_states(&self) -> &RequestStates {
         &self.inner.request_states
+    }
+
+    /// The calls that go on as tasks.
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.inner.tasks
     }
 
     /// The sandbox in which calls run.

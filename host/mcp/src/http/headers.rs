@@ -58,6 +58,8 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<Trace> {
 struct Named<'a> {
     name: Option<String>,
     uri: Option<String>,
+    #[serde(rename = "taskId")]
+    task_id: Option<String>,
     /// Parsed only if a header mirrors an argument.
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
@@ -85,6 +87,10 @@ pub(super) fn check(headers: &HeaderMap, request: &Request<'_>, host: &dyn Host,
     let method = Method::parse(&request.method);
     match method {
         Some(Method::CallTool | Method::GetPrompt) => same(headers, &NAME, named.name.as_deref(), true)?,
+        // Some clients do not send it.
+        Some(Method::GetTask | Method::UpdateTask | Method::CancelTask) if headers.contains_key(NAME) => {
+            same(headers, &NAME, named.task_id.as_deref(), true)?;
+        }
         Some(Method::ReadResource) => same(headers, &NAME, named.uri.as_deref(), true)?,
         _ => {}
     }

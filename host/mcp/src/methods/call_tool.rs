@@ -17,6 +17,7 @@ struct Params<A: Default> {
     arguments: A,
     #[serde(rename = "_meta", default)]
     meta: Meta,
+    task: Option<Box<RawValue>>,
 }
 
 /// Reads the parameters.
@@ -25,12 +26,12 @@ struct Params<A: Default> {
 ///
 /// They are malformed.
 pub(crate) fn read(params: Option<&RawValue>, extent: Extent) -> Result<Asked, Error> {
-    let Params { name, arguments, meta } = match extent {
+    let Params { name, arguments, meta, task } = match extent {
         Extent::Whole => params::read::<Params<Map<String, Value>>>(params)?,
         Extent::Target => {
-            let Params { name, arguments: IgnoredAny, meta } = params::read(params)?;
-            Params { name, arguments: Map::new(), meta }
+            let Params { name, arguments: IgnoredAny, meta, task } = params::read(params)?;
+            Params { name, arguments: Map::new(), meta, task }
         }
     };
-    Ok(Asked { request: Request::Tool { name, arguments }, meta })
+    Ok(Asked { request: Request::Tool { name, arguments }, meta, task })
 }

@@ -17,6 +17,7 @@ use crate::params::read;
 use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::session::{Channel, Session};
+use crate::tasks::Task;
 use crate::updates::{LONGEST, MOST, Subscriber};
 use crate::view::View;
 
@@ -40,6 +41,8 @@ struct Filter {
     resources_list_changed: bool,
     #[serde(default)]
     resource_subscriptions: Uris,
+    #[serde(default)]
+    task_ids: Uris,
 }
 
 /// The URIs in a filter, each once: as many as a subscriber can name. Others are not honoured, so they are not kept.
@@ -102,6 +105,7 @@ pub(crate) fn open(
     let request =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let (told, caller, reply, revision) = (Arc::clone(session), caller.clone(), reply.clone(), rules.revision);
+    let declares_tasks = rules.capabilities.has_tasks();
     session.spawn(async move {
         let (session, id) = (told, &request.id);
         if !filter.resource_subscriptions.0.is_empty() {
@@ -113,12 +117,22 @@ pub(crate) fn open(
             }
         }
         let subscriber = session.host.updates().subscriber();
-        let granted = grant(&session, &caller, &subscriber, &filter);
+        let mut granted = grant(&session, &caller, &subscriber, &filter);
+        let watched =
+            if declares_tasks { watch(&session, &caller, &filter.task_ids.0, revision).await } else { Vec::new() };
+        if !watched.is_empty() {
+            granted.insert("taskIds".into(), watched.iter().map(|(id, _)| Value::from(id.as_str())).collect());
+        }
         // Nothing of the subscription is sent before this.
         let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: id}});
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
         let news = filter.news();
-        let listening = listen(&session, &caller, &news, &subscriber, known, id, &reply);
+        let listening = async {
+            tokio::select! {
+                () = listen(&session, &caller, &news, &subscriber, known, id, &reply) => {}
+                () = tell_of_tasks(&session, &caller, watched, id, revision, &reply) => {}
+            }
+        };
         let ends_here = tokio::select! {
             biased;
             () = request.cancelled.cancelled() => false,
@@ -160,6 +174,61 @@ async fn listen(
         () = lists => {}
         () = changes::updates(subscriber, &caller.rights, Some(&meta), reply) => {}
     }
+}
+
+/// The tasks of the caller among those that a filter names, with what becomes of them; `None` for one that has ended.
+async fn watch(
+    session: &Session,
+    caller: &Caller,
+    ids: &BTreeSet<String>,
+    revision: Revision,
+) -> Vec<(String, Watched)> {
+    let tasks = session.host.tasks();
+    let mut watched = Vec::new();
+    for id in ids {
+        if tasks.get(&caller.name, id, revision).await.is_some() {
+            let changes = tasks.live(&caller.name, id).map(|live| live.watch());
+            watched.push((id.clone(), changes));
+        }
+    }
+    watched
+}
+
+/// What becomes of a task.
+type Watched = Option<tokio::sync::watch::Receiver<Arc<Task>>>;
+
+/// Tells of each task what it is whenever that changes, and of those that have ended once. Changes that happen while a slow
+/// client reads are combined into one notification.
+async fn tell_of_tasks(
+    session: &Session,
+    caller: &Caller,
+    watched: Vec<(String, Watched)>,
+    id: &Id,
+    revision: Revision,
+    reply: &Outbox,
+) {
+    let meta = &json!({SUBSCRIPTION_ID: id});
+    let telling = watched.into_iter().map(|(task, mut changes)| async move {
+        loop {
+            let changed = match &mut changes {
+                Some(changes) => changes.changed().await.is_ok(),
+                None => false,
+            };
+            let now = match &mut changes {
+                Some(changes) if changed => Some(Arc::clone(&changes.borrow_and_update())),
+                _ => session.host.tasks().get(&caller.name, &task, revision).await,
+            };
+            let Some(now) = now else { return };
+            let Ok(mut detailed) = now.detailed() else { return };
+            detailed.summary.insert("_meta".into(), meta.clone());
+            reply.send(Outgoing::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)))).await;
+            if now.state.is_final() {
+                return;
+            }
+        }
+    });
+    futures_util::future::join_all(telling).await;
+    std::future::pending().await
 }
 
 /// The part of a filter that is honoured.

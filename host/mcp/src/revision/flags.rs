@@ -288,9 +288,18 @@ async fn observed(revision: Revision) -> Features {
         result_type: list.get("resultType").is_some(),
         caching_hints: list.get("ttlMs").is_some(),
         capability_code: missing_capability(revision) == outcome::MISSING_CAPABILITY,
+        tasks: becomes_a_task(revision, json!({"task": {}})).await,
+        tasks_extension: capabilities(revision).await.get("extensions").is_some(),
         http_headers: status(revision, "tools/list", false).await != 200,
         http_not_found: status(revision, "no/such", true).await == 404,
     }
+}
+
+/// Whether a call with these members is answered with a task.
+async fn becomes_a_task(revision: Revision, members: Value) -> bool {
+    let mut params = json!({"name": "a"});
+    params.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    result(revision, "tools/call", params).await.is_some_and(|result| result.get("task").is_some())
 }
 
 #[tokio::test]

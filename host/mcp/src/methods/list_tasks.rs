@@ -1,0 +1,42 @@
+//! `tasks/list`: the tasks of a caller.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Answered;
+use crate::caller::Caller;
+use crate::jsonrpc::{Error, METHOD_NOT_FOUND};
+use crate::params::read;
+use crate::revision::Revision;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Params {
+    cursor: Option<String>,
+}
+
+/// A page of the caller's tasks, in the order in which they were created. Callers who are known by their address only may
+/// be several: they have no list.
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    revision: Revision,
+) -> Answered {
+    if !caller.is_known() {
+        return Err(Error::new(METHOD_NOT_FOUND, "Tasks are listed only for callers that authenticate."));
+    }
+    let Params { cursor } = read(params)?;
+    // The id of the last task of the page before.
+    let limit = session.host.options().page_size;
+    let mut tasks = session.host.tasks().list(&caller.name, cursor.as_deref(), limit + 1, revision).await;
+    let more = tasks.len() > limit;
+    tasks.truncate(limit);
+    let mut result = Map::new();
+    if let Some(last) = tasks.last().filter(|_| more) {
+        result.insert("nextCursor".into(), last.id.as_ref().into());
+    }
+    result.insert("tasks".into(), tasks.iter().map(|task| Value::from(task.summary())).collect());
+    Ok(result)
+}

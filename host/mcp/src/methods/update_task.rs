@@ -1,0 +1,33 @@
+//! `tasks/update`: answers to the questions of a task.
+
+use serde_json::Map;
+use serde_json::value::RawValue;
+
+use super::Answered;
+use super::get_task::{Params, check_declared, unknown};
+use crate::caller::Caller;
+use crate::entry;
+use crate::jsonrpc::{Error, INVALID_REQUEST};
+use crate::params::read;
+use crate::retry::Retry;
+use crate::rules::Rules;
+use crate::session::Session;
+
+/// Takes answers to some of the questions, or to all. Others are ignored.
+pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>, rules: &Rules) -> Answered {
+    check_declared(rules)?;
+    let Params { task_id } = read(params)?;
+    let Retry { responses, .. } = Retry::read(params)?;
+    let tasks = session.host.tasks();
+    if tasks.get(&caller.name, &task_id, rules.revision).await.is_none() {
+        return Err(unknown(&task_id));
+    }
+    if let Some(live) = tasks.live(&caller.name, &task_id) {
+        for (key, answer) in responses {
+            let held = |bytes| session.intake.take(&caller.name, bytes);
+            live.answer(&key, answer, held)
+                .map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.message()))?;
+        }
+    }
+    Ok(Map::new())
+}

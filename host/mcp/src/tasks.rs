@@ -1,0 +1,242 @@
+//! Tasks: calls that go on when their request has ended, and whose results are kept for their callers.
+//!
+//! A task begins as any call does. `start` decides when its request is answered: at once if the client wants a task, and
+//! otherwise only if the call takes long. From then on it belongs to no request, session or connection, but to its caller;
+//! what clients are told of it is a [`Task`], which is `live` while the call runs, and afterwards in the `store` until its
+//! time is over.
+
+mod live;
+mod memory;
+mod observer;
+mod start;
+mod store;
+mod task;
+#[cfg(test)]
+mod tests;
+mod wish;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use bytesize::ByteSize;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use self::live::{Live, Phase};
+use self::memory::InMemory;
+pub(crate) use self::start::start;
+use self::store::TaskStore;
+pub(crate) use self::task::{Ended, Outcome, State, Task};
+pub(crate) use self::wish::{Wish, undeclared};
+use crate::jsonrpc::{Error, INTERNAL_ERROR};
+use crate::quota::Exhausted;
+use crate::revision::Revision;
+
+/// Shortest time for which a result is kept: a client must be able to ask for it.
+const SHORTEST: Duration = Duration::from_secs(10);
+
+/// Longest wait for the guests of tasks that were stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Random bytes in the id of a task.
+const ID_BYTES: usize = 16;
+
+/// Options of tasks.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskOptions {
+    /// Tasks of one caller that are kept at once.
+    pub each: usize,
+    /// Tasks of all callers that are kept at once.
+    pub all: usize,
+    /// Bytes of all tasks: mostly results. One caller can have a quarter of it.
+    pub memory: ByteSize,
+    /// For how long a task is kept after it was created, unless its client asks for less.
+    pub ttl: Duration,
+    /// How long a call may take before it becomes a task, where the server decides that.
+    pub after: Duration,
+}
+
+impl Default for TaskOptions {
+    fn default() -> Self {
+        Self {
+            each: 1_000,
+            all: 4_000,
+            memory: ByteSize::mib(64),
+            ttl: Duration::from_hours(1),
+            after: Duration::from_millis(500),
+        }
+    }
+}
+
+/// The tasks of a server. Cheap to clone.
+#[derive(Clone)]
+pub struct Tasks {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: TaskOptions,
+    /// Every task that was told to a client, as far as it is known when nobody works on it.
+    store: Box<dyn TaskStore>,
+    /// Those whose call runs, or waits for answers.
+    live: Mutex<HashMap<Arc<str>, Arc<Live>>>,
+    running: TaskTracker,
+}
+
+/// Why a task was not cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotCancelled {
+    /// The caller has no task with this id.
+    Unknown,
+    /// It has ended.
+    Ended,
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks").finish_non_exhaustive()
+    }
+}
+
+impl Tasks {
+    /// No tasks yet. They end with the program.
+    pub fn new(options: TaskOptions) -> Self {
+        let inner = Inner {
+            options,
+            store: Box::new(InMemory::new(&options)),
+            live: Mutex::default(),
+            running: TaskTracker::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Stops the calls of all tasks, which fail. Waits until their guests are gone, for at most some seconds.
+    pub async fn stop(&self) {
+        let running: Vec<_> = self.table().values().map(Arc::clone).collect();
+        for live in running {
+            let error = Error::new(INTERNAL_ERROR, "The task was stopped because the server is shutting down.");
+            live.end(State::Ended(Arc::new(Ended::new(Err(error)))));
+            live.cancel.cancel();
+        }
+        self.inner.running.close();
+        drop(tokio::time::timeout(PATIENCE, self.inner.running.wait()).await);
+        self.inner.running.reopen();
+    }
+
+    /// The options.
+    pub(crate) fn options(&self) -> &TaskOptions {
+        &self.inner.options
+    }
+
+    /// The task of this caller with this id, if a client of this revision can know it.
+    pub(crate) async fn get(&self, owner: &str, id: &str, revision: Revision) -> Option<Arc<Task>> {
+        if let Some(live) = self.live(owner, id) {
+            return Some(live.task()).filter(|task| task.is_of(revision));
+        }
+        self.inner.store.get(owner, id).await.filter(|task| task.is_of(revision))
+    }
+
+    /// At most `limit` tasks of this caller in the order in which they were created: those after `after`.
+    pub(crate) async fn list(
+        &self,
+        owner: &str,
+        after: Option<&str>,
+        limit: usize,
+        revision: Revision,
+    ) -> Vec<Arc<Task>> {
+        let kept = self.inner.store.list(owner, after, limit, revision).await;
+        kept.into_iter().map(|task| self.live(owner, &task.id).map_or(task, |live| live.task())).collect()
+    }
+
+    /// Ends a task: its call is stopped, and it has no result.
+    pub(crate) async fn cancel(&self, owner: &str, id: &str, revision: Revision) -> Result<Arc<Task>, NotCancelled> {
+        let task = self.get(owner, id, revision).await.ok_or(NotCancelled::Unknown)?;
+        let Some(live) = self.live(owner, id) else {
+            return if task.state.is_final() { Err(NotCancelled::Ended) } else { Err(NotCancelled::Unknown) };
+        };
+        if !live.end(State::Cancelled) {
+            return Err(NotCancelled::Ended);
+        }
+        live.cancel.cancel();
+        let task = live.task();
+        self.keep(owner, &task).await;
+        Ok(task)
+    }
+
+    /// The call of a task of this caller; `None` if there is no such task, or if it has ended.
+    pub(crate) fn live(&self, owner: &str, id: &str) -> Option<Arc<Live>> {
+        self.table().get(id).filter(|live| *live.owner == *owner).map(Arc::clone)
+    }
+
+    /// Makes a task known. Before its client learns its id, this must have succeeded.
+    ///
+    /// # Errors
+    ///
+    /// The caller, or all callers together, have as many tasks as they can have, or as many bytes of them.
+    async fn add(&self, live: &Arc<Live>) -> Result<(), Exhausted> {
+        let task = live.task();
+        self.inner.store.put(&live.owner, &task).await?;
+        self.table().insert(Arc::clone(&task.id), Arc::clone(live));
+        Ok(())
+    }
+
+    /// Takes the state of a task over into the store, if it is one. Returns whether there was room.
+    pub(crate) async fn keep_live(&self, live: &Live) -> bool {
+        live.phase() != Phase::Kept || self.keep(&live.owner, &live.task()).await
+    }
+
+    /// Forgets a task that nobody has learned of.
+    async fn forget(&self, live: &Live) {
+        let task = live.task();
+        self.table().remove(&task.id);
+        self.inner.store.remove(&live.owner, &task.id).await;
+    }
+
+    /// Takes the state of a task over into the store. Returns whether there was room.
+    async fn keep(&self, owner: &str, task: &Arc<Task>) -> bool {
+        self.inner.store.put(owner, task).await.is_ok()
+    }
+
+    /// The call of a task has ended. From now on, only the store knows it, until its time is over.
+    async fn settle(&self, live: &Live) {
+        let task = live.task();
+        if !self.keep(&live.owner, &task).await {
+            let lost = live.lose();
+            self.keep(&live.owner, &lost).await;
+        }
+        self.table().remove(&task.id);
+        let (inner, owner): (Weak<Inner>, _) = (Arc::downgrade(&self.inner), Arc::clone(&live.owner));
+        let (id, until) = (Arc::clone(&task.id), live.until);
+        // Nothing is kept longer than it can be asked for.
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.store.remove(&owner, &id).await;
+            }
+        });
+    }
+
+    /// A new task of this caller, which nobody knows yet; `None` if the system provides no random bytes.
+    fn create(&self, owner: &str, revision: Revision, ttl: Option<Duration>, phase: Phase) -> Option<Arc<Live>> {
+        let longest = self.options().ttl;
+        let ttl = ttl.unwrap_or(longest).clamp(SHORTEST.min(longest), longest);
+        let now = SystemTime::now();
+        let task = Task::new(new_id(now)?, revision, now, ttl);
+        Some(Arc::new(Live::new(owner, task, Instant::now() + ttl, phase)))
+    }
+
+    // Held for a few instructions and never across an await.
+    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Live>>> {
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An id that nobody can guess. Ids are in the order in which they were made.
+fn new_id(now: SystemTime) -> Option<Arc<str>> {
+    let mut random = [0; ID_BYTES];
+    getrandom::fill(&mut random).ok()?;
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Some(format!("{:012x}{}", since.as_millis(), hex::encode(random)).into())
+}

@@ -1,0 +1,268 @@
+//! A task whose call runs, or waits for answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolbay_model::{Failure, Progress, Question};
+
+use super::task::{Asked, Ended, State, Task};
+use crate::observer::PeerObserver;
+use crate::outcome;
+use crate::quota::Portion;
+
+/// Longest message about what a task is doing, in bytes.
+const MESSAGE: usize = 1 << 10;
+
+/// Shortest time between two such messages: more would not be readable.
+const PACE: Duration = Duration::from_millis(50);
+
+/// A task whose call runs, or waits for answers.
+pub(crate) struct Live {
+    /// The caller that began it.
+    pub(super) owner: Arc<str>,
+    /// When it is forgotten.
+    pub(super) until: Instant,
+    /// Stops the call.
+    pub(super) cancel: CancellationToken,
+    task: watch::Sender<Arc<Task>>,
+    phase: Mutex<Phase>,
+    /// Who is told of progress and log messages beside those who ask for the task; `None` as soon as the request has its
+    /// response.
+    peer: Mutex<Option<PeerObserver>>,
+    /// When progress was last told.
+    told: Mutex<Option<Instant>>,
+    interview: Mutex<Interview>,
+    /// An answer came.
+    answered: Notify,
+    /// Held by the request that puts the questions to its client: two of them would ask the user twice.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+}
+
+/// Whose result it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The request waits: the call may still end, or ask, before it becomes a task.
+    Waited,
+    /// The call is a task.
+    Kept,
+    /// The call never becomes a task: its end is the response to the request.
+    Given,
+}
+
+/// The questions that the call has asked.
+#[derive(Default)]
+struct Interview {
+    /// Keys that clients have seen.
+    used: BTreeSet<String>,
+    /// Those that have no answer.
+    open: Vec<Arc<Asked>>,
+    /// The answers, by the plugin's keys, and the bytes that they hold of those that requests may take.
+    answers: BTreeMap<String, String>,
+    held: Vec<Portion>,
+    /// Why there will be no answers.
+    refused: Option<Failure>,
+}
+
+/// Answers by the plugin's keys, and the bytes that they hold.
+pub(crate) type Answers = (BTreeMap<String, String>, Vec<Portion>);
+
+impl Live {
+    pub(super) fn new(owner: &str, task: Task, until: Instant, phase: Phase) -> Self {
+        Self {
+            owner: owner.into(),
+            until,
+            cancel: CancellationToken::new(),
+            task: watch::Sender::new(Arc::new(task)),
+            phase: Mutex::new(phase),
+            peer: Mutex::default(),
+            told: Mutex::default(),
+            interview: Mutex::default(),
+            answered: Notify::new(),
+            asking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Cancelled when the task is cancelled, or when the client cancels the request that waits for it.
+    pub(crate) fn cancelled(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Whose result it is.
+    pub(crate) fn phase(&self) -> Phase {
+        *lock(&self.phase)
+    }
+
+    /// The task now.
+    pub(crate) fn task(&self) -> Arc<Task> {
+        Arc::clone(&self.task.borrow())
+    }
+
+    /// What becomes of the task. It ends when the call has ended.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Task>> {
+        self.task.subscribe()
+    }
+
+    /// Progress and log messages go to this client until the request has its response.
+    pub(super) fn report_to(&self, peer: PeerObserver) {
+        *lock(&self.peer) = Some(peer);
+    }
+
+    /// Does something with the client that waits, if one does.
+    pub(super) fn with_peer(&self, work: impl FnOnce(&PeerObserver)) {
+        if let Some(peer) = &*lock(&self.peer) {
+            work(peer);
+        }
+    }
+
+    /// The request gets its response now. `keeps_peer` if its client is still told of progress.
+    pub(super) fn detach(&self, keeps_peer: bool) {
+        if !keeps_peer {
+            *lock(&self.peer) = None;
+        }
+    }
+
+    /// Moves from [`Phase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
+    pub(crate) fn turn(&self, phase: Phase) -> Phase {
+        let mut now = lock(&self.phase);
+        if *now == Phase::Waited {
+            *now = phase;
+        }
+        *now
+    }
+
+    /// Tells what the task is doing.
+    pub(super) fn say(&self, progress: &Progress) {
+        let now = Instant::now();
+        {
+            let mut told = lock(&self.told);
+            if told.is_some_and(|told| now.duration_since(told) < PACE) {
+                return;
+            }
+            *told = Some(now);
+        }
+        let mut message = progress.progress.to_string();
+        if let Some(total) = progress.total {
+            let _ = write!(message, " of {total}");
+        }
+        if let Some(words) = &progress.message {
+            message.push_str(": ");
+            message.push_str(words);
+        }
+        message.truncate(message.floor_char_boundary(MESSAGE));
+        self.change(|task| task.saying(message));
+    }
+
+    /// The task ends in this state; false if it has ended.
+    pub(super) fn end(&self, state: State) -> bool {
+        self.change(|task| task.in_state(state))
+    }
+
+    /// The task has failed, because its result has no room. Returns it.
+    pub(super) fn lose(&self) -> Arc<Task> {
+        let ended = Ended::new(Err(outcome::busy(
+            "The result was lost: the tasks of this caller take what they may take together (tasks.memory). Wait until \
+             some of them are forgotten, and call again.",
+        )));
+        self.task.send_modify(|task| *task = Arc::new(task.in_state(State::Ended(Arc::new(ended)))));
+        self.task()
+    }
+
+    /// Asks these questions. The keys that clients see are new ones.
+    pub(crate) fn ask(&self, questions: Vec<Question>) {
+        let mut interview = lock(&self.interview);
+        interview.open = questions
+            .into_iter()
+            .map(|question| {
+                let mut key = question.key.clone();
+                let mut number = 1;
+                while !interview.used.insert(key.clone()) {
+                    number += 1;
+                    key = format!("{}-{number}", question.key);
+                }
+                Arc::new(Asked { key, question })
+            })
+            .collect();
+        self.change(|task| task.in_state(State::InputRequired(interview.open.clone())));
+    }
+
+    /// Waits until all questions have their answers.
+    ///
+    /// # Errors
+    ///
+    /// There will be none.
+    pub(crate) async fn answers(&self) -> Result<Answers, Failure> {
+        loop {
+            // Created first: it also notices what comes meanwhile.
+            let answered = self.answered.notified();
+            {
+                let mut interview = lock(&self.interview);
+                if let Some(failure) = interview.refused.take() {
+                    return Err(failure);
+                }
+                if interview.open.is_empty() {
+                    return Ok((std::mem::take(&mut interview.answers), std::mem::take(&mut interview.held)));
+                }
+            }
+            answered.await;
+        }
+    }
+
+    /// Takes the answer to the question that clients call `key`, if it is open. `hold` takes its bytes.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for it.
+    pub(crate) fn answer<E>(
+        &self,
+        key: &str,
+        answer: String,
+        hold: impl FnOnce(usize) -> Result<Portion, E>,
+    ) -> Result<(), E> {
+        let mut interview = lock(&self.interview);
+        let Some(place) = interview.open.iter().position(|asked| asked.key == key) else { return Ok(()) };
+        let portion = hold(answer.len())?;
+        let asked = interview.open.remove(place);
+        interview.answers.insert(asked.question.key.clone(), answer);
+        interview.held.push(portion);
+        let state = if interview.open.is_empty() {
+            self.answered.notify_one();
+            State::Working
+        } else {
+            State::InputRequired(interview.open.clone())
+        };
+        self.change(|task| task.in_state(state));
+        Ok(())
+    }
+
+    /// Fails the call, because its questions have no answers.
+    pub(crate) fn refuse(&self, failure: Failure) {
+        lock(&self.interview).refused = Some(failure);
+        self.answered.notify_one();
+    }
+
+    /// The questions that have no answer.
+    pub(crate) fn open(&self) -> Vec<Arc<Asked>> {
+        lock(&self.interview).open.clone()
+    }
+
+    /// Changes the task unless it has ended; false if it has.
+    fn change(&self, change: impl FnOnce(&Task) -> Task) -> bool {
+        self.task.send_if_modified(|task| {
+            let changes = !task.state.is_final();
+            if changes {
+                *task = Arc::new(change(task));
+            }
+            changes
+        })
+    }
+}
+
+// Held for a few instructions and never across an await. That of the interview comes before that of the task.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,181 @@
+//! Begins a call that is, or may become, a task, and answers its request.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::live::{Live, Phase};
+use super::observer::TaskObserver;
+use super::task::{Ended, State};
+use super::{TaskOptions, Tasks, Wish};
+use crate::caller::Caller;
+use crate::entry::{Arrived, Called, Calling, Told};
+use crate::in_flight::Registered;
+use crate::interview;
+use crate::jsonrpc::Error;
+use crate::outbox::{Outbox, Outgoing};
+use crate::outcome;
+use crate::quota::Exhausted;
+use crate::revision::Revision;
+use crate::session::{Channel, Life, Session};
+
+/// Begins a call that is, or may become, a task.
+///
+/// # Errors
+///
+/// There is no room for a task that the client wants.
+pub(crate) async fn start(
+    session: &Arc<Session>,
+    caller: &Caller,
+    calling: Box<Calling>,
+    reply: &Outbox,
+) -> Result<(), Error> {
+    let (request, tasks) = (calling.request().clone(), session.host.tasks().clone());
+    let revision = calling.revision();
+    let (phase, ttl) = match calling.wish() {
+        Wish::Task { ttl } => (Phase::Kept, ttl),
+        Wish::Offered | Wish::None => (Phase::Waited, None),
+    };
+    let live = tasks.create(&caller.name, revision, ttl, phase);
+    let live = live.ok_or_else(|| outcome::internal("the system provides no random bytes").of(&request.id))?;
+    if phase == Phase::Kept
+        && let Err(exhausted) = tasks.add(&live).await
+    {
+        session.in_flight.finish(&request);
+        return Err(full(&tasks, exhausted).of(&request.id));
+    }
+    // The call belongs to no session from here on, but to the caller of this request.
+    let host = Arc::clone(&session.host);
+    let own =
+        Session::new(host, Arc::new(caller.clone()), Arc::clone(&session.intake), Channel::PerRequest, Life::default());
+    let shared = session.channel == Channel::Shared && phase == Phase::Kept;
+    if phase == Phase::Waited || shared {
+        live.report_to(calling.observer(session, reply, live.cancel.clone()));
+    }
+    let (sender, receiver) = oneshot::channel();
+    let running = run(tasks.clone(), Arc::clone(&live), own, calling, sender);
+    session.host.spawn(Box::pin(tasks.inner.running.track_future(running)));
+    let (told, reply) = (Arc::clone(session), reply.clone());
+    session.spawn(async move {
+        answer(&told, &tasks, &live, &request, receiver, &reply).await;
+    });
+    Ok(())
+}
+
+/// Runs the call. Whoever is responsible for it by then gets how it ended.
+async fn run(
+    tasks: Tasks,
+    live: Arc<Live>,
+    session: Arc<Session>,
+    calling: Box<Calling>,
+    waiting: oneshot::Sender<Arrived>,
+) {
+    let updates = session.host.updates().clone();
+    let observer = Arc::new(TaskObserver { live: Arc::clone(&live), updates });
+    let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
+    let arrived = tokio::time::timeout_at(live.until, traveling).await;
+    let arrived = match arrived {
+        Ok(Ok(arrived)) => arrived,
+        Ok(Err(_panic)) => Arrived { told: Some(Told::failed(outcome::internal("a task panicked"))), place: None },
+        // Nobody can ask for it any more.
+        Err(_late) => Arrived { told: None, place: None },
+    };
+    if live.turn(Phase::Given) == Phase::Given {
+        // If nobody waits any more, the request was cancelled.
+        drop(waiting.send(arrived));
+        return;
+    }
+    let Arrived { told, place } = arrived;
+    let state = match told {
+        Some(Told { result, .. }) => {
+            State::Ended(Arc::new(Ended::new(result.map(|result| written(result, &session, &live)))))
+        }
+        None => State::Cancelled,
+    };
+    drop(place);
+    live.end(state);
+    tasks.settle(&live).await;
+}
+
+/// A result as the request would have been answered with it.
+fn written(mut result: Map<String, Value>, session: &Session, live: &Live) -> Map<String, Value> {
+    let task = live.task();
+    session.complete(&mut result, task.revision);
+    if task.revision.features().tasks_extension { result } else { interview::related(result, &task.id) }
+}
+
+/// The error for a task for which there is no room.
+fn full(tasks: &Tasks, exhausted: Exhausted) -> Error {
+    let TaskOptions { each, all, .. } = tasks.options();
+    let whose = if matches!(exhausted, Exhausted::Own(_)) { "This caller has" } else { "All callers together have" };
+    outcome::busy(&format!(
+        "{whose} as many tasks, or results of tasks, as can be kept: {each} of one caller and {all} in all (tasks.each, \
+         tasks.all, tasks.memory). Wait until some are forgotten."
+    ))
+}
+
+/// Answers the request: with the end of the call, or with the task that it has become.
+async fn answer(
+    session: &Arc<Session>,
+    tasks: &Tasks,
+    live: &Arc<Live>,
+    request: &Registered,
+    mut ended: oneshot::Receiver<Arrived>,
+    reply: &Outbox,
+) {
+    let revision = live.task().revision;
+    if live.phase() != Phase::Kept {
+        let arrived = tokio::select! {
+            biased;
+            () = request.cancelled.cancelled() => {
+                live.cancel.cancel();
+                None
+            }
+            arrived = &mut ended => Some(arrived),
+            () = tokio::time::sleep(tasks.options().after) => None,
+        };
+        if let Some(arrived) = arrived {
+            return given(session, request, arrived.ok(), revision, reply).await;
+        }
+        // A task that cannot be kept goes on as the call of its request.
+        let kept = !request.cancelled.is_cancelled() && tasks.add(live).await.is_ok();
+        if live.turn(if kept { Phase::Kept } else { Phase::Given }) == Phase::Given {
+            if kept {
+                tasks.forget(live).await;
+            }
+            let arrived = tokio::select! {
+                biased;
+                () = request.cancelled.cancelled() => {
+                    live.cancel.cancel();
+                    None
+                }
+                arrived = ended => arrived.ok(),
+            };
+            return given(session, request, arrived, revision, reply).await;
+        }
+    }
+    live.detach(session.channel == Channel::Shared && !revision.features().tasks_extension);
+    let task = live.task();
+    let result = if revision.features().tasks_extension {
+        let mut result = task.summary();
+        result.insert("resultType".into(), "task".into());
+        result
+    } else {
+        Map::from_iter([("task".to_owned(), task.summary().into())])
+    };
+    let answer = session.result(&request.id, result, Some(revision));
+    if !Called::new(request.clone(), Some(answer), None).send(session, reply).await {
+        // Nobody knows that it exists.
+        live.cancel.cancel();
+    }
+}
+
+/// Answers the request with the end of its call.
+async fn given(session: &Session, request: &Registered, arrived: Option<Arrived>, revision: Revision, reply: &Outbox) {
+    let Arrived { told, place } = arrived.unwrap_or(Arrived { told: None, place: None });
+    let answer: Option<Outgoing> = told.map(|told| told.encode(session, &request.id, revision));
+    Called::new(request.clone(), answer, place).send(session, reply).await;
+}

@@ -1,0 +1,222 @@
+//! What clients are told of a task.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+use toolbay_model::Question;
+
+use crate::jsonrpc::Error;
+use crate::question;
+use crate::revision::Revision;
+
+/// How often a client should ask, in milliseconds.
+const POLL_MS: u64 = 500;
+
+/// What a task takes beside its questions and its result, in bytes: itself, its places in tables, its message.
+const ENTRY: usize = 4 << 10;
+
+/// A task at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// Nobody can guess it, and later tasks have greater ones.
+    pub(crate) id: Arc<str>,
+    /// The revision of the request that began it: its result is written for that.
+    pub(crate) revision: Revision,
+    created: SystemTime,
+    updated: SystemTime,
+    /// For how long it is kept after it was created.
+    ttl: Duration,
+    /// What it is doing, in words of the plugin.
+    message: Option<String>,
+    pub(crate) state: State,
+}
+
+/// How far a task is (MCP `TaskStatus`).
+#[derive(Clone, Debug)]
+pub(crate) enum State {
+    /// `working`.
+    Working,
+    /// `input_required`, with the questions that have no answer yet.
+    InputRequired(Vec<Arc<Asked>>),
+    /// `completed` or `failed`.
+    Ended(Arc<Ended>),
+    /// `cancelled`.
+    Cancelled,
+}
+
+/// A question of a task.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// What clients call it. A task never uses a key twice, as a plugin may.
+    pub(crate) key: String,
+    pub(crate) question: Question,
+}
+
+/// How a task ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Whether the result has `isError`.
+    is_error: bool,
+    pub(crate) outcome: Outcome,
+}
+
+/// What the request would have been answered with.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// A result, as text.
+    Result(Box<RawValue>),
+    /// An error of JSON-RPC.
+    Error(Error),
+}
+
+impl Ended {
+    pub(crate) fn new(outcome: Result<Map<String, Value>, Error>) -> Self {
+        match outcome {
+            Ok(result) => {
+                let is_error = result.get("isError") == Some(&Value::Bool(true));
+                match to_raw_value(&result) {
+                    Ok(text) => Self { is_error, outcome: Outcome::Result(text) },
+                    Err(error) => {
+                        Self { is_error, outcome: Outcome::Error(crate::outcome::internal(&error.to_string())) }
+                    }
+                }
+            }
+            Err(error) => Self { is_error: false, outcome: Outcome::Error(error) },
+        }
+    }
+
+    fn size(&self) -> usize {
+        match &self.outcome {
+            Outcome::Result(text) => text.get().len(),
+            Outcome::Error(error) => error.message.len(),
+        }
+    }
+}
+
+impl State {
+    /// Whether it can still change.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Cancelled)
+    }
+}
+
+impl Task {
+    pub(super) fn new(id: Arc<str>, revision: Revision, now: SystemTime, ttl: Duration) -> Self {
+        Self { id, revision, created: now, updated: now, ttl, message: None, state: State::Working }
+    }
+
+    /// The same task in another state.
+    pub(super) fn in_state(&self, state: State) -> Self {
+        Self { state, updated: SystemTime::now(), ..self.clone() }
+    }
+
+    /// The same task with what it is doing.
+    pub(super) fn saying(&self, message: String) -> Self {
+        Self { message: Some(message), updated: SystemTime::now(), ..self.clone() }
+    }
+
+    /// Whether clients of `revision` know tasks of this form. Tasks of the other form do not exist for them.
+    pub(crate) fn is_of(&self, revision: Revision) -> bool {
+        self.revision.features().tasks_extension == revision.features().tasks_extension
+    }
+
+    /// The bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        let state = match &self.state {
+            State::Working | State::Cancelled => 0,
+            State::InputRequired(asked) => {
+                asked.iter().map(|asked| asked.key.len() + asked.question.params.get().len()).sum()
+            }
+            State::Ended(ended) => ended.size(),
+        };
+        ENTRY + state
+    }
+
+    /// `status`. A tool that fails has failed its task in 2025-11-25, but has completed it in the extension.
+    fn status(&self) -> &'static str {
+        let fails = !self.revision.features().tasks_extension;
+        match &self.state {
+            State::Working => "working",
+            State::InputRequired(_) => "input_required",
+            State::Cancelled => "cancelled",
+            State::Ended(ended) => match ended.outcome {
+                Outcome::Error(_) => "failed",
+                Outcome::Result(_) if ended.is_error && fails => "failed",
+                Outcome::Result(_) => "completed",
+            },
+        }
+    }
+
+    /// The task without its questions and its result, as `tasks/get` returns it in 2025-11-25, and as the result that
+    /// begins a task in the extension has it.
+    pub(crate) fn summary(&self) -> Map<String, Value> {
+        let extension = self.revision.features().tasks_extension;
+        let [ttl, poll] = if extension { ["ttlMs", "pollIntervalMs"] } else { ["ttl", "pollInterval"] };
+        let time = |time| humantime::format_rfc3339_millis(time).to_string();
+        let mut members = Map::new();
+        members.insert("taskId".into(), self.id.as_ref().into());
+        members.insert("status".into(), self.status().into());
+        if let Some(message) = &self.message {
+            members.insert("statusMessage".into(), message.as_str().into());
+        }
+        members.insert("createdAt".into(), time(self.created).into());
+        members.insert("lastUpdatedAt".into(), time(self.updated).into());
+        members.insert(ttl.into(), u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX).into());
+        members.insert(poll.into(), POLL_MS.into());
+        members
+    }
+
+    /// The whole task, as `tasks/get` and `notifications/tasks` of the extension have it.
+    ///
+    /// # Errors
+    ///
+    /// A question cannot be written; in words for the log.
+    pub(crate) fn detailed(&self) -> Result<Detailed<'_>, String> {
+        let mut detailed = Detailed { summary: self.summary(), input_requests: None, result: None, error: None };
+        match &self.state {
+            State::Working | State::Cancelled => {}
+            State::InputRequired(asked) => {
+                let requests = asked
+                    .iter()
+                    .map(|asked| Ok((asked.key.clone(), question::input_request(&asked.question, self.revision)?)));
+                detailed.input_requests = Some(requests.collect::<Result<_, String>>()?);
+            }
+            State::Ended(ended) => match &ended.outcome {
+                Outcome::Result(text) => detailed.result = Some(text),
+                Outcome::Error(error) => detailed.error = Some(Failed::of(error)),
+            },
+        }
+        Ok(detailed)
+    }
+}
+
+/// A task with everything that is known of it. The result stays text: it may be long.
+#[derive(Serialize)]
+pub(crate) struct Detailed<'a> {
+    #[serde(flatten)]
+    pub(crate) summary: Map<String, Value>,
+    #[serde(rename = "inputRequests", skip_serializing_if = "Option::is_none")]
+    input_requests: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failed<'a>>,
+}
+
+/// An error of JSON-RPC as a member.
+#[derive(Serialize)]
+struct Failed<'a> {
+    code: i32,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Value>,
+}
+
+impl<'a> Failed<'a> {
+    fn of(error: &'a Error) -> Self {
+        Self { code: error.code, message: &error.message, data: error.data.as_deref() }
+    }
+}

@@ -1,0 +1,534 @@
+//! Tasks of both forms.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde_json::{Value, json};
+use toolbay_model::{CallError, Failure, Interview, Journal, QuestionKind, Reply, TaskSupport};
+
+use super::TaskOptions;
+use crate::asking::{everything, question, said};
+use crate::capabilities::TASKS;
+use crate::host::Call;
+use crate::peer::Peer;
+use crate::request_state::{self, RequestStates};
+use crate::revision::Revision;
+use crate::stub::{Stub, WAITS};
+
+const CORE: Revision = Revision::V2025_11_25;
+const EXTENSION: Revision = Revision::V2026_07_28;
+
+/// What a client declares that takes tasks and answers questions.
+fn declared() -> Value {
+    let mut declared = everything();
+    declared["extensions"] = json!({TASKS: {}});
+    declared
+}
+
+/// A host where every call that waits becomes a task.
+fn host(script: impl Fn(&Call) -> Option<Result<Reply, Failure>> + Send + Sync + 'static) -> Arc<Stub> {
+    Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script).keeping(soon())
+}
+
+fn soon() -> TaskOptions {
+    TaskOptions { after: Duration::from_millis(1), ..TaskOptions::default() }
+}
+
+/// Options with which no call lives to become a task.
+fn late() -> TaskOptions {
+    TaskOptions { after: Duration::from_hours(1), ..TaskOptions::default() }
+}
+
+/// Waits until it is so.
+async fn becomes(what: impl Fn() -> bool) {
+    while !what() {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn saying(text: &'static str) -> Arc<Stub> {
+    host(move |_| Some(Ok(said(text))))
+}
+
+async fn client(host: &Arc<Stub>, revision: Revision) -> Peer {
+    Peer::declaring(Arc::clone(host), revision, declared()).await
+}
+
+/// The parameters of a call that waits, as a task in the revisions in which clients decide that.
+fn slow() -> Value {
+    json!({"name": "a", "arguments": {WAITS: true}, "task": {"ttl": 60_000}})
+}
+
+/// Begins a task and returns its id.
+async fn begin(peer: &mut Peer) -> String {
+    let created = peer.result("tools/call", slow()).await;
+    let task = created.get("task").unwrap_or(&created);
+    task["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned()
+}
+
+async fn get(peer: &mut Peer, id: &str) -> Value {
+    peer.result("tasks/get", json!({"taskId": id})).await
+}
+
+/// Waits until the task has this status.
+async fn until(peer: &mut Peer, id: &str, status: &str) -> Value {
+    loop {
+        let task = get(peer, id).await;
+        if task["status"] == status {
+            return task;
+        }
+        assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{task}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A result without what differs each time.
+fn told(mut value: Value) -> String {
+    fn blur(value: &mut Value) {
+        if let Some(members) = value.as_object_mut() {
+            for (name, value) in members {
+                match name.as_str() {
+                    "taskId" => *value = "ID".into(),
+                    "createdAt" | "lastUpdatedAt" => {
+                        assert!(value.as_str().is_some_and(|time| time.ends_with('Z') && time.len() == 24), "{value}");
+                        *value = "TIME".into();
+                    }
+                    "io.modelcontextprotocol/serverInfo" => *value = "SERVER".into(),
+                    _ => blur(value),
+                }
+            }
+        }
+    }
+    blur(&mut value);
+    value.to_string()
+}
+
+#[tokio::test]
+async fn the_messages_of_both_forms() {
+    let mut shown = Vec::new();
+    for revision in [CORE, EXTENSION] {
+        let host = saying("done");
+        let mut peer = client(&host, revision).await;
+        let created = peer.result("tools/call", slow()).await;
+        let id = created.get("task").unwrap_or(&created)["taskId"].as_str().unwrap().to_owned();
+        shown.push(told(created));
+        shown.push(told(get(&mut peer, &id).await));
+        host.release();
+        shown.push(told(until(&mut peer, &id, "completed").await));
+        if revision == CORE {
+            shown.push(told(peer.result("tasks/result", json!({"taskId": id})).await));
+            shown.push(told(peer.result("tasks/list", json!({})).await));
+        }
+    }
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[tokio::test]
+async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
+    let host = saying("at once").keeping(late());
+    let mut peer = client(&host, EXTENSION).await;
+    let result = peer.result("tools/call", json!({"name": "a", "task": {}})).await;
+    assert_eq!((&result["resultType"], &result["content"][0]["text"]), (&json!("complete"), &json!("at once")));
+    // A client that takes no tasks waits.
+    let mut without = Peer::new(EXTENSION).await;
+    without.host.release();
+    let result = without.result("tools/call", slow()).await;
+    assert_eq!(result["resultType"], "complete");
+    for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
+        let error = without.error(method, json!({"taskId": "x"})).await;
+        assert_eq!(
+            (&error["code"], &error["data"]),
+            (&json!(-32021), &json!({"requiredCapabilities": {"extensions": {TASKS: {}}}}))
+        );
+    }
+    for method in ["tasks/list", "tasks/result"] {
+        assert_eq!(peer.error(method, json!({"taskId": "x"})).await["code"], -32601);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_says_whether_it_can_be_a_task() {
+    let mut shown = String::new();
+    for support in [TaskSupport::Forbidden, TaskSupport::Optional, TaskSupport::Required] {
+        for revision in Revision::ALL {
+            for declares in [true, false] {
+                for asks in [true, false] {
+                    let host = saying("done");
+                    host.set_task_support(support);
+                    host.release();
+                    let capabilities = if declares { declared() } else { json!({}) };
+                    let mut peer = Peer::declaring(host, revision, capabilities).await;
+                    let mut params = json!({"name": "a"});
+                    if asks {
+                        params["task"] = json!({});
+                    }
+                    let response = peer.ask("tools/call", params).await;
+                    let what = match (&response["error"], &response["result"]) {
+                        (Value::Null, result) if result.get("task").is_some() => "a task".to_owned(),
+                        (Value::Null, _) => "a result".to_owned(),
+                        (error, _) => format!("{} {}", error["code"], error["message"]),
+                    };
+                    let how = [("declares", declares), ("asks", asks)].map(|(word, is)| if is { word } else { "-" });
+                    writeln!(shown, "{support:?} {revision} {}: {what}", how.join(" ")).unwrap();
+                }
+            }
+        }
+    }
+    insta::assert_snapshot!(shown);
+    let mut peer = client(&saying("done"), CORE).await;
+    for wrong in [json!(7), json!({"ttl": -1}), json!({"ttl": "long"}), json!([])] {
+        let error = peer.error("tools/call", json!({"name": "a", "task": wrong})).await;
+        assert_eq!(error["code"], -32602, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn failures_end_tasks_as_each_form_says() {
+    type Fails = fn() -> Failure;
+    let cases: [(Fails, &str, &str); 2] = [
+        (|| Failure::Call(CallError::Failed("no luck".into())), "failed", "completed"),
+        (|| Failure::Unknown(toolbay_model::TargetKind::Tool, "a".into()), "failed", "failed"),
+    ];
+    for (fails, core, extension) in cases {
+        let host = host(move |_| Some(Err(fails())));
+        host.release();
+        let mut peer = client(&host, CORE).await;
+        let id = begin(&mut peer).await;
+        until(&mut peer, &id, core).await;
+        let response = peer.ask("tasks/result", json!({"taskId": id})).await;
+        let is_error = response["result"]["isError"] == true || response["error"]["code"] == -32602;
+        assert!(is_error, "{response}");
+        let slow = crate::tasks::tests::host(move |_| Some(Err(fails())));
+        let mut peer = client(&slow, EXTENSION).await;
+        let id = begin(&mut peer).await;
+        slow.release();
+        let task = until(&mut peer, &id, extension).await;
+        assert_eq!(task.get("error").is_some(), extension == "failed", "{task}");
+        assert_eq!(task["result"]["isError"] == true, extension == "completed", "{task}");
+    }
+}
+
+/// A plugin that asks these questions, round by round, and then says the answers.
+fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
+    host(move |call| {
+        let journal = &call.journal;
+        let round = usize::try_from(journal.rounds).unwrap();
+        Some(Ok(match rounds.get(round) {
+            Some(keys) => {
+                let questions = keys.iter().map(|key| question(key, QuestionKind::Form)).collect();
+                let until = request_state::now() + 60_000;
+                let journal = Journal { rounds: journal.rounds + 1, until, ..Journal::clone(journal) };
+                Reply::Questions(Interview { questions, journal })
+            }
+            None => said(&format!("{:?}", journal.answers)),
+        }))
+    })
+}
+
+#[tokio::test]
+async fn questions_of_a_task_are_answered_one_by_one() {
+    let host = asking(&[&["a", "b"], &["a"]]);
+    let mut peer = client(&host, EXTENSION).await;
+    let id = begin(&mut peer).await;
+    host.release();
+    let task = until(&mut peer, &id, "input_required").await;
+    let keys = |task: &Value| task["inputRequests"].as_object().map(|asked| asked.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(keys(&task), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(task["inputRequests"]["a"]["method"], "elicitation/create");
+    let accept = |n: u64| json!({"action": "accept", "content": {"name": n.to_string()}});
+    let update = |responses: Value| json!({"taskId": id, "inputResponses": responses});
+    peer.result("tasks/update", update(json!({"b": accept(2), "x": accept(9), "a": 7}))).await;
+    let task = get(&mut peer, &id).await;
+    assert_eq!((&task["status"], keys(&task)), (&json!("input_required"), Some(vec!["a".to_owned()])));
+    // An answer counts once.
+    peer.result("tasks/update", update(json!({"b": accept(8), "a": accept(1)}))).await;
+    let task = until(&mut peer, &id, "input_required").await;
+    assert_eq!(keys(&task), Some(vec!["a-2".to_owned()]), "a key is not used twice");
+    peer.result("tasks/update", update(json!({"a": accept(9)}))).await;
+    peer.result("tasks/update", update(json!({"a-2": accept(3)}))).await;
+    let task = until(&mut peer, &id, "completed").await;
+    let text = task["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains(r#"name\":\"3\""#) && text.contains(r#"name\":\"2\""#), "{text}");
+    assert_eq!(peer.session.intake.of("stdio"), 0);
+    peer.result("tasks/update", update(json!({"a-2": accept(3)}))).await;
+}
+
+#[tokio::test]
+async fn a_question_before_the_call_is_a_task_is_in_the_result() {
+    let host = asking(&[&["a"]]).keeping(late());
+    let mut peer = client(&host, EXTENSION).await;
+    let result = peer.result("tools/call", json!({"name": "a"})).await;
+    assert_eq!((&result["resultType"], result.get("taskId")), (&json!("input_required"), None));
+}
+
+#[tokio::test]
+async fn whoever_waits_for_the_result_is_asked_once() {
+    let host = asking(&[&["a", "b"]]);
+    let mut peer = client(&host, CORE).await;
+    let id = begin(&mut peer).await;
+    let first = peer.request("tasks/result", json!({"taskId": id})).await;
+    let second = peer.request("tasks/result", json!({"taskId": id})).await;
+    host.release();
+    let mut responses = Vec::new();
+    let mut asked = 0;
+    while responses.len() < 2 {
+        let message = peer.receive().await;
+        if message["method"] == "elicitation/create" {
+            assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id);
+            asked += 1;
+            peer.answer(&message, json!({"action": "accept", "content": {"name": "x"}})).await;
+        } else if message.get("result").is_some() {
+            responses.push(message);
+        }
+    }
+    assert_eq!(asked, 2, "each question once");
+    let mut ids: Vec<_> = responses.iter().map(|response| response["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [first, second]);
+    let related = &responses[0]["result"]["_meta"]["io.modelcontextprotocol/related-task"];
+    assert_eq!(related["taskId"], id);
+}
+
+#[tokio::test]
+async fn if_whoever_was_asked_goes_away_the_next_one_is_asked() {
+    let host = asking(&[&["a"]]);
+    host.release();
+    let mut peer = client(&host, CORE).await;
+    let id = begin(&mut peer).await;
+    let first = peer.request("tasks/result", json!({"taskId": id})).await;
+    let question = peer.receive().await;
+    let question = if question["method"] == "notifications/progress" { peer.receive().await } else { question };
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let mut other = client(&host, CORE).await;
+    let waiting = other.request("tasks/result", json!({"taskId": id})).await;
+    peer.cancel(first).await;
+    let again = other.receive().await;
+    assert_eq!(again["method"], "elicitation/create", "{again}");
+    other.answer(&again, json!({"action": "decline"})).await;
+    let response = other.receive().await;
+    assert_eq!(
+        (&response["id"], response["result"]["content"][0]["text"].as_str()),
+        (&json!(waiting), Some(r#"{"a": "{\"action\":\"decline\"}"}"#))
+    );
+}
+
+#[tokio::test]
+async fn a_task_survives_its_request_and_its_session() {
+    for revision in [CORE, EXTENSION] {
+        let host = saying("done");
+        let mut peer = client(&host, revision).await;
+        let request = peer.request("tools/call", slow()).await;
+        let created = loop {
+            let message = peer.receive().await;
+            if message["id"] == request {
+                break message["result"].clone();
+            }
+        };
+        let id = created.get("task").unwrap_or(&created)["taskId"].as_str().unwrap().to_owned();
+        peer.cancel(request).await;
+        peer.session.life.ended.cancel();
+        peer.go_away();
+        host.release();
+        let mut other = client(&host, revision).await;
+        until(&mut other, &id, "completed").await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_cancelled_before_it_is_a_task_leaves_nothing() {
+    let host = saying("done").keeping(late());
+    let mut peer = client(&host, EXTENSION).await;
+    let request = peer.request("tools/call", slow()).await;
+    becomes(|| host.waiting() == 1).await;
+    peer.cancel(request).await;
+    becomes(|| host.waiting() == 0 && peer.session.in_flight.is_empty()).await;
+    assert!(host_tasks(&host).table().is_empty());
+}
+
+fn host_tasks(host: &Arc<Stub>) -> super::Tasks {
+    use crate::host::Host as _;
+    host.tasks().clone()
+}
+
+#[tokio::test]
+async fn others_know_nothing_of_a_task() {
+    for revision in [CORE, EXTENSION] {
+        let host = saying("done");
+        let mut ada = Peer::named(Arc::clone(&host), "token:ada", revision, declared()).await;
+        let mut eve = Peer::named(Arc::clone(&host), "token:eve", revision, declared()).await;
+        let id = begin(&mut ada).await;
+        let methods: &[&str] = if revision == CORE {
+            &["tasks/get", "tasks/cancel", "tasks/result"]
+        } else {
+            &["tasks/get", "tasks/cancel", "tasks/update"]
+        };
+        for method in methods {
+            let foreign = eve.error(method, json!({"taskId": id, "inputResponses": {"a": {}}})).await;
+            let missing = eve.error(method, json!({"taskId": "x".repeat(id.len()), "inputResponses": {}})).await;
+            assert_eq!((&foreign["code"], &missing["code"]), (&json!(-32602), &json!(-32602)), "{method}");
+        }
+        if revision == CORE {
+            assert_eq!(eve.result("tasks/list", json!({})).await["tasks"], json!([]));
+            assert_eq!(ada.result("tasks/list", json!({})).await["tasks"].as_array().unwrap().len(), 1);
+            // Everybody behind one address is one caller: nobody sees a list.
+            let mut anonymous = Peer::named(Arc::clone(&host), "ip:192.0.2.7", revision, declared()).await;
+            assert_eq!(anonymous.error("tasks/list", json!({})).await["code"], -32601);
+        }
+        // Neither does a client that knows the other form of tasks.
+        let other = if revision == CORE { EXTENSION } else { CORE };
+        let mut other = Peer::named(Arc::clone(&host), "token:ada", other, declared()).await;
+        assert_eq!(other.error("tasks/get", json!({"taskId": id})).await["code"], -32602);
+        assert_eq!(get(&mut ada, &id).await["status"], "working");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_ends_its_call() {
+    for revision in [CORE, EXTENSION] {
+        let host = saying("done");
+        let mut peer = client(&host, revision).await;
+        let id = begin(&mut peer).await;
+        becomes(|| host.waiting() == 1).await;
+        peer.result("tasks/cancel", json!({"taskId": id})).await;
+        assert_eq!(get(&mut peer, &id).await["status"], "cancelled");
+        becomes(|| host.waiting() == 0).await;
+        host.release();
+        assert_eq!(get(&mut peer, &id).await["status"], "cancelled");
+        let again = peer.ask("tasks/cancel", json!({"taskId": id})).await;
+        assert_eq!(again.get("error").is_some(), revision == CORE, "{again}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_forgotten_when_its_time_is_over() {
+    let host = saying("done").keeping(TaskOptions { ttl: Duration::from_millis(100), ..soon() });
+    let mut peer = client(&host, CORE).await;
+    let (kept, stuck) = (begin(&mut peer).await, begin(&mut peer).await);
+    peer.ask("tasks/cancel", json!({"taskId": kept})).await;
+    for id in [kept, stuck] {
+        let error = loop {
+            let response = peer.ask("tasks/get", json!({"taskId": id})).await;
+            match response.get("error") {
+                Some(error) => break error.clone(),
+                None => tokio::task::yield_now().await,
+            }
+        };
+        assert!(error["message"].as_str().unwrap().starts_with("Unknown task: "), "{error}");
+    }
+    becomes(|| host.waiting() == 0 && host_tasks(&host).table().is_empty()).await;
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_caller_are_bounded_in_number() {
+    let host = saying("done").keeping(TaskOptions { each: 2, ..soon() });
+    let mut peer = client(&host, CORE).await;
+    let first = begin(&mut peer).await;
+    begin(&mut peer).await;
+    let error = peer.error("tools/call", slow()).await;
+    assert_eq!((&error["code"], &error["data"]["dev.toolbay/error"]), (&json!(-32010), &json!("busy")), "{error}");
+    // Others have their own.
+    let mut other = Peer::named(Arc::clone(&host), "token:other", CORE, declared()).await;
+    begin(&mut other).await;
+    // A task without a result makes room.
+    peer.result("tasks/cancel", json!({"taskId": first})).await;
+    begin(&mut peer).await;
+    assert_eq!(peer.error("tasks/get", json!({"taskId": first})).await["code"], -32602);
+    // Where the server decides, what cannot be kept is no task.
+    let mut extension = client(&host, EXTENSION).await;
+    let running = host.waiting();
+    let request = extension.request("tools/call", slow()).await;
+    becomes(|| host.waiting() > running).await;
+    host.release();
+    let response = loop {
+        let message = extension.receive().await;
+        if message.get("id").is_some() {
+            break message;
+        }
+    };
+    assert_eq!((&response["id"], &response["result"]["resultType"]), (&json!(request), &json!("complete")));
+}
+
+#[tokio::test]
+async fn a_result_without_room_fails_its_task_and_says_so() {
+    let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
+    let host = host.keeping(TaskOptions { memory: ByteSize::mib(4), ..soon() });
+    host.release();
+    let mut peer = client(&host, CORE).await;
+    let id = begin(&mut peer).await;
+    until(&mut peer, &id, "failed").await;
+    let error = peer.error("tasks/result", json!({"taskId": id})).await;
+    assert!(error["message"].as_str().unwrap().contains("tasks.memory"), "{error}");
+}
+
+#[tokio::test]
+async fn a_thousand_tasks_are_kept() {
+    let host = saying("done");
+    let mut peer = client(&host, CORE).await;
+    let mut ids = Vec::new();
+    for _ in 0..1_000 {
+        ids.push(begin(&mut peer).await);
+    }
+    becomes(|| host.waiting() == 1_000).await;
+    assert_eq!(peer.error("tools/call", slow()).await["code"], -32010);
+    let first = peer.result("tasks/list", json!({})).await;
+    let second = peer.result("tasks/list", json!({"cursor": first["nextCursor"]})).await;
+    let listed: Vec<_> = [&first, &second].iter().flat_map(|page| page["tasks"].as_array().unwrap().clone()).collect();
+    assert_eq!(listed.len(), 1_000);
+    assert!(second.get("nextCursor").is_none());
+    assert!(listed.iter().zip(&ids).all(|(task, id)| task["taskId"] == **id), "in the order in which they began");
+    host.release();
+    for id in &ids {
+        until(&mut peer, id, "completed").await;
+    }
+    assert_eq!(peer.session.intake.of("stdio"), 0, "only results are left");
+}
+
+#[tokio::test]
+async fn tasks_end_with_the_server() {
+    for revision in [CORE, EXTENSION] {
+        let host = saying("done");
+        let mut peer = client(&host, revision).await;
+        let id = begin(&mut peer).await;
+        host_tasks(&host).stop().await;
+        becomes(|| host.waiting() == 0).await;
+        assert_eq!(get(&mut peer, &id).await["status"], "failed");
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
+    let host = asking(&[&["a"]]);
+    let mut peer = client(&host, EXTENSION).await;
+    let id = begin(&mut peer).await;
+    let params = json!({"notifications": {"taskIds": [id, "unknown"]}});
+    let listening = peer.request("subscriptions/listen", params).await;
+    let acknowledged = peer.receive().await;
+    assert_eq!(acknowledged["params"]["notifications"], json!({"taskIds": [id]}));
+    host.release();
+    let mut statuses = Vec::new();
+    loop {
+        let message = peer.receive().await;
+        assert_eq!(message["method"], "notifications/tasks", "{message}");
+        assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], listening);
+        statuses.push(message["params"]["status"].as_str().unwrap().to_owned());
+        match statuses.last().unwrap().as_str() {
+            "input_required" => {
+                assert!(message["params"]["inputRequests"].get("a").is_some());
+                let params = peer.stating(json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}}));
+                peer.send(&json!({"jsonrpc": "2.0", "id": "u", "method": "tasks/update", "params": params})).await;
+                let answer = peer.receive().await;
+                if answer["id"] != "u" {
+                    statuses.push(answer["params"]["status"].as_str().unwrap_or_default().to_owned());
+                }
+            }
+            "completed" => {
+                assert!(message["params"].get("result").is_some());
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(statuses.first().map(String::as_str), Some("input_required"));
+}
