@@ -205,7 +205,7 @@ pub use resource::{Resource, ResourceLink};
 pub use schema::Schema;
 pub use schemars;
 pub use serde_json;
-pub use tool::{Definition, Tool};
+pub use tool::{Definition, TaskSupport, Tool};
 
 /// The JSON Schema of a type; `#[derive(JsonSchema)]` implements it.
 ///

@@ -20,6 +20,18 @@ pub trait Tool {
     fn call(arguments: &str, context: &Context) -> Result<Output>;
 }
 
+/// The member of `_meta` that says whether a tool can be called as a task.
+const TASK_SUPPORT: &str = "dev.toolbay/task-support";
+
+/// Whether a tool can be called as a task. One that says nothing cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskSupport {
+    /// As a task or not.
+    Optional,
+    /// Only as a task: clients that know no tasks cannot call it.
+    Required,
+}
+
 /// The definition of a tool: what clients learn about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition(pub(crate) types::ToolDefinition);
@@ -100,6 +112,16 @@ impl Definition {
     pub fn open_world(mut self, yes: bool) -> Self {
         self.annotations().open_world = Some(yes);
         self
+    }
+
+    /// Sets whether the tool can be called as a task: a call that goes on when its request has ended.
+    #[must_use]
+    pub fn task_support(self, support: TaskSupport) -> Self {
+        let word = match support {
+            TaskSupport::Optional => "optional",
+            TaskSupport::Required => "required",
+        };
+        self.meta(TASK_SUPPORT, word)
     }
 
     fn annotations(&mut self) -> &mut types::Annotations {

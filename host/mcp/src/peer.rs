@@ -49,8 +49,18 @@ impl Peer {
         Self::begin(host, revision, Rights::All, capabilities).await
     }
 
+    /// A client of the caller with this name.
+    pub(crate) async fn named(host: Arc<Stub>, name: &str, revision: Revision, capabilities: Value) -> Self {
+        let caller = Caller { name: name.to_owned(), ..Caller::local(host.client(name)) };
+        Self::of_caller(host, revision, caller, capabilities).await
+    }
+
     async fn begin(host: Arc<Stub>, revision: Revision, rights: Rights, capabilities: Value) -> Self {
         let caller = Caller { rights, ..Caller::local(host.client(Caller::LOCAL)) };
+        Self::of_caller(host, revision, caller, capabilities).await
+    }
+
+    async fn of_caller(host: Arc<Stub>, revision: Revision, caller: Caller, capabilities: Value) -> Self {
         let intake = host.options().intake(true);
         let session = Session::new(host.clone(), Arc::new(caller.clone()), intake, Channel::Shared, Life::default());
         let (outbox, messages) = outbox::channel();

@@ -138,7 +138,8 @@ impl Tasks {
         self.inner.store.get(owner, id).await.filter(|task| task.is_of(revision))
     }
 
-    /// At most `limit` tasks of this caller in the order in which they were created: those after `after`.
+    /// At most `limit` tasks of this caller in the order of their ids, which is about that in which they were created: those
+    /// after `after`.
     pub(crate) async fn list(
         &self,
         owner: &str,
@@ -233,7 +234,7 @@ impl Tasks {
     }
 }
 
-/// An id that nobody can guess. Ids are in the order in which they were made.
+/// An id that nobody can guess. Later ones are greater, except within a millisecond.
 fn new_id(now: SystemTime) -> Option<Arc<str>> {
     let mut random = [0; ID_BYTES];
     getrandom::fill(&mut random).ok()?;

@@ -63,12 +63,17 @@ fn definition(options: &Options, description: &TokenStream, signature: &Signatur
         let key = format_ident!("{key}");
         flag.map(|flag| quote!(.#key(#flag)))
     });
+    let task = options.task.iter().map(|support| {
+        let support = format_ident!("{support}");
+        quote!(.task_support(::toolbay_plugin::TaskSupport::#support))
+    });
     let definition = quote! {
         ::toolbay_plugin::Definition::new(<Self as ::toolbay_plugin::Tool>::NAME, #description)
             #(.input::<#input>())*
             .output::<#output>()
             #(#texts)*
             #(#flags)*
+            #(#task)*
     };
     match &options.define {
         Some(define) => quote!(#define(#definition)),

@@ -8,7 +8,8 @@ use syn::punctuated::Punctuated;
 use syn::{Meta, Path, Token};
 
 /// The keys, in the order in which an error lists them.
-const KEYS: [&str; 8] = ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "define"];
+const KEYS: [&str; 9] =
+    ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "task", "define"];
 
 #[derive(Default)]
 pub(crate) struct Options {
@@ -19,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
+    /// Whether the tool can be called as a task: the name of a `TaskSupport`.
+    pub(crate) task: Option<&'static str>,
     /// A function that takes the definition and returns it.
     pub(crate) define: Option<Path>,
 }
@@ -49,9 +52,23 @@ impl Options {
             "destructive" => put(&mut self.destructive, meta, flag(meta)?),
             "idempotent" => put(&mut self.idempotent, meta, flag(meta)?),
             "open_world" => put(&mut self.open_world, meta, flag(meta)?),
+            "task" => put(&mut self.task, meta, task(meta)?),
             "define" => put(&mut self.define, meta, attribute::function(meta, "Definition")?),
             _ => Err(attribute::unknown("tool", &KEYS, meta)),
         }
+    }
+}
+
+/// Whether a tool can be called as a task.
+fn task(meta: &Meta) -> syn::Result<&'static str> {
+    if let Meta::Path(_) = meta {
+        return Ok("Optional");
+    }
+    let literal = text(meta)?;
+    match literal.value().as_str() {
+        "optional" => Ok("Optional"),
+        "required" => Ok("Required"),
+        _ => Err(syn::Error::new_spanned(literal, "`task` is \"optional\" or \"required\"")),
     }
 }
 
@@ -87,6 +104,16 @@ mod tests {
         assert!(Options::parse(quote!(name = #longest)).is_ok());
         let longer = "x".repeat(129);
         assert!(error(quote!(name = #longer)).contains("1 to 128"));
+    }
+
+    #[test]
+    fn a_tool_can_be_a_task_or_must_be_one() {
+        let task = |tokens| Options::parse(tokens).unwrap().task;
+        assert_eq!(task(quote!(task)), Some("Optional"));
+        assert_eq!(task(quote!(task = "required")), Some("Required"));
+        assert_eq!(task(quote!(read_only)), None);
+        assert!(error(quote!(task = "always")).contains("\"optional\" or \"required\""));
+        assert!(error(quote!(task = true)).contains("takes a string"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! A task whose call runs, or waits for answers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -145,14 +144,13 @@ impl Live {
             }
             *told = Some(now);
         }
-        let mut message = progress.progress.to_string();
-        if let Some(total) = progress.total {
-            let _ = write!(message, " of {total}");
-        }
-        if let Some(words) = &progress.message {
-            message.push_str(": ");
-            message.push_str(words);
-        }
+        let Progress { progress, total, message: words } = progress;
+        let mut message = match (total, words) {
+            (Some(total), Some(words)) => format!("{progress} of {total}: {words}"),
+            (Some(total), None) => format!("{progress} of {total}"),
+            (None, Some(words)) => words.clone(),
+            (None, None) => progress.to_string(),
+        };
         message.truncate(message.floor_char_boundary(MESSAGE));
         self.change(|task| task.saying(message));
     }

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 
 use super::TaskOptions;
 use super::store::TaskStore;
-use super::task::Task;
+use super::task::{State, Task};
 use crate::quota::{Exhausted, Portion, Quota};
 use crate::revision::Revision;
 
@@ -52,8 +52,16 @@ impl InMemory {
             (kept.size, kept.task) = (size, Arc::clone(task));
             return Ok(());
         }
-        let number = self.number.take(owner, 1)?;
-        let bytes = self.bytes.take(owner, size)?;
+        let room = || Ok((self.number.take(owner, 1)?, self.bytes.take(owner, size)?));
+        let (number, bytes) = match room() {
+            Ok(room) => room,
+            Err(exhausted) => {
+                // What was cancelled has no result: nobody needs it.
+                let own = tasks.get_mut(owner).ok_or(exhausted)?;
+                own.retain(|_, kept| !matches!(kept.task.state, State::Cancelled));
+                room()?
+            }
+        };
         let kept = Kept { task: Arc::clone(task), size, bytes, _number: number };
         tasks.entry(owner.into()).or_default().insert(Arc::clone(&task.id), kept);
         Ok(())

@@ -21,7 +21,7 @@ const ENTRY: usize = 4 << 10;
 /// A task at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// Nobody can guess it, and later tasks have greater ones.
+    /// Nobody can guess it.
     pub(crate) id: Arc<str>,
     /// The revision of the request that began it: its result is written for that.
     pub(crate) revision: Revision,
@@ -110,7 +110,9 @@ impl Task {
 
     /// The same task in another state.
     pub(super) fn in_state(&self, state: State) -> Self {
-        Self { state, updated: SystemTime::now(), ..self.clone() }
+        // What it was doing, it does no more.
+        let message = self.message.clone().filter(|_| !state.is_final());
+        Self { state, message, updated: SystemTime::now(), ..self.clone() }
     }
 
     /// The same task with what it is doing.

@@ -1,5 +1,6 @@
 //! Tasks of both forms.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +88,9 @@ async fn until(peer: &mut Peer, id: &str, status: &str) -> Value {
 /// A result without what differs each time.
 fn told(mut value: Value) -> String {
     fn blur(value: &mut Value) {
-        if let Some(members) = value.as_object_mut() {
+        if let Some(items) = value.as_array_mut() {
+            items.iter_mut().for_each(blur);
+        } else if let Some(members) = value.as_object_mut() {
             for (name, value) in members {
                 match name.as_str() {
                     "taskId" => *value = "ID".into(),
@@ -477,7 +480,8 @@ async fn a_thousand_tasks_are_kept() {
     let listed: Vec<_> = [&first, &second].iter().flat_map(|page| page["tasks"].as_array().unwrap().clone()).collect();
     assert_eq!(listed.len(), 1_000);
     assert!(second.get("nextCursor").is_none());
-    assert!(listed.iter().zip(&ids).all(|(task, id)| task["taskId"] == **id), "in the order in which they began");
+    let listed: BTreeSet<_> = listed.iter().map(|task| task["taskId"].as_str().unwrap()).collect();
+    assert_eq!(listed, ids.iter().map(String::as_str).collect());
     host.release();
     for id in &ids {
         until(&mut peer, id, "completed").await;

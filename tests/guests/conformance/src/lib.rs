@@ -8,6 +8,7 @@ mod media;
 mod prompts;
 mod questions;
 mod resources;
+mod tasks;
 
 use std::fs;
 use std::thread::sleep;
@@ -169,5 +170,12 @@ export!(
     resources::watched_resource,
     resources::test_trigger_resource_update,
     resources::template_data,
+    tasks::greet,
+    tasks::slow_compute,
+    tasks::failing_job,
+    tasks::protocol_error_job,
+    tasks::confirm_delete,
+    tasks::multi_input,
+    tasks::test_tool_with_task,
     resources::ids,
 );
