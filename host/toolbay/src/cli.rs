@@ -14,6 +14,7 @@ mod result;
 mod serve;
 mod signals;
 mod state;
+mod task;
 mod token;
 mod waiting;
 
@@ -138,6 +139,9 @@ enum Command {
         /// Print the call's usage next to its limits
         #[arg(long)]
         usage: bool,
+        /// Call as a client does that takes tasks: a call that takes long becomes one, and what it does is printed
+        #[arg(long, conflicts_with = "usage")]
+        task: bool,
     },
 }
 
@@ -158,8 +162,8 @@ impl Cli {
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu);
             }
             Command::List { common, json } => list::run(&common, json),
-            Command::Call { tool, arguments, common, json, usage } => {
-                call::run(&common, tool, &arguments, call::Show { json, usage })
+            Command::Call { tool, arguments, common, json, usage, task } => {
+                call::run(&common, tool, &arguments, call::Show { json, usage, task })
             }
         };
         // A disk that is full may have half of what was printed.

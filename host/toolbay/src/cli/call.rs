@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value};
@@ -15,6 +16,7 @@ use toolbay_settings::toml_file::nearest;
 use super::common::{Common, Listen, block_on};
 use super::output::complain;
 use super::result::{self, Terminal};
+use super::task;
 use super::waiting::loaded;
 use crate::server::Server;
 
@@ -24,6 +26,9 @@ const PROBLEMS: usize = 10;
 /// Longest problem that is printed, in bytes: parts of it come from plugins.
 const WHY: usize = 2_000;
 
+/// How long a call runs before it becomes a task.
+const SOON: Duration = Duration::from_millis(1);
+
 /// How the outcome is printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Show {
@@ -31,11 +36,17 @@ pub(super) struct Show {
     pub(super) json: bool,
     /// Print the resource usage next to the limits.
     pub(super) usage: bool,
+    /// Call as a client does that takes tasks.
+    pub(super) task: bool,
 }
 
 pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
-    let config = common.configure_for_call(&Listen::default())?;
+    let mut config = common.configure_for_call(&Listen::default())?;
+    if show.task {
+        // Whoever asks for a task wants to see one.
+        config.tasks.after = SOON;
+    }
     block_on(async {
         let server = Server::builder(config).watch(false).audit(false).start()?;
         let snapshot = loaded(&server).await;
@@ -45,6 +56,9 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
             complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
         }
         let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
+        if show.task {
+            return task::run(&server, &tool, arguments, show.json).await;
+        }
         let answer = server.call(tool, arguments, Arc::new(Terminal)).await;
         let used = answer.usage;
         let code = result::show(answer, show.json);

@@ -35,6 +35,11 @@ pub(super) fn show(answer: Answer, json: bool) -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// Prints a result as text.
+pub(super) fn show_text(result: &Value) {
+    print(&text(result));
+}
+
 /// A result as text: text blocks unchanged, each other block as one line that describes it.
 fn text(result: &Value) -> String {
     let mut out = String::new();
