@@ -144,7 +144,7 @@ fn accepted(key: &str) -> String {
 fn answered(server: &HttpServer, call: &Value) -> Value {
     let answers = |requests: &Value| -> Value {
         let keys = requests.as_object().unwrap().keys();
-        keys.map(|key| (key.clone(), serde_json::from_str(&accepted(key)).unwrap())).collect()
+        keys.map(|key| (key.clone(), serde_json::from_str::<Value>(&accepted(key)).unwrap())).collect()
     };
     let mut params = call.clone();
     let id = loop {
