@@ -157,10 +157,8 @@ fn read_call(
     let registered =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
     let asks = answerable.is_some_and(|answerable| answerable != Answerable::default());
-    let kept = match asks || wish != Wish::None {
-        true => Kept::of(session, caller, request.params, read).map(Some),
-        false => Ok(None),
-    };
+    let kept =
+        if asks || wish != Wish::None { Kept::of(session, caller, request.params, read).map(Some) } else { Ok(None) };
     let target = wanted.target();
     let (place, held, kept) = match held.and_then(|held| Ok((held, kept?))) {
         Ok((held, kept)) => (caller.client.queue(target), held, kept),

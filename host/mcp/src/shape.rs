@@ -292,11 +292,12 @@ pub(crate) fn capabilities(revision: Revision, caller: &Caller) -> Value {
     capabilities.insert("prompts".into(), json!({"listChanged": true}));
     capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));
     if features.tasks {
-        let mut tasks = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+        let mut tasks = Map::from_iter([("cancel".to_owned(), json!({}))]);
         if caller.is_known() {
-            tasks["list"] = json!({});
+            tasks.insert("list".into(), json!({}));
         }
-        capabilities.insert("tasks".into(), tasks);
+        tasks.insert("requests".into(), json!({"tools": {"call": {}}}));
+        capabilities.insert("tasks".into(), tasks.into());
     }
     capabilities.insert("tools".into(), json!({"listChanged": true}));
     capabilities.into()

@@ -210,12 +210,12 @@ async fn tell_of_tasks(
     let meta = &json!({SUBSCRIPTION_ID: id});
     let telling = watched.into_iter().map(|(task, mut changes)| async move {
         loop {
-            let changed = match &mut changes {
+            let runs = match &mut changes {
                 Some(changes) => changes.changed().await.is_ok(),
                 None => false,
             };
             let now = match &mut changes {
-                Some(changes) if changed => Some(Arc::clone(&changes.borrow_and_update())),
+                Some(changes) if runs => Some(Arc::clone(&changes.borrow_and_update())),
                 _ => session.host.tasks().get(&caller.name, &task, revision).await,
             };
             let Some(now) = now else { return };
@@ -228,7 +228,7 @@ async fn tell_of_tasks(
         }
     });
     futures_util::future::join_all(telling).await;
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// The part of a filter that is honoured.

@@ -86,7 +86,7 @@ async fn ended(
             continue;
         }
         tokio::select! {
-            changed = changes.changed() => drop(changed),
+            ended = changes.changed() => drop(ended),
             // Whoever asked is gone.
             _asking = live.asking.lock(), if matches!(task.state, State::InputRequired(_)) => {}
         }
@@ -106,8 +106,8 @@ async fn ask(session: &Session, owner: &str, live: &Live, request: &Registered, 
             drop(held);
             for asked in &open {
                 let Some(answer) = journal.answers.remove(&asked.question.key) else { continue };
-                let hold = |bytes| session.intake.take(owner, bytes);
-                if live.answer(&asked.key, answer, hold).is_err() {
+                let take = |bytes| session.intake.take(owner, bytes);
+                if live.answer(&asked.key, answer, take).is_err() {
                     let what = "The client's answers found no room: too many requests run or wait.";
                     live.refuse(Failure::Call(CallError::Failed(what.to_owned())));
                 }
@@ -121,14 +121,12 @@ async fn ask(session: &Session, owner: &str, live: &Live, request: &Registered, 
 
 /// The response.
 fn result(session: &Session, request: &Registered, task: &Task) -> Outgoing {
-    match &task.state {
+    let error = match &task.state {
         State::Ended(ended) => match &ended.outcome {
-            Outcome::Result(text) => Outgoing::answer(jsonrpc::result(&request.id, text)),
-            Outcome::Error(error) => Outgoing::answer(session.encode_error(&error.clone().of(&request.id))),
+            Outcome::Result(text) => return Outgoing::answer(jsonrpc::result(&request.id, text)),
+            Outcome::Error(error) => error.clone(),
         },
-        _ => {
-            let error = Error::new(INVALID_REQUEST, "The task was cancelled: it has no result.");
-            Outgoing::answer(session.encode_error(&error.of(&request.id)))
-        }
-    }
+        _ => Error::new(INVALID_REQUEST, "The task was cancelled: it has no result."),
+    };
+    Outgoing::answer(session.encode_error(&error.of(&request.id)))
 }

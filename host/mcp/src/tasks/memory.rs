@@ -19,11 +19,13 @@ const SHARES: usize = 4;
 
 /// Tasks that end with the program.
 pub(super) struct InMemory {
-    /// The tasks of each caller, by id.
-    tasks: Mutex<HashMap<Box<str>, BTreeMap<Arc<str>, Kept>>>,
+    tasks: Mutex<ByCaller>,
     number: Arc<Quota>,
     bytes: Arc<Quota>,
 }
+
+/// The tasks of each caller, by id.
+type ByCaller = HashMap<Box<str>, BTreeMap<Arc<str>, Kept>>;
 
 struct Kept {
     task: Arc<Task>,
@@ -68,7 +70,7 @@ impl InMemory {
     }
 
     // Held while a table is searched or changed, and never across an await.
-    fn tasks(&self) -> MutexGuard<'_, HashMap<Box<str>, BTreeMap<Arc<str>, Kept>>> {
+    fn tasks(&self) -> MutexGuard<'_, ByCaller> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

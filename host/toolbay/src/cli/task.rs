@@ -35,9 +35,9 @@ pub(super) async fn run(
         stop.cancel();
         ended
     };
-    let (served, ended) = tokio::join!(serving, called);
-    served.context("failed to serve the call")?;
-    ended
+    let (finished, code) = tokio::join!(serving, called);
+    finished.context("failed to serve the call")?;
+    code
 }
 
 /// The other end.
@@ -64,7 +64,7 @@ impl Client {
         let mut result = self.response().await?;
         if result.get("resultType").is_none_or(|kind| kind != "task") {
             note("the call ended before it became a task");
-            return show(result, json);
+            return show(&result, json);
         }
         let id = result.get_mut("taskId").map(Value::take).unwrap_or_default();
         note(&format!("task {}: working", id.as_str().unwrap_or_default()));
@@ -89,7 +89,7 @@ impl Client {
                 said = now;
             }
             match status.as_str() {
-                "completed" => return show(task.get_mut("result").map(Value::take).unwrap_or_default(), json),
+                "completed" => return show(&task.get_mut("result").map(Value::take).unwrap_or_default(), json),
                 "failed" => bail!("{}", message_of(task.get("error"))),
                 "cancelled" => bail!("the task was cancelled"),
                 "input_required" => {
@@ -148,12 +148,12 @@ fn message_of(error: Option<&Value>) -> &str {
 }
 
 /// Prints a result.
-fn show(result: Value, json: bool) -> anyhow::Result<ExitCode> {
+fn show(result: &Value, json: bool) -> anyhow::Result<ExitCode> {
     let failed = result.get("isError").is_some_and(|failed| failed == true);
     if json {
-        print_json(&result)?;
+        print_json(result)?;
     } else {
-        result::show_text(&result);
+        result::show_text(result);
     }
     if failed {
         complain("the tool failed");
