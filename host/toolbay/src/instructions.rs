@@ -41,10 +41,10 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
 
 /// What a plugin says that it is for, or what it offers; `None` if the client sees nothing of it.
 fn about(report: &PluginReport, rights: &Rights) -> Option<String> {
-    let PluginReport { tools, prompts, resources, templates, .. } = report;
+    let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
     let visible =
         |names: &[String]| -> Vec<String> { names.iter().filter(|name| rights.allow(name)).cloned().collect() };
-    let all = [visible(tools), visible(prompts), visible(resources), visible(templates)];
+    let all = [tools, skills, prompts, resources, templates].map(|names| visible(names));
     let names = all.iter().find(|names| !names.is_empty())?;
     if let Some(about) = &report.about {
         return Some(about.clone());
@@ -69,6 +69,7 @@ mod tests {
             tools: tools.iter().map(|name| (*name).to_owned()).collect(),
             prompts: Vec::new(),
             resources: Vec::new(),
+            skills: Vec::new(),
             templates: Vec::new(),
             grant: None,
             made_from: None,

@@ -212,9 +212,13 @@ async fn same_in_all_definitions(revision: Revision) {
     let read = result(revision, "resources/read", json!({"uri": stub::URIS[0]})).await.unwrap();
     assert_eq!(read["contents"][0].get("_meta").is_some(), features.definition_meta);
     assert_eq!(read.get("ttlMs").is_some(), features.caching_hints);
-    for list in ["prompts/list", "resources/list", "resources/templates/list"] {
+    for list in ["prompts/list", "resources/list", "resources/templates/list", "skills/list"] {
         let list = result(revision, list, json!({})).await.unwrap();
         assert_eq!(list.get("ttlMs").is_some(), features.caching_hints);
+    }
+    for (method, uri) in [("skills/get", stub::SKILLS[0]), ("resources/directory/read", stub::FOLDER)] {
+        let read = result(revision, method, json!({"uri": uri})).await.unwrap();
+        assert_eq!(read.get("ttlMs").is_some(), features.caching_hints, "{method}");
     }
 }
 
