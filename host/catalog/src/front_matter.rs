@@ -125,7 +125,12 @@ fn in_words(said: &str) -> String {
         ("mapping values are not allowed", "put a text that contains \": \" in quotes"),
         ("missing field `name`", "an argument has no `name`"),
         ("invalid boolean", "true or false was expected here"),
+        ("budget breached: Depth", "it is nested too deeply"),
+        ("budget breached: Documents", "there can be only one document"),
         ("budget breached", "it is too large when its aliases are expanded"),
+        ("alias replay limit", "it is too large when its aliases are expanded"),
+        ("YAML merge keys", "programs read merge keys (<<) in different ways: write out what they stand for"),
+        ("non-finite float", "a number must be finite: put a text in quotes"),
         ("recursion limit", "it is nested too deeply"),
     ];
     if let Some(key) = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {

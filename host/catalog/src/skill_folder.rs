@@ -285,3 +285,6 @@ fn name_of(path: &str) -> &str {
 fn refused(why: String) -> Wrong {
     Wrong::Refused(why)
 }
+
+#[cfg(test)]
+mod tests;

@@ -217,7 +217,7 @@ mod tests {
             ("1_000", json!("1_000")),
             ("0x1F", json!(31)),
             ("0o17", json!(15)),
-            ("0755", json!(755)),
+            ("0755", json!(755.0)),
             ("+12", json!(12)),
             ("-7", json!(-7)),
             ("1e3", json!(1000.0)),
@@ -276,7 +276,42 @@ mod tests {
             named(&format!("x: {}", "[".repeat(60_000))),
         ];
         let said: Vec<String> = texts.iter().map(|text| SkillMatter::of(text, "pdf").unwrap_err()).collect();
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        1: it must begin with a line "---", the name and the description of the skill
+        1: it must begin with a line "---", the name and the description of the skill
+        1: it must begin with a line "---", the name and the description of the skill
+        1: the front matter has no end: a line "---" is missing after it
+        1: its front matter has no name
+        2: keys with values were expected here
+        2: keys with values were expected here
+         its front matter has no description
+         its front matter has no name
+         its front matter has no description
+         its name must be a text: put it in quotes
+         its name is "pdf-tools", but its folder is called "pdf": give both the same name
+         its name is "PDF Tools", but a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row
+         its description has 1,025 characters, but 1 to 1,024 are allowed
+        1: its front matter has 65,566 bytes, but at most 65,536 are allowed
+        4: the key name is given twice
+         its allowed-tools must be a text, and not a list: write what is in it one after the other
+         its license must be a text: put it in quotes
+         its compatibility has 0 characters, but 1 to 500 are allowed
+         metadata must be keys with texts
+         metadata.version must be a text: put it in quotes
+         its front matter contains control characters: remove them
+         its front matter contains control characters: remove them
+        4: a number must be finite: put a text in quotes
+        4: unsupported tag `!secret`
+        4: unsupported tag `!!python/object`
+        5: programs read merge keys (<<) in different ways: write out what they stand for
+        4: alias references unknown anchor
+        6: there can be only one document
+        4: a text was expected here
+        7: it is too large when its aliases are expanded
+        5: it is too large when its aliases are expanded
+        4: it is nested too deeply
+        4: it is nested too deeply
+        "#);
     }
 
     #[test]
