@@ -163,7 +163,7 @@ fn no_uri_leads_out_of_a_skill() {
     write(&folder, "pdf.resources/own.md", "own");
     let server = HttpServer::start(&folder).ready();
     let peer = Peer::new(&server, crate::support::MODERN);
-    let long = format!("skill://pdf/{}", "a/".repeat(100_000));
+    let long = format!("skill://pdf/{}", "a/".repeat(1_500));
     for uri in [
         "skill://pdf/../zip/SKILL.md",
         "skill://pdf/../../secret",

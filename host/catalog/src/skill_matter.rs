@@ -110,7 +110,7 @@ fn check(fields: &Map<String, Value>, folder: &str) -> Result<(), String> {
     }
     if name != folder {
         let folder = line(folder, SHOWN);
-        return Err(format!("its name is {name:?}, but its folder is called {folder:?}: give both the same name"));
+        return Err(format!("its name is {name:?}, but its folder is called {folder:?}: rename one of them"));
     }
     match required(fields, "description")? {
         Some(description) if !description.trim().is_empty() => within(description, DESCRIPTION, "description")?,
@@ -288,7 +288,7 @@ mod tests {
          its front matter has no name
          its front matter has no description
          its name must be a text: put it in quotes
-         its name is "pdf-tools", but its folder is called "pdf": give both the same name
+         its name is "pdf-tools", but its folder is called "pdf": rename one of them
          its name is "PDF Tools", but a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row
          its description has 1,025 characters, but 1 to 1,024 are allowed
         1: its front matter has 65,566 bytes, but at most 65,536 are allowed

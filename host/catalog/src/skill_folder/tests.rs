@@ -214,7 +214,7 @@ fn what_is_in_service_stays_as_a_whole() {
     );
     folder.write("b/SKILL.md", nested("c"));
     let why = folder.load_as("pdf", &folder.tree(), Some(&first)).unwrap_err();
-    assert_eq!(why, "b/SKILL.md: its name is \"c\", but its folder is called \"b\": give both the same name");
+    assert_eq!(why, "b/SKILL.md: its name is \"c\", but its folder is called \"b\": rename one of them");
     assert_eq!(folder.load().unwrap().0.skills.len(), 1, "without a version before it");
 }
 
