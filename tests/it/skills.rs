@@ -81,8 +81,7 @@ pub(super) fn bytes(read: &Value) -> Vec<u8> {
 
 /// Whether bytes are those that an entry of a skill promises.
 pub(super) fn fits(file: &Value, bytes: &[u8]) -> bool {
-    let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    file["digest"] == format!("sha256:{digest}") && file["size"] == bytes.len()
+    file["digest"] == format!("sha256:{:x}", Sha256::digest(bytes)) && file["size"] == bytes.len()
 }
 
 pub(super) fn uris(items: &Value) -> Vec<&str> {

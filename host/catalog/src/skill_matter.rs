@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn mistakes_say_what_is_wrong_and_where() {
         let named = |rest: &str| format!("---\nname: pdf\ndescription: A.\n{rest}\n---\n");
-        let bomb = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]\n", n - 1)).collect::<String>();
+        let bomb: Vec<_> = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1)).collect();
         let wide = format!("a: &a {}\nb: [{}]", "x".repeat(10_000), "*a,".repeat(900));
         let texts = [
             "# PDF".to_owned(),
@@ -270,7 +270,7 @@ mod tests {
             named("x: *nothing"),
             named("x: 1\n...\ny: 2"),
             named("{a: b}: c"),
-            named(&format!("a0: &a0 [x]\n{bomb}")),
+            named(&format!("a0: &a0 [x]\n{}", bomb.join("\n"))),
             named(&wide),
             named(&format!("x: {}{}", "[".repeat(40), "]".repeat(40))),
             named(&format!("x: {}", "[".repeat(60_000))),

@@ -110,9 +110,11 @@ impl Method {
             | Self::ListResources
             | Self::ListTemplates
             | Self::ReadResource
-            | Self::Complete => true,
+            | Self::Complete
             // An extension, which is declared in every revision: its methods are new names in all of them.
-            Self::ReadFolder | Self::ListSkills | Self::GetSkill => true,
+            | Self::ReadFolder
+            | Self::ListSkills
+            | Self::GetSkill => true,
         }
     }
 

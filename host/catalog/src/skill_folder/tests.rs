@@ -20,7 +20,9 @@ impl Folder {
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = Self { dir: tempfile::tempdir().unwrap(), shelf: Shelf::new(ByteSize::mib(40)) };
         fs::create_dir(folder.path("")).unwrap();
-        files.iter().for_each(|(path, text)| folder.write(path, text));
+        for (path, text) in files {
+            folder.write(path, text);
+        }
         folder
     }
 
