@@ -48,6 +48,7 @@ mod revisions;
 mod seams;
 mod secrets;
 mod server_limits;
+mod skills;
 mod sockets;
 mod sources;
 mod state;

@@ -52,7 +52,7 @@ impl Peer<'_> {
 /// A row: its name, and what a client observes.
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 38] = [
     ("sessions, with `initialize`", |peer| {
         let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer();
         yes(answer["result"]["protocolVersion"] == peer.revision)
@@ -82,6 +82,7 @@ const ROWS: [Row; 37] = [
         let lists = ["prompts/list", "resources/list", "resources/templates/list"];
         yes(lists.iter().all(|list| peer.answer(list, json!({})).get("result").is_some()))
     }),
+    ("skills", |peer| has(&peer.answer("skills/list", json!({})), "/result/skills")),
     ("a resource that does not exist", |peer| {
         format!("`{}`", peer.answer("resources/read", json!({"uri": "test://nothing"}))["error"]["code"])
     }),

@@ -46,13 +46,20 @@ struct Run {
     checks: bool,
 }
 
-/// Every revision that the suites know, by its required scenarios where there is a list of these.
-const RUNS: [Run; 5] = [
+/// A folder with a skill, which has a folder and another skill in it.
+const SKILL: &str = "pdf-processing.skill";
+
+/// Every revision that the suites know, by its required scenarios where there is a list of these, and the scenarios of
+/// extensions, which are in no list.
+const RUNS: [Run; 8] = [
     Run { line: "next", args: &["--requirements", "2026-07-28"], checks: true },
     Run { line: "next", args: &["--requirements", "2025-11-25"], checks: true },
     Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-06-18"], checks: true },
     Run { line: "next", args: &["--suite", "active", "--spec-version", "2025-03-26"], checks: true },
     Run { line: "stable", args: &["--suite", "all"], checks: false },
+    Run { line: "next", args: &["--scenario", "sep-2640-skills-enumeration"], checks: true },
+    Run { line: "next", args: &["--scenario", "sep-2640-skills-directory"], checks: true },
+    Run { line: "next", args: &["--scenario", "sep-2640-skills-manifest"], checks: true },
 ];
 
 /// `cargo xtask conformance`.
@@ -74,7 +81,7 @@ pub(crate) fn check(workspace: &Workspace, built: &Built, tally: &mut Tally) -> 
     let mut failures = Vec::new();
     for run in RUNS {
         // A server for each, so that none finds what the one before left.
-        let server = serve(built, root.path())?;
+        let server = serve(built, &source.join(SKILL), root.path())?;
         let name = format!("{} {}", run.line, run.args.join(" "));
         println!("{}", terminal::bold(format!("\nThe conformance suite, {name}")));
         let list = root.path().join("expected-failures.yaml");
@@ -134,8 +141,8 @@ impl Run {
     }
 }
 
-/// The server with this plugin, on a folder of its own.
-fn serve(built: &Built, root: &Path) -> Result<Listener> {
+/// The server with this plugin and this skill, on a folder of its own.
+fn serve(built: &Built, skill: &Path, root: &Path) -> Result<Listener> {
     let (plugins, spare) = (root.join("plugins"), root.join("spare"));
     for folder in [&plugins, &spare] {
         drop(fs::remove_dir_all(folder));
@@ -147,6 +154,7 @@ fn serve(built: &Built, root: &Path) -> Result<Listener> {
         copy(from, spare.join(to))?;
     }
     fs::write(plugins.join(PLUGIN).with_extension("toml"), GRANT)?;
+    std::os::unix::fs::symlink(skill, plugins.join(SKILL))?;
     // The suite gives a change only so long to be told, however slow the machine is.
     for folder in [&plugins, &spare] {
         serving::compile(&built.server, folder, root)?;

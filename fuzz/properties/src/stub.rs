@@ -15,7 +15,7 @@ use toolbay_mcp::{
 use toolbay_model::{
     Annotations, Answer, Body, CallError, Completions, Content, Failure, ListedResource, LogLevel, Observer, Output,
     Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reason, Rejection, Reply, Request, Resource,
-    ResourceContent, ResourceItem, TaskSupport, Tool, Usage,
+    ResourceContent, ResourceItem, Skill, TaskSupport, Tool, Usage,
 };
 
 /// Items per page.
@@ -27,6 +27,7 @@ pub(crate) struct Stub {
     tools: BTreeMap<String, Arc<Tool>>,
     prompts: BTreeMap<String, Arc<Prompt>>,
     resources: BTreeMap<String, Arc<ListedResource>>,
+    skills: BTreeMap<String, Arc<Skill>>,
     listings: Listings,
     updates: Updates,
     states: RequestStates,
@@ -34,7 +35,7 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// A host with tools and prompts of these names, and with resources of these names as URIs. A call of `b` is rejected,
+    /// A host with tools and prompts of these names, and with resources and skills of these names as URIs. A call of `b` is rejected,
     /// one of `c` crashes, and any other succeeds.
     pub(crate) fn new(names: impl IntoIterator<Item = String>, request: ByteSize) -> Self {
         let options = Options {
@@ -53,6 +54,7 @@ impl Stub {
             tools: all(&names, tool),
             prompts: all(&names, prompt),
             resources: all(&names, resource),
+            skills: all(&names, skill),
             listings: Listings::default(),
             updates: Updates::default(),
             states: RequestStates::in_memory(&[7; 32]).unwrap_or_else(|error| unreachable!("any key is good: {error}")),
@@ -108,6 +110,11 @@ fn resource(uri: String) -> ListedResource {
     }
 }
 
+fn skill(uri: String) -> Skill {
+    let entry = json!({"uri": uri, "frontmatter": {"name": "it", "description": "Does it."}, "resources": []}).into();
+    Skill { uri, description: "Does it.".to_owned(), entry }
+}
+
 fn tool(name: String) -> Tool {
     Tool {
         name,
@@ -158,6 +165,18 @@ impl Host for Stub {
 
     fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
         page(&self.resources, after, limit, rights, self.view(rights))
+    }
+
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill> {
+        page(&self.skills, after, limit, rights, self.view(rights))
+    }
+
+    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>> {
+        self.skills.get(uri).filter(|_| rights.allow(uri)).map(Arc::clone)
+    }
+
+    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>> {
+        self.resources.contains_key(uri).then(|| self.resources(after, limit, rights))
     }
 
     fn view(&self, _rights: &Rights) -> View {

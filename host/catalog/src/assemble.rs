@@ -6,9 +6,10 @@ use std::sync::Arc;
 use toolbay_model::is_tool_name;
 use toolbay_sandbox::Environment;
 
+use crate::fingerprint::Fingerprint;
 use crate::grant::prefix_for;
 use crate::guard::{Overlaps, overlaps};
-use crate::offer::{Offer, PromptOffer, ResourceOffer};
+use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 use crate::plugin::{Named, NamedPrompt, Plugin};
 use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
@@ -51,6 +52,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             tools: Vec::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
+            skills: Vec::new(),
             templates: Vec::new(),
             grant: entry.plugin.as_ref().map(|plugin| granted(&plugin.terms)),
             made_from: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
@@ -68,6 +70,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             add_tools(&mut snapshot.tools, plugin, &mut report);
             add_prompts(&mut snapshot.prompts, plugin, &mut report);
             add_resources(&mut snapshot, plugin, &mut report);
+            add_skills(&mut snapshot, plugin, &mut report);
         }
         snapshot.plugins.insert(id.clone(), report);
     }
@@ -185,6 +188,24 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plu
             snapshot.matching.push(Arc::clone(&offer));
             snapshot.templates.insert(text, offer);
         }
+    }
+}
+
+/// No other plugin has a skill of the same name, and no resource of one can have the URI of a skill's file.
+fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+    let Some(folder) = &plugin.files.skill else { return };
+    for file in &folder.files {
+        let (entry, plugin, file) = (Arc::clone(&file.entry), Arc::clone(plugin), Some(Arc::clone(file)));
+        let uri = entry.resource.uri.clone();
+        snapshot.files.insert(uri, Arc::new(ResourceOffer { entry, plugin, file }));
+    }
+    for skill in &folder.skills {
+        if let Some(manifest) = snapshot.files.get(&skill.uri) {
+            snapshot.resources.insert(skill.uri.clone(), Arc::clone(manifest));
+        }
+        report.skills.push(skill.uri.clone());
+        let offer = SkillOffer { fingerprint: Fingerprint::of_skill(skill), skill: Arc::clone(skill) };
+        snapshot.skills.insert(skill.uri.clone(), Arc::new(offer));
     }
 }
 

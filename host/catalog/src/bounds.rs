@@ -19,6 +19,8 @@ pub struct Bounds {
     /// The largest size of everything that a plugin says of what it offers together, and of the prompts in files beside
     /// one.
     pub size: ByteSize,
+    /// The largest size of the files of all skills of all plugins together: they are kept in memory.
+    pub skills: ByteSize,
 }
 
 impl Bounds {
@@ -69,8 +71,14 @@ pub(crate) mod tests {
     use super::*;
 
     /// Small bounds.
-    pub(crate) const SMALL: Bounds =
-        Bounds { tools: 3, prompts: 3, resources: 3, schemas: ByteSize::b(100), size: ByteSize::kib(1) };
+    pub(crate) const SMALL: Bounds = Bounds {
+        tools: 3,
+        prompts: 3,
+        resources: 3,
+        schemas: ByteSize::b(100),
+        size: ByteSize::kib(1),
+        skills: ByteSize::kib(100),
+    };
 
     fn check(tools: Vec<ToolDefinition>) -> Result<(), String> {
         SMALL.check(&Description { tools, ..Description::default() })

@@ -1,5 +1,6 @@
 //! A resource that is a file.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -9,7 +10,7 @@ use bytesize::ByteSize;
 use rustix::io::Errno;
 use serde_json::Map;
 use toolbay_model::text::clean;
-use toolbay_model::{CallError, Limit, ListedResource, Resource, ResourceContent, ResourceItem};
+use toolbay_model::{CallError, Digest, Limit, ListedResource, Resource, ResourceContent, ResourceItem};
 
 use crate::beneath::open_file;
 use crate::media_type;
@@ -17,22 +18,40 @@ use crate::resource_entry::ResourceEntry;
 use crate::stamp::Stamp;
 use crate::uri;
 
-/// A resource that is a file beside the plugins.
+/// A resource that is a file beside the plugins, or of a skill.
 #[derive(Clone, Debug)]
 pub struct FileResource {
     /// Its definition.
     pub entry: Arc<ResourceEntry>,
-    /// The folder, held open: whatever is put in its place is found by the next scan.
-    root: Arc<OwnedFd>,
-    /// The way from there.
-    path: Box<str>,
-    stamp: Stamp,
+    source: Source,
+}
+
+/// Where the content of a file comes from.
+#[derive(Clone, Debug)]
+enum Source {
+    /// A file that is read when a client asks for it.
+    File {
+        /// The folder, held open: whatever is put in its place is found by the next scan.
+        root: Arc<OwnedFd>,
+        /// The way from there.
+        path: Box<str>,
+        stamp: Stamp,
+    },
+    /// A file of a skill, as it was when it was loaded.
+    Kept { digest: Digest, size: u64, content: ResourceContent },
 }
 
 /// Equal if the file is the same and has not changed.
 impl PartialEq for FileResource {
     fn eq(&self, other: &Self) -> bool {
-        self.path == other.path && self.stamp == other.stamp && self.entry.resource == other.entry.resource
+        let same = match (&self.source, &other.source) {
+            (Source::File { path, stamp, .. }, Source::File { path: other, stamp: changed, .. }) => {
+                path == other && stamp == changed
+            }
+            (Source::Kept { digest, .. }, Source::Kept { digest: other, .. }) => digest == other,
+            _ => false,
+        };
+        same && self.entry.resource == other.entry.resource
     }
 }
 
@@ -45,25 +64,38 @@ impl FileResource {
     pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: Stamp) -> Result<Self, String> {
         let uri = uri::of_file(id, path.split('/'));
         uri::check(&uri)?;
-        let resource = ListedResource {
-            uri,
-            name: clean(&path.replace(char::is_control, " ")).into_owned(),
-            title: None,
-            description: None,
-            mime_type: media_type::of(path).map(str::to_owned),
-            // Neither size nor date: a file that changes would change the list as well.
-            size: None,
-            audience: Vec::new(),
-            priority: None,
-            last_modified: None,
-            icons: Arc::default(),
-            meta: None,
-        };
-        let entry = Arc::new(ResourceEntry::of_file(resource));
-        Ok(Self { entry, root: Arc::clone(root), path: path.into(), stamp })
+        // Neither size nor date: a file that changes would change the list as well.
+        let entry = Arc::new(ResourceEntry::of_file(listed(uri, path, media_type::of(path))));
+        Ok(Self { entry, source: Source::File { root: Arc::clone(root), path: path.into(), stamp } })
     }
 
-    /// Reads the file as it is now, of at most `most` bytes (`limits.output`); `None` if it no longer exists. Blocks.
+    /// The resource for a file of a skill with these bytes, which are what clients get: text only if cleaning leaves it as it
+    /// is. `name` and `description` are what clients see of it, and `path` says of what type it is.
+    pub(crate) fn kept(
+        uri: String,
+        path: &str,
+        name: &str,
+        description: Option<String>,
+        digest: Digest,
+        bytes: Vec<u8>,
+    ) -> Self {
+        let size = bytes.len() as u64;
+        let mime_type = media_type::of(path);
+        let resource = ListedResource { description, size: Some(size), ..listed(uri, name, mime_type) };
+        let entry = Arc::new(ResourceEntry::of_file(resource));
+        Self { entry, source: Source::Kept { digest, size, content: verbatim(bytes, mime_type) } }
+    }
+
+    /// Its digest and its size, if it is a file of a skill.
+    pub(crate) fn identity(&self) -> Option<(Digest, u64)> {
+        match &self.source {
+            Source::Kept { digest, size, .. } => Some((*digest, *size)),
+            Source::File { .. } => None,
+        }
+    }
+
+    /// Reads the file as it is now, of at most `most` bytes (`limits.output`); `None` if it no longer exists. A file of a
+    /// skill is as it was when it was loaded, so that it matches its digest. Blocks.
     ///
     /// # Errors
     ///
@@ -71,7 +103,12 @@ impl FileResource {
     pub fn read(&self, most: ByteSize) -> Result<Option<ResourceItem>, CallError> {
         let limit = CallError::Limit { limit: Limit::Output(most), tool: None };
         let failed = |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
-        let file = match open_file(self.root.as_fd(), &self.path) {
+        let (root, path) = match &self.source {
+            Source::Kept { size, .. } if *size > most.as_u64() => return Err(limit),
+            Source::Kept { content, .. } => return Ok(Some(self.item(content.clone()))),
+            Source::File { root, path, .. } => (root, path),
+        };
+        let file = match open_file(root.as_fd(), path) {
             Ok(file) => File::from(file),
             // A link that leads out of the folder is not there either.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
@@ -90,11 +127,50 @@ impl FileResource {
         if bytes.len() as u64 > bound {
             return Err(limit);
         }
-        let ListedResource { uri, mime_type, .. } = &*self.entry.resource;
-        let resource =
-            Resource { uri: uri.clone(), mime_type: mime_type.clone(), content: content(bytes, mime_type.as_deref()) };
-        Ok(Some(ResourceItem { resource, meta: Map::new() }))
+        Ok(Some(self.item(content(bytes, self.entry.resource.mime_type.as_deref()))))
     }
+
+    fn item(&self, content: ResourceContent) -> ResourceItem {
+        let ListedResource { uri, mime_type, .. } = &*self.entry.resource;
+        let resource = Resource { uri: uri.clone(), mime_type: mime_type.clone(), content };
+        ResourceItem { resource, meta: Map::new() }
+    }
+}
+
+/// A file or a folder in a list.
+pub(crate) fn listed(uri: String, name: &str, mime_type: Option<&str>) -> ListedResource {
+    ListedResource {
+        uri,
+        name: clean(&name.replace(char::is_control, " ")).into_owned(),
+        title: None,
+        description: None,
+        mime_type: mime_type.map(str::to_owned),
+        size: None,
+        audience: Vec::new(),
+        priority: None,
+        last_modified: None,
+        icons: Arc::default(),
+        meta: None,
+    }
+}
+
+/// Text that is not changed, if the type allows it and no character of it acts. The bytes themselves otherwise.
+fn verbatim(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
+    if !media_type::is_text(mime_type) {
+        return ResourceContent::Blob(bytes.into());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if is_plain(&text) => ResourceContent::Text(text),
+        Ok(text) => ResourceContent::Blob(text.into_bytes().into()),
+        Err(error) => ResourceContent::Blob(error.into_bytes().into()),
+    }
+}
+
+/// Whether cleaning leaves a text as it is, except the ends of its lines and a byte order mark at its beginning.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix("\r\n").unwrap_or(line));
+    lines.all(|line| matches!(clean(line), Cow::Borrowed(_)))
 }
 
 /// Text if the type allows it and the bytes are text.
@@ -182,8 +258,32 @@ mod tests {
         let listed = resource(dir.path(), "a b\n?.md").entry.resource.clone();
         assert_eq!((listed.uri.as_str(), listed.name.as_str()), ("toolbay://docs/a%20b%0A%3F.md", "a b ?.md"));
         let root = Arc::new(open_root(dir.path()).unwrap());
-        let stamp = resource(dir.path(), "a b\n?.md").stamp;
+        let Source::File { stamp, .. } = resource(dir.path(), "a b\n?.md").source else { panic!("it is a file") };
         let deep: Vec<String> = (0..10).map(|_| "ü".repeat(100)).collect();
         assert!(FileResource::new("docs", &root, &deep.join("/"), stamp).is_err());
+    }
+
+    #[test]
+    fn a_file_of_a_skill_is_what_its_digest_is_of() {
+        let kept = |path: &str, bytes: &[u8]| {
+            let uri = format!("skill://pdf/{path}");
+            let file = FileResource::kept(uri, path, path, None, Digest::new([7; 32]), bytes.to_vec());
+            let identity = file.identity();
+            assert_eq!(identity, Some((Digest::new([7; 32]), bytes.len() as u64)));
+            file.read(ByteSize::b(bytes.len() as u64)).unwrap().unwrap().resource.content
+        };
+        for text in ["# A\n\ttab\n", "one\r\ntwo\r\n", "\u{feff}# A", "", "\u{200d}\u{1f469} ü"] {
+            assert_eq!(kept("a.md", text.as_bytes()), ResourceContent::Text(text.into()), "{text:?}");
+        }
+        // Cleaning would change these.
+        for text in ["\u{1b}[31m", "one\rtwo", "a\0b", "a\u{202e}b", "\u{e0041}", "a\u{feff}", "\r"] {
+            let expected = ResourceContent::Blob(bytes::Bytes::copy_from_slice(text.as_bytes()));
+            assert_eq!(kept("a.md", text.as_bytes()), expected, "{text:?}");
+        }
+        assert!(matches!(kept("a.md", b"\xff"), ResourceContent::Blob(_)));
+        assert!(matches!(kept("a.png", b"text"), ResourceContent::Blob(_)));
+        let file = FileResource::kept("skill://pdf/a".into(), "a", "a", None, Digest::new([7; 32]), vec![0; 10]);
+        let limit = CallError::Limit { limit: Limit::Output(ByteSize::b(9)), tool: None };
+        assert_eq!(file.read(ByteSize::b(9)).unwrap_err(), limit);
     }
 }

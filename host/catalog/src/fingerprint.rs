@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher as _, Hash, Hasher as _, RandomState};
 use std::sync::LazyLock;
 
-use toolbay_model::{ListedResource, Prompt, Tool};
+use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
 /// The keys of the hashes: random, so that no plugin can make two tools that look alike.
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -41,6 +41,11 @@ impl Fingerprint {
         } = resource;
         let texts = (uri, name, title, description, mime_type, last_modified);
         Self(KEYS.hash_one((texts, size, audience, priority.map(f64::to_bits), icons, meta)))
+    }
+
+    /// The fingerprint of one skill, with all of its files.
+    pub(crate) fn of_skill(skill: &Skill) -> Self {
+        Self(KEYS.hash_one(&skill.entry))
     }
 }
 

@@ -13,6 +13,9 @@ use crate::bounds::Bounds;
 use crate::stamp::Stamp;
 use crate::tree::{self, Kind, Tree};
 
+/// Most files of a skill: as many as every client takes.
+const FILES: usize = 512;
+
 /// The files of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
@@ -26,6 +29,8 @@ pub(crate) struct Files {
     pub prompts: Option<Arc<Tree>>,
     /// `<id>.resources`, if there is one.
     pub resources: Option<Arc<Tree>>,
+    /// `<id>.skill`, if there is one.
+    pub skill: Option<Arc<Tree>>,
 }
 
 impl Files {
@@ -38,11 +43,16 @@ impl Files {
             && self.wit == other.wit
             && root(&self.prompts) == root(&other.prompts)
             && root(&self.resources) == root(&other.resources)
+            && root(&self.skill) == root(&other.skill)
     }
 
     /// The paths of the folders with plain files.
     pub(crate) fn folders<'a>(&'a self, folder: &Path, id: &str) -> impl Iterator<Item = (PathBuf, (u64, u64))> + 'a {
-        let trees = [(prompts_path(folder, id), &self.prompts), (resources_path(folder, id), &self.resources)];
+        let trees = [
+            (prompts_path(folder, id), &self.prompts),
+            (resources_path(folder, id), &self.resources),
+            (skill_path(folder, id), &self.skill),
+        ];
         trees.into_iter().filter_map(|(path, tree)| Some((path, tree.as_ref()?))).flat_map(|(path, tree)| {
             tree.folders.iter().map(move |(inner, identity)| {
                 let path = if inner.is_empty() { path.clone() } else { path.join(inner) };
@@ -103,11 +113,16 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
             Part::Wit => continue,
             Part::Prompts => (Kind::Prompts, bounds.prompts),
             Part::Resources => (Kind::Resources, bounds.resources),
+            Part::Skill => (Kind::Skill, FILES),
         };
         match tree::scan(&folder.join(&name), kind, most)? {
             Some(tree) => {
                 let trees = trees.entry(id.to_owned()).or_default();
-                let place = if kind == Kind::Prompts { &mut trees.prompts } else { &mut trees.resources };
+                let place = match kind {
+                    Kind::Prompts => &mut trees.prompts,
+                    Kind::Resources => &mut trees.resources,
+                    Kind::Skill => &mut trees.skill,
+                };
                 *place = Some(Arc::new(tree));
             }
             None => {
@@ -121,14 +136,14 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
     for id in ids {
         let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
         let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
-        let Trees { prompts, resources } = trees.get(id).cloned().unwrap_or_default();
+        let Trees { prompts, resources, skill } = trees.get(id).cloned().unwrap_or_default();
         let component = components.get(id).cloned();
-        found.plugins.insert(id.clone(), Files { component, grant, wit, prompts, resources });
+        found.plugins.insert(id.clone(), Files { component, grant, wit, prompts, resources, skill });
     }
     for id in grants {
         // The plugin folder may contain the server's own configuration.
         if !found.plugins.contains_key(&id) && id != "toolbay" {
-            let why = format!("it is a grant, but there is no {id}.wasm, {id}.prompts or {id}.resources");
+            let why = format!("it is a grant, but there is no {id}.wasm, {id}.prompts, {id}.resources or {id}.skill");
             found.note(&format_args!("{id}.toml"), &why);
         }
     }
@@ -140,6 +155,7 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
 struct Trees {
     prompts: Option<Arc<Tree>>,
     resources: Option<Arc<Tree>>,
+    skill: Option<Arc<Tree>>,
 }
 
 impl Found {
@@ -200,20 +216,23 @@ pub(crate) enum Part {
     Prompts,
     /// `<id>.resources`.
     Resources,
+    /// `<id>.skill`.
+    Skill,
 }
 
 impl Part {
-    const ALL: [(Self, &str); 5] = [
+    const ALL: [(Self, &str); 6] = [
         (Self::Component, ".wasm"),
         (Self::Grant, ".toml"),
         (Self::Wit, ".wit"),
         (Self::Prompts, ".prompts"),
         (Self::Resources, ".resources"),
+        (Self::Skill, ".skill"),
     ];
 
     /// Whether it is a folder of plain files.
     pub(crate) fn is_plain(self) -> bool {
-        matches!(self, Self::Prompts | Self::Resources)
+        matches!(self, Self::Prompts | Self::Resources | Self::Skill)
     }
 }
 
@@ -252,6 +271,11 @@ pub(crate) fn prompts_path(folder: &Path, id: &str) -> PathBuf {
 /// The path of the folder of a plugin's resources without code, which may not exist.
 pub(crate) fn resources_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.resources"))
+}
+
+/// The path of the folder of a plugin's skill, which may not exist.
+pub(crate) fn skill_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.skill"))
 }
 
 #[cfg(test)]
@@ -320,7 +344,7 @@ mod tests {
         let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
         insta::assert_snapshot!(notes.join("\n"), @r#"
         LOUD.WASM: its name must end in .wasm in lower case
-        lonely.toml: it is a grant, but there is no lonely.wasm, lonely.prompts or lonely.resources
+        lonely.toml: it is a grant, but there is no lonely.wasm, lonely.prompts, lonely.resources or lonely.skill
         loop.wasm: it cannot be read: filesystem loop or indirection limit (e.g. symlink loop)
         �.wasm: its name is not valid UTF-8
         "#);

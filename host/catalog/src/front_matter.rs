@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_saphyr::Options;
 use toolbay_model::text::line;
 
 /// Longest message of the parser, in bytes.
@@ -52,30 +53,12 @@ impl FrontMatter {
     ///
     /// The number of the line that is wrong, and why.
     pub(crate) fn of(text: &str) -> Result<(Self, &str), (u64, String)> {
-        // Some editors begin files with a byte order mark.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut lines = text.split_inclusive('\n');
-        let Some(first) = lines.next().filter(|first| first.trim_end() == "---") else {
-            return Ok((Self::default(), text));
-        };
-        let length: usize = lines.by_ref().take_while(|line| line.trim_end() != "---").map(str::len).sum();
-        let (yaml, rest) = text.split_at_checked(first.len() + length).unwrap_or((text, ""));
-        let yaml = yaml.get(first.len()..).unwrap_or_default();
-        let Some((_, body)) = rest.split_once('\n').or_else(|| rest.starts_with("---").then_some((rest, ""))) else {
-            return Err((1, "the front matter has no end: a line \"---\" is missing after it".to_owned()));
-        };
-        if yaml.trim().is_empty() {
-            return Ok((Self::default(), body));
+        match split(text)? {
+            (Some(yaml), body) if !yaml.trim().is_empty() => {
+                Ok((parse(yaml, serde_saphyr::options! { with_snippet: false })?, body))
+            }
+            (_, body) => Ok((Self::default(), body)),
         }
-        let options = serde_saphyr::options! { with_snippet: false };
-        let parsed = serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
-            let at = error.location().map_or(0, |location| location.line());
-            let said = error.without_snippet().to_string();
-            // The place is in front of the message already.
-            let said = said.split(" at line ").next().unwrap_or_default().lines().next().unwrap_or_default();
-            (at + 1, line(&in_words(said), SAID))
-        })?;
-        Ok((parsed, body))
     }
 
     /// The keys that mean nothing to Toolbay, as words.
@@ -97,6 +80,42 @@ impl FrontMatter {
     }
 }
 
+/// The front matter of `text` as it is written, if it has one, and the text after it.
+///
+/// # Errors
+///
+/// The number of the line that is wrong, and why.
+pub(crate) fn split(text: &str) -> Result<(Option<&str>, &str), (u64, String)> {
+    // Some editors begin files with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|first| first.trim_end() == "---") else {
+        return Ok((None, text));
+    };
+    let length: usize = lines.by_ref().take_while(|line| line.trim_end() != "---").map(str::len).sum();
+    let (yaml, rest) = text.split_at_checked(first.len() + length).unwrap_or((text, ""));
+    let yaml = yaml.get(first.len()..).unwrap_or_default();
+    let Some((_, body)) = rest.split_once('\n').or_else(|| rest.starts_with("---").then_some((rest, ""))) else {
+        return Err((1, "the front matter has no end: a line \"---\" is missing after it".to_owned()));
+    };
+    Ok((Some(yaml), body))
+}
+
+/// Reads front matter that begins on the second line of its file.
+///
+/// # Errors
+///
+/// The number of the line that is wrong, and why.
+pub(crate) fn parse<T: DeserializeOwned>(yaml: &str, options: Options) -> Result<T, (u64, String)> {
+    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
+        let at = error.location().map_or(0, |location| location.line());
+        let said = error.without_snippet().to_string();
+        // The place is in front of the message already.
+        let said = said.split(" at line ").next().unwrap_or_default().lines().next().unwrap_or_default();
+        (at + 1, line(&in_words(said), SAID))
+    })
+}
+
 /// An error of the YAML library for people who do not know it.
 fn in_words(said: &str) -> String {
     let known = [
@@ -106,7 +125,12 @@ fn in_words(said: &str) -> String {
         ("mapping values are not allowed", "put a text that contains \": \" in quotes"),
         ("missing field `name`", "an argument has no `name`"),
         ("invalid boolean", "true or false was expected here"),
+        ("budget breached: Depth", "it is nested too deeply"),
+        ("budget breached: Documents", "there can be only one document"),
         ("budget breached", "it is too large when its aliases are expanded"),
+        ("alias replay limit", "it is too large when its aliases are expanded"),
+        ("YAML merge keys", "programs read merge keys (<<) in different ways: write out what they stand for"),
+        ("non-finite float", "a number must be finite: put a text in quotes"),
         ("recursion limit", "it is nested too deeply"),
     ];
     if let Some(key) = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {

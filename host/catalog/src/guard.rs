@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use toolbay_policy::{Access, By, Mount, Permissions};
 use toolbay_secrets::{Secret, Source};
 
-use crate::folder::{component_path, grant_path, prompts_path, resources_path, wit_path};
+use crate::folder::{component_path, grant_path, prompts_path, resources_path, skill_path, wit_path};
 use crate::place::{Identity, Place};
 
 /// A file or folder of the server that decides what plugins may do.
@@ -71,7 +71,8 @@ impl Places {
     /// The places of the plugin `id` in `folder`. Blocks.
     pub(crate) fn of(id: &str, folder: &Path, permissions: &Permissions, secrets: &[Secret]) -> Self {
         let mounts = permissions.mounts.iter().map(|mount| (mount.clone(), Place::of(&mount.host))).collect();
-        let files = [component_path, grant_path, wit_path, prompts_path, resources_path].map(|path| path(folder, id));
+        let files = [component_path, grant_path, wit_path, prompts_path, resources_path, skill_path];
+        let files = files.map(|path| path(folder, id));
         let links = files.iter().filter(|path| path.is_symlink()).map(|path| {
             let name = path.file_name().unwrap_or_default().display().to_string();
             (name, Place::of(path))

@@ -1,4 +1,5 @@
-//! Turns a folder of plugins and plain files into immutable snapshots of the tools, prompts and resources that they offer.
+//! Turns a folder of plugins and plain files into immutable snapshots of the tools, prompts, resources and skills that they
+//! offer.
 //!
 //! Data flows in one direction. The [`Watcher`] reports that something in the folder changed, the [`Reloader`] finds
 //! out what, the [`Loader`] turns a file and the grant beside it into a [`Plugin`], and the reloader publishes a new
@@ -34,6 +35,10 @@ mod reloader;
 mod report;
 mod resource_entry;
 mod rules;
+mod shelf;
+mod skill_folder;
+mod skill_matter;
+mod skill_tree;
 mod snapshot;
 mod stamp;
 mod terms;
@@ -42,6 +47,7 @@ mod tree;
 mod uri;
 mod uri_template;
 mod watcher;
+mod wrong;
 
 pub use self::assemble::{Candidate, assemble};
 pub use self::bounds::Bounds;
@@ -54,7 +60,7 @@ pub use self::grant::{Grant, Hints, Shown};
 pub use self::guard::{Guarded, Places};
 pub use self::load_error::{LoadError, describe_failed};
 pub use self::loader::{Loaded, Loader, read_grant};
-pub use self::offer::{Offer, PromptOffer, ResourceOffer};
+pub use self::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 pub use self::plain_files::PlainFiles;
 pub use self::plugin::{Named, NamedPrompt, Plugin};
 pub use self::prompt_entry::PromptEntry;
@@ -63,6 +69,7 @@ pub use self::reloader::Reloader;
 pub use self::report::{Different, Granted, MadeFrom, PluginReport, Status};
 pub use self::resource_entry::ResourceEntry;
 pub use self::rules::Rules;
+pub use self::skill_folder::SkillFolder;
 pub use self::snapshot::Snapshot;
 pub use self::terms::{Terms, ToolTerms};
 pub use self::text_prompt::TextPrompt;

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolbay_model::Digest;
 use toolbay_model::text::line;
 use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
@@ -23,6 +23,7 @@ use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
 use crate::read::{read_optional, read_source};
 use crate::rules::Rules;
+use crate::shelf::Shelf;
 
 /// Largest grant file. A larger one is a mistake, such as the wrong file.
 const GRANT_SIZE: u64 = 1 << 20;
@@ -68,12 +69,14 @@ pub struct Loader {
     large: Semaphore,
     /// Permits for plugins whose secrets programs print: a thousand plugins may be loaded at once.
     asking: Semaphore,
-    /// Permits to check what plugins said.
+    /// Permits to check what plugins said, and to read skills.
     checking: Arc<Semaphore>,
     /// Components in use, so that identical files are compiled once.
     components: Mutex<HashMap<Digest, Weak<Component>>>,
     /// Why the component with this digest was refused.
     refusals: Mutex<HashMap<Digest, String>>,
+    /// Room for the files of skills.
+    shelf: Arc<Shelf>,
 }
 
 impl Loader {
@@ -81,6 +84,7 @@ impl Loader {
     pub fn new(sandbox: Sandbox, mut rules: Rules, folder: PathBuf) -> Self {
         rules.guarded.insert(0, Guarded { what: "the plugin folder", path: folder.clone(), is_secret: false });
         let cores = available_parallelism().map_or(1, usize::from);
+        let shelf = Shelf::new(rules.bounds.skills);
         Self {
             sandbox,
             rules,
@@ -92,6 +96,7 @@ impl Loader {
             checking: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             components: Mutex::default(),
             refusals: Mutex::default(),
+            shelf,
         }
     }
 
@@ -155,7 +160,9 @@ impl Loader {
         let kept = grant.kept(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
         // A plugin can have thousands of tools, and a grant as many changes of them. Opening mounted folders can wait.
         let this = Arc::clone(&self);
+        let permit = self.hashing(&files).await;
         let loaded = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
             let (plugin, remarks) = this.apply(id, component, grant, kept)?;
             let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
             let plain = this.plain_files(&plugin, &files, &previous)?;
@@ -176,7 +183,9 @@ impl Loader {
         previous: Arc<Plugin>,
         remarks: Vec<String>,
     ) -> Result<Loaded, LoadError> {
+        let permit = self.hashing(&files).await;
         let loaded = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
             let plain = self.plain_files(&previous, &files, &previous.files)?;
             Ok(Loaded { plugin: Arc::new(previous.with_files(plain)), remarks })
         });
@@ -184,9 +193,17 @@ impl Loader {
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
+    /// Waits for its turn to read a skill, if there is one: its digests are work for a processor.
+    async fn hashing(&self, files: &Files) -> Option<OwnedSemaphorePermit> {
+        files.skill.as_ref()?;
+        // The semaphore is never closed.
+        Arc::clone(&self.checking).acquire_owned().await.ok()
+    }
+
     fn plain_files(&self, plugin: &Plugin, files: &Files, previous: &PlainFiles) -> Result<Arc<PlainFiles>, LoadError> {
         let output = plugin.terms.environment.limits.output;
-        PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.bounds, output, previous).map(Arc::new)
+        PlainFiles::load(&plugin.id, &self.folder, files, &self.rules.bounds, output, &self.shelf, previous)
+            .map(Arc::new)
     }
 
     /// A component without code, and the grant of its plugin as far as it means something to plain files.

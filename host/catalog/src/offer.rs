@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use toolbay_model::{ListedResource, Prompt, Tool};
+use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
 use crate::definition::Definition;
 use crate::file_resource::FileResource;
+use crate::fingerprint::Fingerprint;
 use crate::plugin::Plugin;
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
@@ -63,6 +64,15 @@ impl ResourceOffer {
     pub fn completes(&self) -> bool {
         self.entry.template.is_some() && self.plugin.component.contents.completes
     }
+}
+
+/// A skill in service.
+#[derive(Debug)]
+pub struct SkillOffer {
+    /// The skill as clients see it.
+    pub skill: Arc<Skill>,
+    /// Differs from that of every other skill, and of every other version of this one.
+    pub(crate) fingerprint: Fingerprint,
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Prompts and resources that are plain files beside the plugins: `<id>.prompts` and `<id>.resources`.
+//! Prompts, resources and skills that are plain files beside the plugins: `<id>.prompts`, `<id>.resources` and
+//! `<id>.skill`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,10 +15,13 @@ use toolbay_model::text::line;
 use crate::beneath::{open_file, open_root};
 use crate::bounds::Bounds;
 use crate::file_resource::FileResource;
-use crate::folder::{Files, prompts_path, resources_path};
+use crate::folder::{Files, prompts_path, resources_path, skill_path};
 use crate::load_error::LoadError;
+use crate::shelf::Shelf;
+use crate::skill_folder::{Found, SkillFolder};
 use crate::text_prompt::TextPrompt;
 use crate::tree::Tree;
+use crate::wrong::Wrong;
 
 /// Largest file of a prompt.
 const PROMPT: ByteSize = ByteSize::kib(256);
@@ -38,21 +42,16 @@ pub struct PlainFiles {
     pub prompts: Vec<Arc<TextPrompt>>,
     /// The resources, sorted by path.
     pub resources: Vec<Arc<FileResource>>,
+    /// The skill, with those nested in it.
+    pub skill: Option<Arc<SkillFolder>>,
     /// Warnings for the operator, such as files that are not offered and why.
     pub remarks: Vec<String>,
 }
 
-/// Why a folder is not as it was found.
-enum Wrong {
-    /// Nothing in it can be offered, until somebody changes it.
-    Refused(String),
-    /// It cannot be read for a reason that may pass.
-    Hindered(LoadError),
-}
-
 impl PlainFiles {
-    /// Reads the prompts of `id` and takes note of its resources. A file that is wrong now is as it was in `previous`, and
-    /// so is a folder of which too much would be kept. `output` is the largest resource. Blocks.
+    /// Reads the prompts and the skill of `id` and takes note of its resources. A file that is wrong now is as it was in
+    /// `previous`, and so is a skill in which anything is wrong, and a folder of which too much would be kept. `output` is
+    /// the largest resource. Blocks.
     ///
     /// # Errors
     ///
@@ -63,6 +62,7 @@ impl PlainFiles {
         files: &Files,
         bounds: &Bounds,
         output: ByteSize,
+        shelf: &Arc<Shelf>,
         previous: &Self,
     ) -> Result<Self, LoadError> {
         let mut loaded = Self::default();
@@ -73,6 +73,24 @@ impl PlainFiles {
         if let Some(tree) = &files.resources {
             let resources = loaded.load_resources(id, folder, tree, bounds, output);
             loaded.resources = loaded.or_former(&format!("{id}.resources"), resources, &previous.resources)?;
+        }
+        if let Some(tree) = &files.skill {
+            let named = format!("{id}.skill");
+            let former = previous.skill.as_deref();
+            let skill = match loaded.open(&skill_path(folder, id), &named, tree) {
+                Ok(Some(root)) => {
+                    SkillFolder::load(&Found { id, root: &root, tree, output, size: bounds.size, shelf, former })
+                        .map(Some)
+                }
+                Ok(None) => Ok(None),
+                Err(wrong) => Err(wrong),
+            };
+            let skill = skill.map(|skill| {
+                let (skill, remarks) = skill.unzip();
+                loaded.remarks.extend(remarks.into_iter().flatten());
+                skill.map(Arc::new).into_iter().collect()
+            });
+            loaded.skill = loaded.or_former(&named, skill, previous.skill.as_slice())?.pop();
         }
         if loaded.remarks.len() > REMARKS {
             let more = loaded.remarks.len() - REMARKS;
@@ -116,7 +134,7 @@ impl PlainFiles {
         for path in tree.files.keys() {
             let name = path.strip_suffix(".md").unwrap_or(path);
             let shown = format!("{named}/{}", line(path, SHOWN));
-            let parsed = match read(&root, path).map_err(|error| hindered(&shown, &error))? {
+            let parsed = match read(&root, path).map_err(|error| Wrong::hindered(&shown, &error))? {
                 Read::Gone => continue,
                 Read::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
                 Read::Wrong(why) => Err(format!("{shown}: {why}")),
@@ -184,7 +202,7 @@ impl PlainFiles {
             Ok(root) => Ok(Some(root)),
             // The next scan will find it deleted.
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(error) => Err(hindered(named, &error.into())),
+            Err(error) => Err(Wrong::hindered(named, &error.into())),
         }
     }
 }
@@ -232,10 +250,6 @@ fn read(root: &OwnedFd, path: &str) -> io::Result<Read> {
     Ok(String::from_utf8(bytes).map_or_else(|_| Read::Wrong("it is not valid UTF-8".to_owned()), Read::Text))
 }
 
-fn hindered(what: &str, error: &io::Error) -> Wrong {
-    Wrong::Hindered(LoadError::Hindered(format!("{what}: it cannot be read: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -263,7 +277,15 @@ mod tests {
         fn load(&self, bounds: &Bounds, previous: &PlainFiles) -> Result<PlainFiles, LoadError> {
             let found = scan(self.0.path(), bounds).unwrap().unwrap();
             let files = &found.plugins["docs"];
-            PlainFiles::load("docs", self.0.path(), files, bounds, ByteSize::kib(1), previous)
+            PlainFiles::load(
+                "docs",
+                self.0.path(),
+                files,
+                bounds,
+                ByteSize::kib(1),
+                &Shelf::new(bounds.skills),
+                previous,
+            )
         }
     }
 

@@ -16,6 +16,7 @@ use crate::folder::{Files, Found, part_of};
 use crate::load_error::LoadError;
 use crate::loader::{Loaded, Loader};
 use crate::plain_files::PlainFiles;
+use crate::skill_folder::SkillFolder;
 use crate::snapshot::Snapshot;
 use crate::watcher::{Changes, Watcher};
 
@@ -382,11 +383,12 @@ impl Slot {
                     return false;
                 }
                 warn_of_files(id, &plugin.files, &before);
-                let PlainFiles { prompts, resources, .. } = &*plugin.files;
+                let PlainFiles { prompts, resources, skill, .. } = &*plugin.files;
                 tracing::debug!(
                     plugin = id,
                     prompts = prompts.len(),
                     resources = resources.len(),
+                    skills = skills(skill.as_deref()),
                     "plain files loaded"
                 );
             }
@@ -407,7 +409,8 @@ impl Slot {
                 if let Some(digest) = plugin.digest() {
                     tracing::info!(plugin = id, tools, prompts, resources, %digest, "loaded");
                 } else {
-                    tracing::info!(plugin = id, prompts, resources, "loaded");
+                    let skills = skills(plugin.files.skill.as_deref());
+                    tracing::info!(plugin = id, prompts, resources, skills, "loaded");
                 }
                 self.candidate = Candidate { plugin: Some(plugin), problem: None, remarks };
             }
@@ -455,6 +458,11 @@ impl Slot {
             tracing::warn!(plugin = id, "refused: {why}");
         }
     }
+}
+
+/// How many skills there are in a folder.
+fn skills(folder: Option<&SkillFolder>) -> usize {
+    folder.map_or(0, |folder| folder.skills.len())
 }
 
 /// Logs the warnings about plain files that are new.

@@ -28,6 +28,9 @@ pub struct PluginReport {
     /// The URIs of its resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
+    /// The URIs of its skill and of those nested in it. They are not among its resources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     /// Its resource templates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,

@@ -94,14 +94,14 @@ impl ResourceEntry {
     }
 }
 
-/// Refuses the scheme of the operator's own files.
+/// Refuses the schemes of the operator's own files.
 fn reserved(text: &str) -> Result<(), String> {
-    match uri::scheme(text) {
-        Ok(scheme) if scheme.eq_ignore_ascii_case(uri::SCHEME) => Err(format!(
-            "the scheme \"{}\" is reserved for files beside the plugins; use another, such as the plugin's name",
-            uri::SCHEME
+    let Ok(scheme) = uri::scheme(text) else { return Ok(()) };
+    match [uri::SCHEME, uri::SKILLS].into_iter().find(|reserved| scheme.eq_ignore_ascii_case(reserved)) {
+        Some(reserved) => Err(format!(
+            "the scheme \"{reserved}\" is reserved for files beside the plugins; use another, such as the plugin's name"
         )),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -144,22 +144,24 @@ pub(crate) mod tests {
             definition("a"),
             definition("notes://a b"),
             definition("Toolbay://acme/a"),
+            definition("SKILL://pdf/SKILL.md"),
             with(|resource| resource.name.clear()),
             with(|resource| resource.name = "\u{1b}".into()),
             with(|resource| resource.meta = Some("[]".into())),
         ];
-        let templates = [definition("notes://a"), definition("toolbay://acme/{id}"), definition("{+any}")];
+        let templates = [definition("notes://a"), definition("skill://acme/{id}"), definition("{+any}")];
         let said = resources.map(|resource| ResourceEntry::resource(resource).unwrap_err()).into_iter();
         let said = said.chain(templates.map(|template| ResourceEntry::template(template).unwrap_err()));
         insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
         resource "a": its URI must begin with a scheme, such as "notes:"
         resource "notes://a b": its URI contains ' ', which a URI can only contain percent-encoded
         resource "Toolbay://acme/a": the scheme "toolbay" is reserved for files beside the plugins; use another, such as the plugin's name
+        resource "SKILL://pdf/SKILL.md": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
         resource "notes://a": its name must have 1 to 512 bytes without control characters
         resource "notes://a": its name must have 1 to 512 bytes without control characters
         resource "notes://a": its _meta must be a JSON object
         resource template "notes://a": it has no variable, such as {id}; list it as a resource
-        resource template "toolbay://acme/{id}": the scheme "toolbay" is reserved for files beside the plugins; use another, such as the plugin's name
+        resource template "skill://acme/{id}": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
         resource template "{+any}": it must begin with a scheme, such as "notes:"
         "#);
     }

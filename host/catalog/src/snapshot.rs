@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use toolbay_model::{ListedResource, Prompt, Tool};
+use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
 use crate::fingerprint::{Fingerprint, digest};
-use crate::offer::{Offer, PromptOffer, ResourceOffer};
+use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 use crate::report::PluginReport;
+use crate::skill_tree::{is_visible, page_of_folder};
 
 /// Everything that the server offers at one moment. Immutable once published.
 #[derive(Debug, Default)]
@@ -27,6 +28,11 @@ pub struct Snapshot {
     pub resources: BTreeMap<String, Arc<ResourceOffer>>,
     /// The resource templates, by their text.
     pub templates: BTreeMap<String, Arc<ResourceOffer>>,
+    /// The skills, by the URI of their `SKILL.md`.
+    pub skills: BTreeMap<String, Arc<SkillOffer>>,
+    /// The files of skills, by URI. Those that are called `SKILL.md` and make a folder a skill are among the resources as
+    /// well; the others can only be read.
+    pub files: BTreeMap<String, Arc<ResourceOffer>>,
     /// The status of every plugin file, by plugin id.
     pub plugins: BTreeMap<String, PluginReport>,
     /// Files that are not plugins but were probably meant to be: by name, with the reason.
@@ -76,11 +82,40 @@ impl Snapshot {
         page(&self.templates, after, limit, visible, |offer| offer.resource())
     }
 
-    /// What is read at `uri`: the resource with this URI, or else the first template that it matches, in the order of the
-    /// plugins' ids and then of the templates as text.
+    /// The same of the skills, by the URI of their `SKILL.md`. A skill is visible if all of its files are.
+    pub fn page_of_skills(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        visible: impl Fn(&str) -> bool,
+    ) -> (Vec<Arc<Skill>>, bool) {
+        page(&self.skills, after, limit, |uri| is_visible(&self.files, uri, &visible), |offer| &offer.skill)
+    }
+
+    /// The skill whose `SKILL.md` has this URI, if all of its files are `visible`.
+    pub fn skill(&self, uri: &str, visible: impl Fn(&str) -> bool) -> Option<Arc<Skill>> {
+        let offer = self.skills.get(uri).filter(|_| is_visible(&self.files, uri, &visible))?;
+        Some(Arc::clone(&offer.skill))
+    }
+
+    /// A page of what is directly in the folder `uri` of a skill, as far as it is `visible`: files, and folders in which
+    /// anything is. `None` if there is no such folder.
+    pub fn page_of_folder(
+        &self,
+        uri: &str,
+        after: Option<&str>,
+        limit: usize,
+        visible: impl Fn(&str) -> bool,
+    ) -> Option<(Vec<Arc<ListedResource>>, bool)> {
+        page_of_folder(&self.files, uri, after, limit, visible)
+    }
+
+    /// What is read at `uri`: the resource with this URI, the file of a skill, or else the first template that it matches, in
+    /// the order of the plugins' ids and then of the templates as text.
     pub fn resource(&self, uri: &str) -> Option<&Arc<ResourceOffer>> {
         let matches = |offer: &&Arc<ResourceOffer>| offer.entry.template.as_ref().is_some_and(|form| form.matches(uri));
-        self.resources.get(uri).or_else(|| self.matching.iter().find(matches))
+        let known = self.resources.get(uri).or_else(|| self.files.get(uri));
+        known.or_else(|| self.matching.iter().find(matches))
     }
 
     /// A digest of the tools that are `visible`: if two are equal, so are the results of `tools/list`.
@@ -93,10 +128,13 @@ impl Snapshot {
         digest(self.listed_prompts().filter(|(name, _)| visible(name)))
     }
 
-    /// The same of the resources and the resource templates.
+    /// The same of the resources, the resource templates and the skills with all of their files.
     pub fn digest_of_resources(&self, visible: impl Fn(&str) -> bool) -> u64 {
-        // A resource and a template cannot be taken for each other: only the latter has braces.
-        digest(listed(&self.resources).chain(listed(&self.templates)).filter(|(uri, _)| visible(uri)))
+        // A resource and a template cannot be taken for each other: only the latter has braces. A skill has a fingerprint
+        // of its own kind.
+        let resources = listed(&self.resources).chain(listed(&self.templates)).filter(|(uri, _)| visible(uri));
+        let skills = self.listed_skills().filter(|(uri, _)| is_visible(&self.files, uri, &visible));
+        digest(resources.chain(skills))
     }
 
     /// Whether all lists are the same for both.
@@ -105,14 +143,19 @@ impl Snapshot {
             && self.listed_prompts().eq(other.listed_prompts())
             && listed(&self.resources).eq(listed(&other.resources))
             && listed(&self.templates).eq(listed(&other.templates))
+            && self.listed_skills().eq(other.listed_skills())
     }
 
     /// The URIs of the files that changed between `previous` and this snapshot, or that are only in one of the two.
     pub(crate) fn updated_since(&self, previous: &Self) -> Vec<String> {
         fn files(snapshot: &Snapshot) -> impl Iterator<Item = (&String, &Arc<ResourceOffer>)> {
-            snapshot.resources.iter().filter(|(_, offer)| offer.file.is_some())
+            let listed = snapshot.resources.iter().filter(|(uri, _)| !snapshot.files.contains_key(*uri));
+            listed.chain(&snapshot.files).filter(|(_, offer)| offer.file.is_some())
         }
-        let file = |snapshot: &Self, uri: &str| snapshot.resources.get(uri).and_then(|offer| offer.file.clone());
+        let file = |snapshot: &Self, uri: &str| {
+            let offer = snapshot.resources.get(uri).or_else(|| snapshot.files.get(uri));
+            offer.and_then(|offer| offer.file.clone())
+        };
         let changed = |(uri, offer): &(&String, &Arc<ResourceOffer>)| {
             let before = file(previous, uri);
             !matches!((&before, &offer.file), (Some(one), Some(two)) if Arc::ptr_eq(one, two)) && before != offer.file
@@ -130,6 +173,11 @@ impl Snapshot {
     /// The same of the prompts.
     fn listed_prompts(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
         self.prompts.iter().map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
+    }
+
+    /// The URIs of the skills, with what differs if anything in one of their files does.
+    fn listed_skills(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+        self.skills.iter().map(|(uri, offer)| (uri.as_str(), offer.fingerprint))
     }
 }
 

@@ -31,14 +31,18 @@ pub(crate) enum Kind {
     Prompts,
     /// `<id>.resources`: all files in it and in its folders.
     Resources,
+    /// `<id>.skill`: the same.
+    Skill,
 }
 
 impl Kind {
-    /// The key that bounds the number of files.
-    fn key(self) -> &'static str {
+    /// What raises the number of files, in words.
+    fn raise(self) -> &'static str {
         match self {
-            Self::Prompts => "describe.prompts",
-            Self::Resources => "describe.resources",
+            Self::Prompts => " (to allow more, raise describe.prompts)",
+            Self::Resources => " (to allow more, raise describe.resources)",
+            // Clients need not take more.
+            Self::Skill => "",
         }
     }
 }
@@ -79,8 +83,8 @@ pub(crate) fn scan(path: &Path, kind: Kind, most: usize) -> io::Result<Option<Tr
         Err(Stopped::Hindered(error)) => return Err(error.into()),
         Err(Stopped::Excess) => {
             let most = thousands(most as u64);
-            let (what, key) = (if tree.files.is_empty() { "entries" } else { "files" }, kind.key());
-            let why = format!("it has too many {what}: at most {most} files are allowed (to allow more, raise {key})");
+            let (what, raise) = (if tree.files.is_empty() { "entries" } else { "files" }, kind.raise());
+            let why = format!("it has too many {what}: at most {most} files are allowed{raise}");
             // What was seen first is a matter of chance.
             return Ok(Some(Tree { excess: Some(why), ..Tree::default() }));
         }

@@ -9,6 +9,9 @@ pub(crate) const LONGEST: usize = 2 << 10;
 /// The scheme of plain files. No plugin can use it: it would speak in the name of the operator's files.
 pub(crate) const SCHEME: &str = "toolbay";
 
+/// The scheme of the files of skills, which no plugin can use either.
+pub(crate) const SKILLS: &str = "skill";
+
 /// What is encoded in a segment of a path: everything that RFC 3986 does not call unreserved.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -111,7 +114,16 @@ pub(crate) fn climbs(text: &str) -> bool {
 
 /// The URI of the file at `path` (segments from a folder of files) of `id`.
 pub(crate) fn of_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    let mut uri = format!("{SCHEME}://{}", utf8_percent_encode(id, ENCODED));
+    within(SCHEME, id, path)
+}
+
+/// The URI of the file or folder at `path` (segments from its folder) of the skill `name`.
+pub(crate) fn of_skill<'a>(name: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    within(SKILLS, name, path)
+}
+
+fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    let mut uri = format!("{scheme}://{}", utf8_percent_encode(root, ENCODED));
     for segment in path {
         uri.push('/');
         uri.extend(utf8_percent_encode(segment, ENCODED));

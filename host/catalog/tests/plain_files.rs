@@ -77,6 +77,7 @@ impl Folder {
                 resources: 10,
                 schemas: ByteSize::kib(10),
                 size: ByteSize::kib(10),
+                skills: ByteSize::kib(100),
             },
         };
         let (publisher, catalog) = channel();

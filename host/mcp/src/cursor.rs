@@ -6,9 +6,28 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use crate::jsonrpc::{Error, INVALID_PARAMS};
 use crate::list::List;
 
+/// What the cursors of a folder begin with.
+const FOLDER: char = 'd';
+
 /// The cursor of the page of `list` after the item with this name or URI.
 pub(crate) fn encode(list: List, name: &str) -> String {
     BASE64.encode(format!("{}{name}", letter(list)))
+}
+
+/// The cursor of the page of a folder after the file or folder with this URI.
+pub(crate) fn encode_in_folder(uri: &str) -> String {
+    BASE64.encode(format!("{FOLDER}{uri}"))
+}
+
+/// The URI in a cursor of the folder `folder`. The empty cursor is that of the first page.
+///
+/// # Errors
+///
+/// [`INVALID_PARAMS`] if the server did not issue the cursor for this folder.
+pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Error> {
+    let uri = decode_after(FOLDER, cursor)?;
+    let within = uri.strip_prefix(folder).is_some_and(|path| path.starts_with('/'));
+    if uri.is_empty() || within { Ok(uri) } else { Err(invalid()) }
 }
 
 /// The name or URI in a cursor of `list`. The empty cursor is that of the first page, whose last item has an empty name.
@@ -17,12 +36,20 @@ pub(crate) fn encode(list: List, name: &str) -> String {
 ///
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this list.
 pub(crate) fn decode(list: List, cursor: &str) -> Result<String, Error> {
+    decode_after(letter(list), cursor)
+}
+
+fn decode_after(letter: char, cursor: &str) -> Result<String, Error> {
     if cursor.is_empty() {
         return Ok(String::new());
     }
     let text = BASE64.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let name = text.as_deref().and_then(|text| text.strip_prefix(letter(list)));
-    name.map(str::to_owned).ok_or_else(|| Error::new(INVALID_PARAMS, "Invalid cursor"))
+    let name = text.as_deref().and_then(|text| text.strip_prefix(letter));
+    name.map(str::to_owned).ok_or_else(invalid)
+}
+
+fn invalid() -> Error {
+    Error::new(INVALID_PARAMS, "Invalid cursor")
 }
 
 /// What the cursors of a list begin with.
@@ -32,6 +59,7 @@ const fn letter(list: List) -> char {
         List::Prompts => 'p',
         List::Resources => 'r',
         List::Templates => 'u',
+        List::Skills => 's',
     }
 }
 
@@ -52,6 +80,19 @@ mod tests {
             for wrong in ["not a cursor!", "dA=", "//"] {
                 assert!(decode(list, wrong).is_err(), "{wrong}");
             }
+        }
+    }
+
+    #[test]
+    fn a_cursor_of_a_folder_is_of_no_other_and_of_no_list() {
+        let cursor = encode_in_folder("skill://pdf/a/b.md");
+        assert_eq!(decode_in_folder("skill://pdf/a", &cursor).unwrap(), "skill://pdf/a/b.md");
+        assert_eq!(decode_in_folder("skill://pdf/a", "").unwrap(), "");
+        for other in ["skill://pdf/b", "skill://pd", "skill://pdf/a/b.md", "toolbay://pdf/a"] {
+            assert!(decode_in_folder(other, &cursor).is_err(), "{other}");
+        }
+        for list in List::ALL {
+            assert!(decode(list, &cursor).is_err() && decode_in_folder("a", &encode(list, "a/b")).is_err());
         }
     }
 }

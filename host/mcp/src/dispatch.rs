@@ -11,11 +11,12 @@ use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUN
 use crate::method::Method;
 use crate::methods::list_prompts::Prompts;
 use crate::methods::list_resources::Resources;
+use crate::methods::list_skills::Skills;
 use crate::methods::list_templates::Templates;
 use crate::methods::list_tools::Tools;
 use crate::methods::{
-    Answered, call_tool, cancel_task, cancelled, complete, discover, get_prompt, get_task, initialize, initialized,
-    list_tasks, listen, ping, read_resource, set_level, subscribe, task_result, update_task,
+    Answered, call_tool, cancel_task, cancelled, complete, discover, get_prompt, get_skill, get_task, initialize,
+    initialized, list_tasks, listen, ping, read_folder, read_resource, set_level, subscribe, task_result, update_task,
 };
 use crate::outbox::{Outbox, Outgoing};
 use crate::paging::{self, Listed};
@@ -159,6 +160,15 @@ async fn answer(
         }
         (Method::ListTemplates, Some(revision)) => {
             return listed(session, request, paging::answer::<Templates>(session, caller, params, revision).await);
+        }
+        (Method::ListSkills, Some(revision)) => {
+            return listed(session, request, paging::answer::<Skills>(session, caller, params, revision).await);
+        }
+        (Method::GetSkill, Some(revision)) => {
+            return listed(session, request, get_skill::answer(session, caller, params, revision).await);
+        }
+        (Method::ReadFolder, Some(revision)) => {
+            return listed(session, request, read_folder::answer(session, caller, params, revision).await);
         }
         (Method::Subscribe, Some(revision)) => subscribe::subscribe(session, caller, params, revision).await,
         (Method::CancelTask, _) if let Some(rules) = &rules => {

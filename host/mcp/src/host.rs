@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
-    Answer, Answerable, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, Tool, Trace,
+    Answer, Answerable, Icon, Journal, ListedResource, Observer, Prompt, Rejection, Request, Skill, Tool, Trace,
 };
 
 use crate::access::Rights;
@@ -44,6 +44,16 @@ pub trait Host: Send + Sync + 'static {
 
     /// At most `limit` resource templates in their order as text: those after `after` that `rights` allow.
     fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource>;
+
+    /// At most `limit` skills in the order of their URIs: those after `after` of which `rights` allow every file.
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill>;
+
+    /// The skill whose `SKILL.md` has this URI; `None` if there is none of which `rights` allow every file.
+    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>>;
+
+    /// At most `limit` files and folders directly in the folder `uri` of a skill, in the order of their URIs: those after
+    /// `after` that `rights` allow. `None` if there is no such folder with anything that they allow.
+    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>>;
 
     /// The lists as a caller with these rights sees them now.
     fn view(&self, rights: &Rights) -> View;

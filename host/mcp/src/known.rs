@@ -43,8 +43,9 @@ impl Known {
     /// What the client last knew; with rights that are new, `now`.
     pub(crate) fn last(&self, rights: &Rights, now: View) -> View {
         let mut views = self.views();
-        let [tools, prompts, resources, templates] = entry(&mut views, rights, now).lists;
-        let listing = [tools, prompts, resources, templates].map(|seen| seen.listing).into_iter().min();
+        let lists = entry(&mut views, rights, now).lists;
+        let listing = lists.map(|seen| seen.listing).into_iter().min();
+        let [tools, prompts, resources, ..] = lists;
         View {
             listing: listing.unwrap_or(now.listing),
             tools: tools.digest,

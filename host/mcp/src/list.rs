@@ -13,9 +13,11 @@ pub(crate) enum List {
     Resources,
     /// `resources/templates/list`.
     Templates,
+    /// `skills/list`.
+    Skills,
 }
 
-/// What a client is notified of when lists change. Resources and their templates share a notification.
+/// What a client is notified of when lists change. Resources, their templates and skills share a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// `notifications/tools/list_changed`.
@@ -28,7 +30,7 @@ pub(crate) enum News {
 
 impl List {
     /// Every list.
-    pub(crate) const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
+    pub(crate) const ALL: [Self; 5] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates, Self::Skills];
 
     /// The member of the result that contains the items.
     pub(crate) const fn member(self) -> &'static str {
@@ -37,6 +39,7 @@ impl List {
             Self::Prompts => "prompts",
             Self::Resources => "resources",
             Self::Templates => "resourceTemplates",
+            Self::Skills => "skills",
         }
     }
 
@@ -50,7 +53,7 @@ impl List {
         match self {
             Self::Tools => News::Tools,
             Self::Prompts => News::Prompts,
-            Self::Resources | Self::Templates => News::Resources,
+            Self::Resources | Self::Templates | Self::Skills => News::Resources,
         }
     }
 }

@@ -29,6 +29,12 @@ pub(crate) enum Method {
     ListTemplates,
     /// `resources/read`.
     ReadResource,
+    /// `resources/directory/read`.
+    ReadFolder,
+    /// `skills/list`.
+    ListSkills,
+    /// `skills/get`.
+    GetSkill,
     /// `resources/subscribe`.
     Subscribe,
     /// `resources/unsubscribe`.
@@ -49,7 +55,7 @@ pub(crate) enum Method {
 
 impl Method {
     /// Every method.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Initialize,
         Self::Ping,
         Self::SetLevel,
@@ -62,6 +68,9 @@ impl Method {
         Self::ListResources,
         Self::ListTemplates,
         Self::ReadResource,
+        Self::ReadFolder,
+        Self::ListSkills,
+        Self::GetSkill,
         Self::Subscribe,
         Self::Unsubscribe,
         Self::Complete,
@@ -92,6 +101,9 @@ impl Method {
             Self::ListResources => "resources/list",
             Self::ListTemplates => "resources/templates/list",
             Self::ReadResource => "resources/read",
+            Self::ReadFolder => "resources/directory/read",
+            Self::ListSkills => "skills/list",
+            Self::GetSkill => "skills/get",
             Self::Subscribe => "resources/subscribe",
             Self::Unsubscribe => "resources/unsubscribe",
             Self::Complete => "completion/complete",
@@ -121,7 +133,11 @@ impl Method {
             | Self::ListResources
             | Self::ListTemplates
             | Self::ReadResource
-            | Self::Complete => true,
+            | Self::Complete
+            // An extension, which is declared in every revision: its methods are new names in all of them.
+            | Self::ReadFolder
+            | Self::ListSkills
+            | Self::GetSkill => true,
         }
     }
 
@@ -129,7 +145,14 @@ impl Method {
     pub(crate) const fn waits_for_plugins(self) -> bool {
         matches!(
             self,
-            Self::ListTools | Self::ListPrompts | Self::ListResources | Self::ListTemplates | Self::Subscribe
+            Self::ListTools
+                | Self::ListPrompts
+                | Self::ListResources
+                | Self::ListTemplates
+                | Self::ReadFolder
+                | Self::ListSkills
+                | Self::GetSkill
+                | Self::Subscribe
         )
     }
 

@@ -144,6 +144,13 @@ pub(crate) fn no_resource(uri: &str, revision: Revision) -> Error {
     Error { data, ..Error::new(code, format!("Resource not found: {}", quoted(uri))) }
 }
 
+/// The error for a skill or a folder that does not exist, or that the caller may not read: `what` says which of them.
+pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
+    let whole = uri.get(..uri.floor_char_boundary(LONGEST)).unwrap_or_default();
+    let data = Some(Box::new(json!({"uri": whole})));
+    Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", quoted(uri))) }
+}
+
 fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
     // Rounded up: a retry that is slightly early would be rejected again.
     let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);

@@ -52,18 +52,44 @@ struct Params {
     cursor: Option<String>,
 }
 
-/// The result of a list method.
+/// The result of a list method, or of another one whose result is JSON that was written already.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    list: List,
+    /// The member that has it.
+    member: &'static str,
     items: Json,
     rest: Map<String, Value>,
+}
+
+impl Listed {
+    /// A result that has `items` as `member`, of which `next` is the cursor if there are more.
+    pub(crate) fn new(
+        session: &Session,
+        caller: &Caller,
+        revision: Revision,
+        member: &'static str,
+        items: Json,
+        next: Option<String>,
+    ) -> Self {
+        let mut rest = Map::new();
+        if revision.features().caching_hints {
+            rest.insert("ttlMs".into(), TTL_MS.into());
+            // Other callers may see other lists.
+            let shared = matches!(caller.rights, Rights::All);
+            rest.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
+        }
+        if let Some(next) = next {
+            rest.insert("nextCursor".into(), next.into());
+        }
+        session.complete(&mut rest, revision);
+        Self { member, items, rest }
+    }
 }
 
 impl Serialize for Listed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_map(Some(self.rest.len() + 1))?;
-        members.serialize_entry(self.list.member(), &self.items)?;
+        members.serialize_entry(self.member, &self.items)?;
         for (name, value) in &self.rest {
             members.serialize_entry(name, value)?;
         }
@@ -87,21 +113,11 @@ pub(crate) async fn answer<P: Paged>(
     let after = after.filter(|after| !after.is_empty());
     session.host.complete().await;
     let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
-    let mut rest = Map::new();
-    if revision.features().caching_hints {
-        rest.insert("ttlMs".into(), TTL_MS.into());
-        // Other callers may see other lists.
-        let shared = matches!(caller.rights, Rights::All);
-        rest.insert("cacheScope".into(), if shared { "public" } else { "private" }.into());
-    }
     if revision.features().sessions {
         session.known.listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
     }
-    if let Some(next) = &page.next {
-        rest.insert("nextCursor".into(), cursor::encode(P::LIST, next).into());
-    }
-    session.complete(&mut rest, revision);
-    Ok(Listed { list: P::LIST, items: page.items.clone(), rest })
+    let next = page.next.as_ref().map(|next| cursor::encode(P::LIST, next));
+    Ok(Listed::new(session, caller, revision, P::LIST.member(), page.items.clone(), next))
 }
 
 /// The page after `after`, and the lists that it is part of.
@@ -124,11 +140,19 @@ async fn page<P: Paged>(
         return Ok(found);
     }
     let host::Page { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
-    // Megabytes of text: not on a thread of the protocol.
-    let page = tokio::task::spawn_blocking(move || Arc::new(write::<P>(&items, more, revision))).await;
-    let page = page.map_err(|error| internal(&format!("writing a list failed: {error}")))?;
+    let page = Arc::new(write_elsewhere::<P>(items, more, revision).await?);
     listings.keep(view.listing, Key::new(P::LIST, view, revision, after), Arc::clone(&page));
     Ok((page, view))
+}
+
+/// Writes a page of these items, as far as they fit. Megabytes of text: not on a thread of the protocol.
+pub(crate) async fn write_elsewhere<P: Paged>(
+    items: Vec<Arc<P::Entry>>,
+    more: bool,
+    revision: Revision,
+) -> Result<Page, Error> {
+    let page = tokio::task::spawn_blocking(move || write::<P>(&items, more, revision)).await;
+    page.map_err(|error| internal(&format!("writing a list failed: {error}")))
 }
 
 /// Writes a page of these items, as far as they fit. `more` says whether others come after them.

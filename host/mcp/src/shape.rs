@@ -278,16 +278,22 @@ pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerIn
     result.insert("_meta".into(), json!({SERVER_INFO: full_server_info(server, revision)}));
 }
 
-/// The server's capabilities: always the same, because a plugin with prompts or resources can come at any time.
+/// Key of the capability to serve skills.
+const SKILLS: &str = "io.modelcontextprotocol/skills";
+
+/// The server's capabilities: always the same, because a plugin with prompts, resources or a skill can come at any time.
 pub(crate) fn capabilities(revision: Revision, caller: &Caller) -> Value {
     let features = revision.features();
     let mut capabilities = Map::new();
     if features.completions {
         capabilities.insert("completions".into(), json!({}));
     }
+    // What clients do not know they ignore, in every revision.
+    let mut extensions = Map::from_iter([(SKILLS.to_owned(), json!({"directoryRead": true}))]);
     if features.tasks_extension {
-        capabilities.insert("extensions".into(), json!({TASKS: {}}));
+        extensions.insert(TASKS.into(), json!({}));
     }
+    capabilities.insert("extensions".into(), extensions.into());
     capabilities.insert("logging".into(), json!({}));
     capabilities.insert("prompts".into(), json!({"listChanged": true}));
     capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));

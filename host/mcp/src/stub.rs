@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use toolbay_model::{
     Annotations, Answer, Body, CompletionRequest, Completions, Content, Failure, Icon, Interview, ListedResource,
     Observer, Output, Progress, Prompt, PromptArgument, PromptMessage, PromptOutput, Reference, Rejection, Reply,
-    Request, Resource, ResourceContent, ResourceItem, TargetKind, TaskSupport, Tool,
+    Request, Resource, ResourceContent, ResourceItem, Skill, TargetKind, TaskSupport, Tool,
 };
 
 use crate::access::Rights;
@@ -34,6 +34,12 @@ pub(crate) const URIS: [&str; 3] = ["test://a", "test://b", "test://c/d"];
 
 /// The templates. Each has the resources that begin as it does.
 const TEMPLATES: [&str; 3] = ["memo://1/{id}", "memo://2/{id}", "memo://3/{id}"];
+
+/// The folder that has the skills, which have no files but their own.
+pub(crate) const FOLDER: &str = "skill://x";
+
+/// The URIs of the skills.
+pub(crate) const SKILLS: [&str; 3] = ["skill://x/a/SKILL.md", "skill://x/b/SKILL.md", "skill://x/c/SKILL.md"];
 
 /// The prompt that asks its caller something.
 pub(crate) const ASKING: &str = "c";
@@ -187,6 +193,12 @@ pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
     })
 }
 
+/// A skill with one file.
+fn skill(uri: &str) -> Arc<Skill> {
+    let entry = json!({"uri": uri, "frontmatter": {}, "resources": []}).into();
+    Arc::new(Skill { uri: uri.to_owned(), description: "Does it.".into(), entry })
+}
+
 fn is_known(uri: &str) -> bool {
     URIS.contains(&uri) || TEMPLATES.iter().any(|template| uri.starts_with(template.trim_end_matches("{id}")))
 }
@@ -240,6 +252,18 @@ impl Host for Stub {
 
     fn templates(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<ListedResource> {
         self.page(&TEMPLATES, listed, after, limit, rights)
+    }
+
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill> {
+        self.page(&SKILLS, skill, after, limit, rights)
+    }
+
+    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>> {
+        (SKILLS.contains(&uri) && rights.allow(uri)).then(|| skill(uri))
+    }
+
+    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>> {
+        (uri == FOLDER).then(|| self.page(&SKILLS, listed, after, limit, rights))
     }
 
     fn view(&self, _rights: &Rights) -> View {

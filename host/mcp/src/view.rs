@@ -9,6 +9,6 @@ pub struct View {
     pub tools: u64,
     /// The same of the prompts.
     pub prompts: u64,
-    /// The same of the resources and resource templates.
+    /// The same of the resources, the resource templates and the skills.
     pub resources: u64,
 }

@@ -1,6 +1,6 @@
 //! The types that all parts of Toolbay share, as plain data.
 //!
-//! Definitions of tools, prompts and resources, results of calls, limits, errors, usage, and the [`Observer`] of a running
+//! Definitions of tools, prompts, resources and skills, results of calls, limits, errors, usage, and the [`Observer`] of a running
 //! call. Nothing here reads a file, starts a thread, or knows wasmtime, JSON-RPC or the revisions of MCP. Values come
 //! from serde or from the crate that creates them, and every other crate uses them.
 
@@ -24,6 +24,7 @@ mod rate_limit;
 mod rejection;
 mod request;
 mod resource;
+mod skill;
 mod tool;
 mod trace;
 mod usage;
@@ -52,6 +53,7 @@ pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejection::{Bound, Reason, Rejection};
 pub use self::request::{Reply, Request, TargetKind};
 pub use self::resource::{ListedResource, ResourceDefinition, ResourceItem};
+pub use self::skill::Skill;
 pub use self::tool::{TaskSupport, Tool};
 pub use self::trace::Trace;
 pub use self::usage::Usage;

@@ -262,6 +262,7 @@ mod tests {
             tools: vec!["one".to_owned()],
             prompts: Vec::new(),
             resources: Vec::new(),
+            skills: Vec::new(),
             templates: Vec::new(),
             grant: None,
             made_from: made_from

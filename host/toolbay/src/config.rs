@@ -259,8 +259,8 @@ impl Config {
 
     /// How much a plugin may say of what it offers.
     fn bounds(&self) -> Bounds {
-        let Describe { tools, prompts, resources, schemas, size, fuel: _, timeout: _ } = self.describe;
-        Bounds { tools, prompts, resources, schemas, size }
+        let Describe { tools, prompts, resources, schemas, size, skills, fuel: _, timeout: _ } = self.describe;
+        Bounds { tools, prompts, resources, schemas, size, skills }
     }
 
     /// The files and folders that mounts must not contain, except the plugin folder, which the loader knows.
@@ -573,6 +573,7 @@ mod tests {
             ("describe", "resources", "0"),
             ("describe", "schemas", "0"),
             ("describe", "size", "0"),
+            ("describe", "skills", "0"),
             ("compile", "memory", "0"),
             ("compile", "cpu", "\"0s\""),
             ("compile", "timeout", "\"0s\""),

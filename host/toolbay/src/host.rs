@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolbay_mcp::{Client, Host, Listings, Options, Page, RequestStates, Rights, Tasks, Updates, View};
-use toolbay_model::{ListedResource, Prompt, Tool};
+use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
 use crate::instructions;
 use crate::service::Service;
@@ -52,6 +52,22 @@ impl Host for Service {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_templates(after, limit, |uri| rights.allow(uri));
         Page { items, more, view: self.views().of(&snapshot, rights) }
+    }
+
+    fn skills(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Skill> {
+        let snapshot = self.catalog().snapshot();
+        let (items, more) = snapshot.page_of_skills(after, limit, |uri| rights.allow(uri));
+        Page { items, more, view: self.views().of(&snapshot, rights) }
+    }
+
+    fn skill(&self, uri: &str, rights: &Rights) -> Option<Arc<Skill>> {
+        self.catalog().snapshot().skill(uri, |uri| rights.allow(uri))
+    }
+
+    fn folder(&self, uri: &str, after: Option<&str>, limit: usize, rights: &Rights) -> Option<Page<ListedResource>> {
+        let snapshot = self.catalog().snapshot();
+        let (items, more) = snapshot.page_of_folder(uri, after, limit, |uri| rights.allow(uri))?;
+        Some(Page { items, more, view: self.views().of(&snapshot, rights) })
     }
 
     fn view(&self, rights: &Rights) -> View {

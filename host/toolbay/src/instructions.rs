@@ -45,8 +45,8 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
 
 /// The first kind of what a plugin offers of which the client sees something, if there is one.
 fn offered<'a>(report: &'a PluginReport, rights: &Rights) -> Option<&'a [String]> {
-    let PluginReport { tools, prompts, resources, templates, .. } = report;
-    let kinds = [tools, prompts, resources, templates];
+    let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
+    let kinds = [tools, skills, prompts, resources, templates];
     kinds.into_iter().find(|names| names.iter().any(|name| rights.allow(name))).map(Vec::as_slice)
 }
 
@@ -78,6 +78,7 @@ mod tests {
             tools: tools.iter().map(|name| (*name).to_owned()).collect(),
             prompts: Vec::new(),
             resources: Vec::new(),
+            skills: Vec::new(),
             templates: Vec::new(),
             grant: None,
             made_from: None,

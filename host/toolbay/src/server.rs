@@ -289,7 +289,7 @@ impl Server {
         });
         for (place, pattern) in tokens.chain(scopes) {
             let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
-            let uris = snapshot.resources.keys().chain(snapshot.templates.keys());
+            let uris = snapshot.resources.keys().chain(snapshot.templates.keys()).chain(snapshot.files.keys());
             if !names.chain(uris).any(|name| pattern.fits(name)) {
                 tracing::warn!("{place}: no tool, prompt or resource matches {:?}", pattern.to_string());
             }

@@ -13,7 +13,7 @@ const SESSIONS: [&str; 6] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 pub(crate) const STATELESS: &str = "2026-07-28";
 
 /// Methods, and how often each is chosen.
-const METHODS: [(&str, u32); 21] = [
+const METHODS: [(&str, u32); 24] = [
     ("tools/call", 14),
     ("tools/list", 6),
     ("initialize", 5),
@@ -29,6 +29,9 @@ const METHODS: [(&str, u32); 21] = [
     ("resources/templates/list", 1),
     ("prompts/get", 2),
     ("resources/read", 2),
+    ("resources/directory/read", 2),
+    ("skills/list", 1),
+    ("skills/get", 2),
     ("resources/subscribe", 3),
     ("resources/unsubscribe", 2),
     ("completion/complete", 2),
@@ -200,7 +203,7 @@ impl Writer {
                 let capabilities = if self.chance(15) { odd(&mut self.random) } else { Text::new("{}") };
                 vec![("protocolVersion", quoted(revision)), ("capabilities", capabilities), ("clientInfo", info)]
             }
-            "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" | "skills/list" => {
                 match self.random.u8(..6) {
                     0 | 1 => Vec::new(),
                     2 => {
@@ -223,6 +226,13 @@ impl Writer {
                 0 => vec![("uri", Text::new("\"mem:").then(long(&mut self.random)).and("\""))],
                 1 => vec![("uri", odd(&mut self.random))],
                 _ => vec![("uri", quoted(self.one_of(&["test://a", "toolbay://notes/../a", "", "://"])))],
+            },
+            "skills/get" | "resources/directory/read" => match self.random.u8(..4) {
+                0 => vec![("uri", Text::new("\"skill://").then(long(&mut self.random)).and("\""))],
+                1 => vec![("uri", odd(&mut self.random)), ("cursor", odd(&mut self.random))],
+                _ => {
+                    vec![("uri", quoted(self.one_of(&["skill://a/SKILL.md", "skill://a/../b", "skill:/", "skill://"])))]
+                }
             },
             "completion/complete" => vec![
                 ("ref", Text::new(self.one_of(&["{\"type\":\"ref/prompt\",\"name\":\"a\"}", "{\"type\":7}", "[]"]))),

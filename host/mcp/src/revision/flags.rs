@@ -212,9 +212,13 @@ async fn same_in_all_definitions(revision: Revision) {
     let read = result(revision, "resources/read", json!({"uri": stub::URIS[0]})).await.unwrap();
     assert_eq!(read["contents"][0].get("_meta").is_some(), features.definition_meta);
     assert_eq!(read.get("ttlMs").is_some(), features.caching_hints);
-    for list in ["prompts/list", "resources/list", "resources/templates/list"] {
+    for list in ["prompts/list", "resources/list", "resources/templates/list", "skills/list"] {
         let list = result(revision, list, json!({})).await.unwrap();
         assert_eq!(list.get("ttlMs").is_some(), features.caching_hints);
+    }
+    for (method, uri) in [("skills/get", stub::SKILLS[0]), ("resources/directory/read", stub::FOLDER)] {
+        let read = result(revision, method, json!({"uri": uri})).await.unwrap();
+        assert_eq!(read.get("ttlMs").is_some(), features.caching_hints, "{method}");
     }
 }
 
@@ -289,7 +293,7 @@ async fn observed(revision: Revision) -> Features {
         caching_hints: list.get("ttlMs").is_some(),
         capability_code: missing_capability(revision) == outcome::MISSING_CAPABILITY,
         tasks: becomes_a_task(revision, json!({"task": {}})).await,
-        tasks_extension: capabilities(revision).await.get("extensions").is_some(),
+        tasks_extension: capabilities(revision).await["extensions"].get("io.modelcontextprotocol/tasks").is_some(),
         http_headers: status(revision, "tools/list", false).await != 200,
         http_not_found: status(revision, "no/such", true).await == 404,
     }

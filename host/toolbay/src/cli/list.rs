@@ -37,6 +37,7 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
     let prompts: Vec<_> = snapshot.prompts.values().map(|offer| prompt_json(&offer.prompt)).collect();
     let resources: Vec<_> = snapshot.resources.values().map(|offer| resource_json(offer.resource())).collect();
     let templates: Vec<_> = snapshot.templates.values().map(|offer| template_json(offer.resource())).collect();
+    let skills: Vec<_> = snapshot.skills.values().map(|offer| &offer.skill.entry).collect();
     let (limits, ceilings) = config.in_force();
     json!({
         "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamps()},
@@ -46,6 +47,7 @@ fn as_json(snapshot: &Snapshot, config: &Config) -> Value {
         "prompts": prompts,
         "resources": resources,
         "resourceTemplates": templates,
+        "skills": skills,
     })
 }
 
@@ -75,7 +77,8 @@ fn as_text(snapshot: &Snapshot, config: &Config) -> String {
     out.push_str(&count(snapshot.tools.len(), "tool"));
     for (n, noun) in [
         (snapshot.prompts.len(), "prompt"),
-        (snapshot.resources.len(), "resource"),
+        (snapshot.skills.len(), "skill"),
+        (snapshot.resources.len().saturating_sub(snapshot.skills.len()), "resource"),
         (snapshot.templates.len(), "resource template"),
     ] {
         if n > 0 {
@@ -119,6 +122,13 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
         let description = snapshot.prompts.get(name).and_then(|offer| offer.prompt.description.as_deref());
         offered(out, &format!("prompt {name}"), description);
     }
+    for uri in report.skills.iter().take(RESOURCES) {
+        let description = snapshot.skills.get(uri).map(|offer| offer.skill.description.as_str());
+        offered(out, &format!("skill {uri}"), description);
+    }
+    if report.skills.len() > RESOURCES {
+        let _ = writeln!(out, "    and {} more", count(report.skills.len() - RESOURCES, "skill"));
+    }
     for (what, uris, offers) in
         [("resource", &report.resources, &snapshot.resources), ("template", &report.templates, &snapshot.templates)]
     {
@@ -146,8 +156,8 @@ fn offered(out: &mut String, name: &str, description: Option<&str>) {
 
 /// Whether anything of the plugin is in service.
 fn offers_something(report: &PluginReport) -> bool {
-    let PluginReport { tools, prompts, resources, templates, .. } = report;
-    [tools, prompts, resources, templates].iter().any(|names| !names.is_empty())
+    let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
+    [tools, prompts, resources, skills, templates].iter().any(|names| !names.is_empty())
 }
 
 /// The first sentence of a description, on one line.

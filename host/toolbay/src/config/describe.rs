@@ -32,6 +32,9 @@ pub struct Describe {
     /// icons and `_meta`; and of what is kept of the files in each of its folders. Default: 4 MiB.
     #[serde(deserialize_with = "positive")]
     pub size: ByteSize,
+    /// Bytes of the files of all skills of all plugins together, which are kept in memory. Default: 256 MiB.
+    #[serde(deserialize_with = "positive")]
+    pub skills: ByteSize,
 }
 
 impl Default for Describe {
@@ -44,6 +47,7 @@ impl Default for Describe {
             resources: 4096,
             schemas: ByteSize::mib(1),
             size: ByteSize::mib(4),
+            skills: ByteSize::mib(256),
         }
     }
 }

@@ -1,0 +1,334 @@
+//! The front matter of a `SKILL.md`: YAML that clients get as JSON, exactly as it says.
+
+use serde_json::{Map, Value};
+use serde_saphyr::options::{MergeKeyPolicy, NonFiniteFloatPolicy};
+use toolbay_model::text::{clean, line, thousands};
+
+use crate::front_matter::{parse, split};
+
+/// Longest front matter, in bytes: every client that lists skills gets it.
+const MATTER: usize = 64 << 10;
+
+/// Most values that aliases repeat.
+const REPEATED: usize = 200;
+
+/// Most bytes of the front matter as JSON: aliases repeat what they stand for.
+const JSON: usize = 4 * MATTER;
+
+/// How deep values can be nested.
+const DEPTH: usize = 32;
+
+/// Longest name, in characters (Agent Skills, as the next ones).
+const NAME: usize = 64;
+
+/// Longest description, in characters.
+const DESCRIPTION: usize = 1024;
+
+/// Longest `compatibility`, in characters.
+const COMPATIBILITY: usize = 500;
+
+/// Longest quoted text in an error, in bytes.
+const SHOWN: usize = 100;
+
+/// What a `SKILL.md` says of its skill.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SkillMatter {
+    /// Its name, which is that of its folder.
+    pub(crate) name: String,
+    /// What it does and when to use it.
+    pub(crate) description: String,
+    /// All of it, in the order of the file.
+    pub(crate) fields: Map<String, Value>,
+}
+
+impl SkillMatter {
+    /// Reads the front matter of the `SKILL.md` of a skill whose folder is called `folder`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, which begins with the number of the line and a colon, or with a space.
+    pub(crate) fn of(text: &str, folder: &str) -> Result<Self, String> {
+        let yaml = yaml(text)?;
+        let fields: Map<String, Value> = parse(yaml, options()).map_err(|(line, why)| format!("{line}: {why}"))?;
+        check(&fields, folder).map_err(|why| format!(" {why}"))?;
+        let description = text_of(&fields, "description").unwrap_or_default().to_owned();
+        Ok(Self { name: folder.to_owned(), description, fields })
+    }
+}
+
+/// The YAML of a file that must have some.
+fn yaml(text: &str) -> Result<&str, String> {
+    let begun = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if !begun.starts_with("---\n") && !begun.starts_with("---\r\n") {
+        return Err("1: it must begin with a line \"---\", the name and the description of the skill".to_owned());
+    }
+    let (yaml, _) = split(text).map_err(|(line, why)| format!("{line}: {why}"))?;
+    let yaml = yaml.unwrap_or_default();
+    if yaml.len() > MATTER {
+        let [length, most] = [yaml.len(), MATTER].map(|n| thousands(n as u64));
+        return Err(format!("1: its front matter has {length} bytes, but at most {most} are allowed"));
+    }
+    if yaml.trim().is_empty() {
+        return Err("1: its front matter has no name".to_owned());
+    }
+    Ok(yaml)
+}
+
+/// YAML 1.2 with the types of its core schema, as clients read it that compare it with the JSON. What programs read in
+/// different ways is refused.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        with_snippet: false,
+        strict_booleans: true,
+        underscored_numbers_as_strings: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::Reject,
+        merge_keys: MergeKeyPolicy::Error,
+        reject_unsupported_tags: true,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPEATED },
+        budget: serde_saphyr::budget! {
+            max_depth: DEPTH,
+            max_nodes: MATTER,
+            max_documents: 1,
+            max_total_scalar_bytes: JSON,
+        },
+    }
+}
+
+/// Checks what the specification of Agent Skills asks of a skill.
+fn check(fields: &Map<String, Value>, folder: &str) -> Result<(), String> {
+    let value = Value::Object(fields.clone());
+    if value.to_string().len() > JSON {
+        return Err(format!("its front matter is larger than {} bytes as JSON", thousands(JSON as u64)));
+    }
+    if !is_plain(&value) {
+        return Err("its front matter contains control characters: remove them".to_owned());
+    }
+    let Some(name) = required(fields, "name")? else { return Err("its front matter has no name".to_owned()) };
+    if !is_skill_name(name) {
+        let name = line(name, SHOWN);
+        return Err(format!("its name is {name:?}, but {RULE}"));
+    }
+    if name != folder {
+        let folder = line(folder, SHOWN);
+        return Err(format!("its name is {name:?}, but its folder is called {folder:?}: rename one of them"));
+    }
+    match required(fields, "description")? {
+        Some(description) if !description.trim().is_empty() => within(description, DESCRIPTION, "description")?,
+        _ => return Err("its front matter has no description".to_owned()),
+    }
+    if let Some(compatibility) = required(fields, "compatibility")? {
+        within(compatibility, COMPATIBILITY, "compatibility")?;
+    }
+    required(fields, "license")?;
+    required(fields, "allowed-tools")?;
+    match fields.get("metadata") {
+        None => Ok(()),
+        Some(Value::Object(metadata)) => match metadata.iter().find(|(_, value)| !value.is_string()) {
+            None => Ok(()),
+            Some((key, _)) => Err(format!("metadata.{} must be a text: put it in quotes", line(key, SHOWN))),
+        },
+        Some(_) => Err("metadata must be keys with texts".to_owned()),
+    }
+}
+
+/// What a name must be, as the end of a sentence.
+pub(crate) const RULE: &str =
+    "a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row";
+
+/// Whether `name` can be that of a skill.
+pub(crate) fn is_skill_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=NAME).contains(&name.len()) && name.bytes().all(allowed) && !name.split('-').any(str::is_empty)
+}
+
+/// A field that must be a text if it is there.
+fn required<'a>(fields: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, String> {
+    match (fields.get(key), text_of(fields, key)) {
+        (None, _) => Ok(None),
+        (Some(_), Some(text)) => Ok(Some(text)),
+        (Some(Value::Array(_)), None) => {
+            Err(format!("its {key} must be a text, and not a list: write what is in it one after the other"))
+        }
+        (Some(_), None) => Err(format!("its {key} must be a text: put it in quotes")),
+    }
+}
+
+fn text_of<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    fields.get(key).and_then(Value::as_str)
+}
+
+fn within(text: &str, most: usize, what: &str) -> Result<(), String> {
+    let length = text.chars().count();
+    if length <= most && !text.is_empty() {
+        return Ok(());
+    }
+    let [length, most] = [length, most].map(|n| thousands(n as u64));
+    Err(format!("its {what} has {length} characters, but 1 to {most} are allowed"))
+}
+
+/// Whether no text in it contains what [`clean`] removes: clients compare it with the file.
+fn is_plain(value: &Value) -> bool {
+    let plain = |text: &str| clean(text) == text;
+    match value {
+        Value::String(text) => plain(text),
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(members) => members.iter().all(|(key, value)| plain(key) && is_plain(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(yaml: &str) -> Result<SkillMatter, String> {
+        SkillMatter::of(&format!("---\n{yaml}\n---\nBody"), "pdf")
+    }
+
+    #[test]
+    fn everything_is_passed_on_as_it_is_written() {
+        let matter = of(
+            "# A comment.\nname: pdf\ndescription: >-\n  Reads\n  PDFs.\nlicense: MIT\nmetadata:\n  version: \"1.10\"\n\
+             other: [1, 2.5, true, null, yes, {a: b}]\nallowed-tools: Read Bash(ls:*)",
+        );
+        let matter = matter.unwrap();
+        let expected = json!({
+            "name": "pdf", "description": "Reads PDFs.", "license": "MIT", "metadata": {"version": "1.10"},
+            "other": [1, 2.5, true, null, "yes", {"a": "b"}], "allowed-tools": "Read Bash(ls:*)",
+        });
+        assert_eq!(serde_json::to_string(&matter.fields).unwrap(), expected.to_string(), "in this order");
+        assert_eq!(matter.description, "Reads PDFs.");
+        let windows = SkillMatter::of("\u{feff}---\r\nname: pdf\r\ndescription: A.\r\n---\r\n", "pdf").unwrap();
+        assert_eq!(Value::Object(windows.fields), json!({"name": "pdf", "description": "A."}));
+    }
+
+    #[test]
+    fn values_have_the_types_of_the_core_schema() {
+        for (yaml, expected) in [
+            ("on", json!("on")),
+            ("No", json!("No")),
+            ("y", json!("y")),
+            ("True", json!(true)),
+            ("~", json!(null)),
+            ("Null", json!(null)),
+            ("", json!(null)),
+            ("1_000", json!("1_000")),
+            ("0x1F", json!(31)),
+            ("0o17", json!(15)),
+            ("0755", json!(755.0)),
+            ("+12", json!(12)),
+            ("-7", json!(-7)),
+            ("1e3", json!(1000.0)),
+            (".5", json!(0.5)),
+            ("1.10", json!(1.1)),
+            ("2026-01-02", json!("2026-01-02")),
+            ("12:30:45", json!("12:30:45")),
+            ("1.2.3", json!("1.2.3")),
+            ("\"\\u00fc\"", json!("ü")),
+            ("'it''s'", json!("it's")),
+        ] {
+            let matter = of(&format!("name: pdf\ndescription: A.\nx: {yaml}"));
+            assert_eq!(matter.map(|matter| matter.fields["x"].clone()), Ok(expected), "{yaml:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_say_what_is_wrong_and_where() {
+        let named = |rest: &str| format!("---\nname: pdf\ndescription: A.\n{rest}\n---\n");
+        let bomb: Vec<_> = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1)).collect();
+        let wide = format!("a: &a {}\nb: [{}]", "x".repeat(10_000), "*a,".repeat(900));
+        let texts = [
+            "# PDF".to_owned(),
+            String::new(),
+            " ---\nname: pdf\n---\n".to_owned(),
+            "---\nname: pdf\n".to_owned(),
+            "---\n---\n".to_owned(),
+            "---\n- name\n---\n".to_owned(),
+            "---\njust words\n---\n".to_owned(),
+            "---\nname: pdf\n---\n".to_owned(),
+            "---\ndescription: A.\n---\n".to_owned(),
+            "---\nname: pdf\ndescription: ''\n---\n".to_owned(),
+            "---\nname: 7\ndescription: A.\n---\n".to_owned(),
+            "---\nname: pdf-tools\ndescription: A.\n---\n".to_owned(),
+            "---\nname: PDF Tools\ndescription: A.\n---\n".to_owned(),
+            format!("---\nname: pdf\ndescription: {}\n---\n", "x".repeat(1025)),
+            format!("---\nname: pdf\ndescription: A.\nx: {}\n---\n", "x".repeat(MATTER)),
+            named("name: pdf"),
+            named("allowed-tools: [Read, Write]"),
+            named("license: true"),
+            named("compatibility: ''"),
+            named("metadata: [a]"),
+            named("metadata: {version: 1.0}"),
+            named("x: \"\\e[31m\""),
+            named("\"\\u202e\": x"),
+            named("x: .nan"),
+            named("x: !secret a"),
+            named("x: !!python/object a"),
+            named("base: &base {a: 1}\nx: {<<: *base}"),
+            named("x: *nothing"),
+            named("x: 1\n...\ny: 2"),
+            named("{a: b}: c"),
+            named(&format!("a0: &a0 [x]\n{}", bomb.join("\n"))),
+            named(&wide),
+            named(&format!("x: {}{}", "[".repeat(40), "]".repeat(40))),
+            named(&format!("x: {}", "[".repeat(60_000))),
+        ];
+        let said: Vec<String> = texts.iter().map(|text| SkillMatter::of(text, "pdf").unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        1: it must begin with a line "---", the name and the description of the skill
+        1: it must begin with a line "---", the name and the description of the skill
+        1: it must begin with a line "---", the name and the description of the skill
+        1: the front matter has no end: a line "---" is missing after it
+        1: its front matter has no name
+        2: keys with values were expected here
+        2: keys with values were expected here
+         its front matter has no description
+         its front matter has no name
+         its front matter has no description
+         its name must be a text: put it in quotes
+         its name is "pdf-tools", but its folder is called "pdf": rename one of them
+         its name is "PDF Tools", but a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row
+         its description has 1,025 characters, but 1 to 1,024 are allowed
+        1: its front matter has 65,566 bytes, but at most 65,536 are allowed
+        4: the key name is given twice
+         its allowed-tools must be a text, and not a list: write what is in it one after the other
+         its license must be a text: put it in quotes
+         its compatibility has 0 characters, but 1 to 500 are allowed
+         metadata must be keys with texts
+         metadata.version must be a text: put it in quotes
+         its front matter contains control characters: remove them
+         its front matter contains control characters: remove them
+        4: a number must be finite: put a text in quotes
+        4: unsupported tag `!secret`
+        4: unsupported tag `!!python/object`
+        5: programs read merge keys (<<) in different ways: write out what they stand for
+        4: alias references unknown anchor
+        6: there can be only one document
+        4: a text was expected here
+        7: it is too large when its aliases are expanded
+        5: it is too large when its aliases are expanded
+        4: it is nested too deeply
+        4: it is nested too deeply
+        "#);
+    }
+
+    #[test]
+    fn what_a_name_can_be() {
+        let long = "a".repeat(64);
+        for name in ["a", "pdf-2", "0", "a-b-c", &long] {
+            assert!(is_skill_name(name), "{name}");
+        }
+        let longer = "a".repeat(65);
+        for name in ["", "-", "-a", "a-", "a--b", "A", "a_b", "a.b", "a b", "ä", "..", &longer] {
+            assert!(!is_skill_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_anchor_that_is_used_a_few_times_is_written_out() {
+        let matter = of("name: pdf\ndescription: &d A.\nagain: [*d, *d]").unwrap();
+        assert_eq!(matter.fields["again"], json!(["A.", "A."]));
+    }
+}

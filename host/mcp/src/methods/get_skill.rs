@@ -1,0 +1,35 @@
+//! `skills/get`: the entry of one skill, by the URI of its `SKILL.md`.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::caller::Caller;
+use crate::jsonrpc::Error;
+use crate::outcome;
+use crate::paging::Listed;
+use crate::params::read;
+use crate::revision::Revision;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Params {
+    uri: String,
+}
+
+/// The entry. Waits for plugins that are still loading at startup.
+///
+/// # Errors
+///
+/// The parameters are malformed, or there is no such skill that the caller may read.
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+    revision: Revision,
+) -> Result<Listed, Error> {
+    let Params { uri } = read(params)?;
+    session.host.complete().await;
+    let skill = session.host.skill(&uri, &caller.rights);
+    let skill = skill.ok_or_else(|| outcome::nothing_at(&uri, "Skill not found"))?;
+    Ok(Listed::new(session, caller, revision, "skill", skill.entry.clone(), None))
+}

@@ -1,0 +1,177 @@
+//! Skills that change while they are served.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::{Peer, bytes, fits, manifest, skills, uris, write};
+use crate::support::{Folder, HttpServer, MODERN, Server};
+
+const CHANGED: &str = "notifications/resources/list_changed";
+
+/// The entry of a skill, if it is served.
+fn entry(server: &mut Server, name: &str) -> Option<Value> {
+    let answer = server.ask("skills/get", json!({"uri": format!("skill://{name}/SKILL.md")}));
+    answer.get("result").map(|result| result["skill"].clone())
+}
+
+fn read(server: &mut Server, uri: &str) -> Vec<u8> {
+    bytes(&server.result("resources/read", json!({"uri": uri})))
+}
+
+/// The file of an entry.
+fn file<'a>(entry: &'a Value, uri: &str) -> &'a Value {
+    entry["resources"].as_array().unwrap().iter().find(|file| file["uri"] == uri).unwrap()
+}
+
+#[test]
+fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
+    let folder = skills();
+    let mut server = Server::start(&folder);
+    server.until("the skill is served", |server| entry(server, "pdf").is_some());
+    server.result("skills/list", json!({}));
+    server.result("resources/list", json!({}));
+    server.result("resources/templates/list", json!({}));
+    let uri = "skill://pdf/templates/invoice.md";
+    server.result("resources/subscribe", json!({"uri": uri}));
+    assert_eq!(read(&mut server, uri), b"# Invoice\n");
+    let before = entry(&mut server, "pdf").unwrap();
+    write(&folder, "pdf.skill/templates/invoice.md", "# Bill\n");
+    server.notification(CHANGED);
+    assert_eq!(server.notification("notifications/resources/updated"), json!({"uri": uri}));
+    let after = entry(&mut server, "pdf").unwrap();
+    assert_ne!(before, after);
+    let content = read(&mut server, uri);
+    assert_eq!(content, b"# Bill\n");
+    assert!(fits(file(&after, uri), &content));
+
+    // A file that comes and one that goes.
+    write(&folder, "pdf.skill/new.md", "new");
+    let new = json!({"uri": "skill://pdf/new.md"});
+    server.until("the file is there", |server| server.ask("resources/read", new.clone()).get("result").is_some());
+    assert_eq!(read(&mut server, "skill://pdf/new.md"), b"new");
+    fs::remove_file(folder.path("pdf.skill/new.md")).unwrap();
+    server.until("the file is gone", |server| server.ask("resources/read", new.clone()).get("error").is_some());
+    assert_eq!(server.error("resources/read", new)["code"], -32002);
+
+    // All of it goes.
+    fs::remove_dir_all(folder.path("pdf.skill")).unwrap();
+    server.until("the skill is gone", |server| entry(server, "pdf").is_none());
+    assert_eq!(uris(&server.result("skills/list", json!({}))["skills"]), ["skill://zip/SKILL.md"]);
+}
+
+#[test]
+fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
+    let folder = skills();
+    let mut server = Server::start(&folder);
+    server.until("the skill is served", |server| entry(server, "pdf").is_some());
+    let before = entry(&mut server, "pdf").unwrap();
+    write(&folder, "pdf.skill/templates/invoice.md", "# Of the new version\n");
+    write(&folder, "pdf.skill/SKILL.md", "---\nname: pdf\ndescription: [\n---\n");
+    server.log.wait_for("pdf.skill: SKILL.md:");
+    // The new file may have been there for a moment before the manifest was wrong.
+    let stays = entry(&mut server, "pdf").unwrap();
+    assert_eq!(file(&stays, "skill://pdf/SKILL.md"), file(&before, "skill://pdf/SKILL.md"));
+    for file in stays["resources"].as_array().unwrap() {
+        let content = read(&mut server, file["uri"].as_str().unwrap());
+        assert!(fits(file, &content), "{file}");
+    }
+    assert!(server.log.text().contains("; its previous version stays in service"), "{}", server.log.text());
+    // Others are not disturbed, and what is mended is served.
+    assert!(entry(&mut server, "zip").is_some());
+    write(&folder, "pdf.skill/SKILL.md", manifest("pdf", "Is mended."));
+    let mended = |server: &mut Server| entry(server, "pdf").unwrap()["frontmatter"]["description"] == "Is mended.";
+    server.until("it is mended", mended);
+    assert_eq!(read(&mut server, "skill://pdf/templates/invoice.md"), b"# Of the new version\n");
+}
+
+#[test]
+fn a_file_that_is_replaced_by_a_link_is_not_followed() {
+    let folder = skills();
+    fs::write(folder.beside("secret"), "hush").unwrap();
+    let mut server = Server::start(&folder);
+    server.until("the skill is served", |server| entry(server, "pdf").is_some());
+    let uri = "skill://pdf/templates/invoice.md";
+    fs::remove_file(folder.path("pdf.skill/templates/invoice.md")).unwrap();
+    symlink("../../../secret", folder.path("pdf.skill/templates/invoice.md")).unwrap();
+    server.until("the file is gone", |server| {
+        let answer = server.ask("resources/read", json!({"uri": uri}));
+        if let Some(result) = answer.get("result") {
+            assert_eq!(bytes(result), b"# Invoice\n");
+        }
+        answer.get("error").is_some()
+    });
+    server.log.wait_for("it is a link that leaves the folder");
+    assert_eq!(uris(&entry(&mut server, "pdf").unwrap()["resources"]).len(), 4);
+}
+
+/// A version of a skill: all of its files say which.
+fn version(folder: &Folder, n: usize) {
+    let text = |file: usize| format!("version {n} of file {file}\n");
+    for file in 0..20 {
+        let path = folder.beside(&format!("next/{file}.md"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text(file)).unwrap();
+    }
+    fs::write(folder.beside("next/SKILL.md"), manifest("swap", &format!("Version {n}."))).unwrap();
+    if folder.path("swap.skill").exists() {
+        fs::rename(folder.path("swap.skill"), folder.beside("last")).unwrap();
+    }
+    fs::rename(folder.beside("next"), folder.path("swap.skill")).unwrap();
+    if folder.beside("last").exists() {
+        fs::remove_dir_all(folder.beside("last")).unwrap();
+    }
+}
+
+#[test]
+fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() {
+    let folder = Folder::new();
+    version(&folder, 0);
+    let server = HttpServer::configured(
+        &folder,
+        "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 1_000_000\nper = \"1m\"",
+    )
+    .ready();
+    let (over, uri) = (AtomicBool::new(false), "skill://swap/SKILL.md");
+    let versions = std::thread::scope(|threads| {
+        let swapping = threads.spawn(|| {
+            for n in 1.. {
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                version(&folder, n);
+                // As long as somebody looks.
+                std::thread::yield_now();
+            }
+        });
+        let peer = Peer::new(&server, MODERN);
+        let entry = || peer.ask("skills/get", json!({"uri": uri})).answer()["result"]["skill"].clone();
+        let mut seen = Vec::new();
+        while seen.len() < 5 {
+            let before = entry();
+            let Some(files) = before["resources"].as_array() else { continue };
+            let description = before["frontmatter"]["description"].as_str().unwrap().to_owned();
+            let n = description.trim_start_matches("Version ").trim_end_matches('.');
+            assert_eq!(files.len(), 21);
+            for (place, file) in files.iter().enumerate() {
+                let read = peer.ask("resources/read", json!({"uri": file["uri"]})).answer();
+                let name = file["uri"].as_str().unwrap().trim_start_matches("skill://swap/").trim_end_matches(".md");
+                if name != "SKILL" {
+                    // The digest is of this version, whatever is served by now.
+                    assert!(fits(file, format!("version {n} of file {name}\n").as_bytes()), "{place}: {before}");
+                }
+                let fitting = read.get("result").is_some_and(|result| fits(file, &bytes(result)));
+                assert!(fitting || entry() != before, "{file} {read}");
+            }
+            if seen.last() != Some(&description) {
+                seen.push(description);
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        swapping.join().unwrap();
+        seen
+    });
+    assert_eq!(versions.len(), 5);
+}
