@@ -153,6 +153,7 @@ fn read_call(
         capabilities: rules.capabilities.clone(),
         answerable: answerable.unwrap_or_default(),
         journal: Journal::default(),
+        session: session.number_in(&rules),
         trace,
         held,
     };
@@ -398,6 +399,7 @@ impl Journey<'_> {
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),
             journal: journal.clone(),
+            session: self.session.number_in(self.rules),
             trace: self.trace.clone(),
             held,
         };

@@ -5,6 +5,7 @@ mod call;
 mod check;
 mod common;
 mod compile;
+mod confirm;
 mod dev;
 mod list;
 mod new;
@@ -138,6 +139,9 @@ enum Command {
         /// Print the call's usage next to its limits
         #[arg(long)]
         usage: bool,
+        /// Allow the call, if the grant wants a person to do so; otherwise the command asks on the terminal
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -158,8 +162,8 @@ impl Cli {
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu);
             }
             Command::List { common, json } => list::run(&common, json),
-            Command::Call { tool, arguments, common, json, usage } => {
-                call::run(&common, tool, &arguments, call::Show { json, usage })
+            Command::Call { tool, arguments, common, json, usage, yes } => {
+                call::run(&common, tool, &arguments, call::Show { json, usage }, yes)
             }
         };
         // A disk that is full may have half of what was printed.

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Progress,
-    QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
+    Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, LogLevel,
+    Observer, Progress, Question, QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
@@ -23,6 +24,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
+use crate::approval::{self, Case, Counts, Decision, Scope, Step};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
@@ -256,6 +258,25 @@ impl Service {
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
+        let journal = match &*target {
+            Target::Tool(offer) => {
+                let scope = Scope::of(call.session, identity);
+                let case = Case { offer, remembered: &record.approvals, scope, answerable: call.answerable };
+                let (journal, decision) = work.approve(&case, call.journal, request.text(), identity).await;
+                if let Some(decision) = decision {
+                    log_decision(&target, &client.name, decision);
+                    if let Some(line) = &mut line {
+                        line.approval(decision).await;
+                    }
+                }
+                match journal {
+                    Ok(journal) => journal,
+                    Err(Ok(questions)) => return Answer { result: Ok(of_edition(questions, edition)), usage: None },
+                    Err(Err(failure)) => return failed(failure),
+                }
+            }
+            Target::Prompt(_) | Target::Resource(_) => call.journal,
+        };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
         let (trace, span) = traced(call.trace.as_ref());
         let entry = Entry {
@@ -264,7 +285,7 @@ impl Service {
             trace: trace.as_ref(),
             observer,
             answerable: call.answerable,
-            journal: Arc::new(call.journal),
+            journal: Arc::new(journal),
             deadline,
         };
         let asked = request.asked(name);
@@ -405,6 +426,12 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
     }
 }
 
+/// Logs what came of asking a person about a call.
+fn log_decision(target: &Target, caller: &str, decision: Decision) {
+    let (plugin, tool, decision) = (&target.plugin().id, target.shown(), decision.word);
+    tracing::info!(plugin, tool, caller, "approval: {decision}");
+}
+
 /// The trace of a call within that of its request, and a span of the log that names both.
 fn traced(parent: Option<&Trace>) -> (Option<Trace>, tracing::Span) {
     let Some(parent) = parent else { return (None, tracing::Span::none()) };
@@ -466,6 +493,14 @@ impl Ready {
             Self::Tool(text) | Self::Resource(text) => text.len(),
             Self::Prompt(arguments) => sizes(arguments),
             Self::Completion(asked) => asked.value.len() + sizes(&asked.context),
+        }
+    }
+
+    /// The arguments of a tool as JSON text.
+    fn text(&self) -> &str {
+        match self {
+            Self::Tool(arguments) => arguments,
+            Self::Prompt(_) | Self::Resource(_) | Self::Completion(_) => "",
         }
     }
 
@@ -554,6 +589,52 @@ impl Work<'_> {
             Ok(Checked { request: Ready::Tool(text), violations, record })
         });
         checked.await?
+    }
+
+    /// The journal with which the guest can be entered, if the call needs no approval or has one; otherwise the question
+    /// to the user, or why there is none. And what there is to record of that.
+    async fn approve(
+        &self,
+        case: &Case<'_>,
+        journal: Journal,
+        arguments: &str,
+        caller: Option<&Identity>,
+    ) -> (Result<Journal, Result<Reply, Failure>>, Option<Decision>) {
+        let ruling = case.rule(journal);
+        let (journal, asks) = match ruling.step {
+            Step::Enter(journal) => return (Ok(journal), ruling.decision),
+            Step::End(failure) => return (Err(Err(failure)), ruling.decision),
+            Step::Ask(journal, asks) => (journal, asks),
+        };
+        match self.question(case.offer, arguments, caller, Counts::of(asks, case.scope)).await {
+            Ok(question) => {
+                (Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))), ruling.decision)
+            }
+            Err(error) => {
+                (Err(Err(Failure::Call(own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name)))), None)
+            }
+        }
+    }
+
+    /// The question to the user whether to allow a call with these arguments. What is secret is not in it.
+    async fn question(
+        &self,
+        offer: &Arc<Offer>,
+        arguments: &str,
+        caller: Option<&Identity>,
+        counts: Counts,
+    ) -> Result<Question, CallError> {
+        let late = || CallError::limit(Limit::Deadline(self.timeout));
+        let vault = &offer.plugin.environment(&offer.definition.tool.name).secrets;
+        // A secret can be in a file, and a file system can hang.
+        let opened = timeout_at(self.deadline.into(), vault.open(caller)).await.map_err(|_| late())?;
+        let opened = opened.map_err(CallError::Internal)?;
+        if arguments.len() <= AT_ONCE {
+            return Ok(approval::question(offer, arguments, &opened.secrets, counts));
+        }
+        let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
+        let ask = move |_: &Interrupt| approval::question(&offer, &arguments, &opened.secrets, counts);
+        self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
     }
 
     /// What a file has to say, which no guest is entered for; `None` if it no longer exists.

@@ -13,6 +13,7 @@ use toolbay_model::{Limits, Usage};
 use toolbay_settings::toml_file::nearest;
 
 use super::common::{Common, Listen, block_on};
+use super::confirm;
 use super::output::complain;
 use super::result::{self, Terminal};
 use super::waiting::loaded;
@@ -33,7 +34,8 @@ pub(super) struct Show {
     pub(super) usage: bool,
 }
 
-pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) -> anyhow::Result<ExitCode> {
+/// With `yes`, a call that a person must allow is allowed.
+pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, yes: bool) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
     let config = common.configure_for_call(&Listen::default())?;
     block_on(async {
@@ -45,7 +47,23 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
             complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
         }
         let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
-        let answer = server.call(tool, arguments, Arc::new(Terminal)).await;
+        if offer.asks().is_some() && !yes && !confirm::is_possible() {
+            bail!(
+                "the grant of {:?} wants a person to allow calls of {tool:?} (approve): call it from a terminal, or add --yes",
+                offer.plugin.id
+            );
+        }
+        let mut refused = false;
+        let allow = |question: &str| {
+            let allowed = yes || confirm::ask(question);
+            refused = !allowed;
+            allowed
+        };
+        let answer = server.call_allowed(tool, arguments, Arc::new(Terminal), allow).await;
+        if refused && !show.json {
+            complain("not called");
+            return Ok(ExitCode::FAILURE);
+        }
         let used = answer.usage;
         let code = result::show(answer, show.json);
         if let (true, Some(used)) = (show.usage, used) {
