@@ -105,22 +105,19 @@ impl Approvals {
 mod tests {
     use super::*;
 
-    fn annotations(read_only: Option<bool>, destructive: Option<bool>) -> Option<Annotations> {
-        Some(Annotations { read_only, destructive, ..Annotations::default() })
-    }
-
     #[test]
     fn a_tool_is_destructive_unless_its_annotations_say_otherwise() {
-        for (annotations, asks) in [
-            (None, true),
-            (annotations(None, None), true),
-            (annotations(Some(false), None), true),
-            (annotations(None, Some(true)), true),
-            (annotations(None, Some(false)), false),
-            (annotations(Some(true), None), false),
+        assert_eq!(Approve::Destructive.of(None), Some(Asks::Each));
+        for (read_only, destructive, asks) in [
+            (None, None, true),
+            (Some(false), None, true),
+            (None, Some(true), true),
+            (None, Some(false), false),
+            (Some(true), None, false),
             // What only reads destroys nothing.
-            (annotations(Some(true), Some(true)), false),
+            (Some(true), Some(true), false),
         ] {
+            let annotations = Some(Annotations { read_only, destructive, ..Annotations::default() });
             assert_eq!(Approve::Destructive.of(annotations), asks.then_some(Asks::Each), "{annotations:?}");
             assert_eq!(Approve::Always.of(annotations), Some(Asks::Each));
             assert_eq!(Approve::First.of(annotations), Some(Asks::First));

@@ -24,6 +24,7 @@ use toolbay_model::{
 
 pub(crate) use self::question::{Counts, question};
 pub(crate) use self::remembered::{Remembered, Scope};
+use crate::target::Target;
 
 /// The key of the host's question. No plugin can have one with a slash (`toolbay_sandbox`).
 pub(crate) const KEY: &str = "dev.toolbay/approve";
@@ -83,7 +84,20 @@ enum Said {
     Nothing,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    /// The case of a call of this target; `None` if it is no tool: nobody is asked about others.
+    pub(crate) fn of(
+        target: &'a Target,
+        remembered: &'a Remembered,
+        scope: Option<Scope>,
+        answerable: Answerable,
+    ) -> Option<Self> {
+        match target {
+            Target::Tool(offer) => Some(Self { offer, remembered, scope, answerable }),
+            Target::Prompt(_) | Target::Resource(_) => None,
+        }
+    }
+
     /// What becomes of the call with this journal.
     pub(crate) fn rule(&self, mut journal: Journal) -> Ruling {
         // Without having asked, this is something that the client made up.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
@@ -24,7 +23,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
-use crate::approval::{self, Case, Counts, Decision, Scope, Step};
+use crate::approval::{self, Case, Counts, Ruling, Scope, Step};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
@@ -210,8 +209,7 @@ impl Service {
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
         }
-        let (plugin, name) = (target.plugin(), target.name());
-        let edition = edition(plugin);
+        let (plugin, name, edition) = (target.plugin(), target.name(), edition(target.plugin()));
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(Failure::Outdated);
         }
@@ -249,33 +247,15 @@ impl Service {
             return failed(Failure::InvalidArguments(violations));
         }
         if let Some(plain) = plain {
-            return match work.read_plain(plain, request, environment.limits.output).await {
-                Ok(Some(reply)) => Answer { result: Ok(reply), usage: None },
-                Ok(None) => failed(Failure::Unknown(target.kind(), target.shown().to_owned())),
-                Err(error) => failed(Failure::Call(own_limit(error, plugin, name))),
-            };
+            return Answer { result: work.read_plain(plain, request, &target).await, usage: None };
         }
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
-        let journal = match &*target {
-            Target::Tool(offer) => {
-                let scope = Scope::of(call.session, identity);
-                let case = Case { offer, remembered: &record.approvals, scope, answerable: call.answerable };
-                let (journal, decision) = work.approve(&case, call.journal, request.text(), identity).await;
-                if let Some(decision) = decision {
-                    log_decision(&target, &client.name, decision);
-                    if let Some(line) = &mut line {
-                        line.approval(decision).await;
-                    }
-                }
-                match journal {
-                    Ok(journal) => journal,
-                    Err(Ok(questions)) => return Answer { result: Ok(of_edition(questions, edition)), usage: None },
-                    Err(Err(failure)) => return failed(failure),
-                }
-            }
-            Target::Prompt(_) | Target::Resource(_) => call.journal,
+        let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
+        let journal = match work.approve(case, call.journal, request.text(), client, line.as_deref()).await {
+            Ok(journal) => journal,
+            Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
         let (trace, span) = traced(call.trace.as_ref());
@@ -424,12 +404,6 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
         }
         reply => reply,
     }
-}
-
-/// Logs what came of asking a person about a call.
-fn log_decision(target: &Target, caller: &str, decision: Decision) {
-    let (plugin, tool, decision) = (&target.plugin().id, target.shown(), decision.word);
-    tracing::info!(plugin, tool, caller, "approval: {decision}");
 }
 
 /// The trace of a call within that of its request, and a span of the log that names both.
@@ -591,29 +565,46 @@ impl Work<'_> {
         checked.await?
     }
 
-    /// The journal with which the guest can be entered, if the call needs no approval or has one; otherwise the question
-    /// to the user, or why there is none. And what there is to record of that.
+    /// The journal with which the guest can be entered, if the call needs no approval or has one. Logs and records what
+    /// comes of it.
+    ///
+    /// # Errors
+    ///
+    /// The question to the user, or why the call ends.
     async fn approve(
         &self,
-        case: &Case<'_>,
+        case: Option<Case<'_>>,
         journal: Journal,
         arguments: &str,
-        caller: Option<&Identity>,
-    ) -> (Result<Journal, Result<Reply, Failure>>, Option<Decision>) {
-        let ruling = case.rule(journal);
-        let (journal, asks) = match ruling.step {
-            Step::Enter(journal) => return (Ok(journal), ruling.decision),
-            Step::End(failure) => return (Err(Err(failure)), ruling.decision),
-            Step::Ask(journal, asks) => (journal, asks),
-        };
-        match self.question(case.offer, arguments, caller, Counts::of(asks, case.scope)).await {
-            Ok(question) => {
-                (Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))), ruling.decision)
+        client: &ClientPermits,
+        line: Option<&CallLine>,
+    ) -> Result<Journal, Result<Reply, Failure>> {
+        let Some(case) = case else { return Ok(journal) };
+        let Ruling { step, decision } = case.rule(journal);
+        let result = match step {
+            Step::Enter(journal) => Ok(journal),
+            Step::End(failure) => Err(Err(failure)),
+            Step::Ask(journal, asks) => {
+                let counts = Counts::of(asks, case.scope);
+                match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
+                    Ok(question) => Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))),
+                    // Nobody is asked then.
+                    Err(error) => {
+                        let error = own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
+                        return Err(Err(Failure::Call(error)));
+                    }
+                }
             }
-            Err(error) => {
-                (Err(Err(Failure::Call(own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name)))), None)
+        };
+        if let Some(decision) = decision {
+            let (plugin, tool, caller, word) =
+                (&case.offer.plugin.id, &case.offer.tool.name, &client.name, decision.word);
+            tracing::info!(plugin, tool, caller, "approval: {word}");
+            if let Some(line) = line {
+                line.approval(decision).await;
             }
         }
+        result
     }
 
     /// The question to the user whether to allow a call with these arguments. What is secret is not in it.
@@ -637,19 +628,24 @@ impl Work<'_> {
         self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
     }
 
-    /// What a file has to say, which no guest is entered for; `None` if it no longer exists.
-    async fn read_plain(&self, plain: Plain, request: Ready, most: ByteSize) -> Result<Option<Reply>, CallError> {
+    /// What a file has to say, which no guest is entered for.
+    async fn read_plain(&self, plain: Plain, request: Ready, target: &Target) -> Result<Reply, Failure> {
         let (file, arguments) = match (plain, request) {
-            (Plain::Nothing, _) => return Ok(Some(Reply::Completion(no_values()))),
+            (Plain::Nothing, _) => return Ok(Reply::Completion(no_values())),
             (file, Ready::Prompt(arguments)) => (file, arguments),
             (file, _) => (file, BTreeMap::new()),
         };
+        let most = target.environment().limits.output;
         let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
             Plain::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(Reply::Prompt(output))),
             Plain::Resource(file) => Ok(file.read(most)?.map(|item| Reply::Resource(vec![item]))),
             Plain::Nothing => Ok(Some(Reply::Completion(no_values()))),
         });
-        read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout))))
+        match read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout)))) {
+            Ok(Some(reply)) => Ok(reply),
+            Ok(None) => Err(Failure::Unknown(target.kind(), target.shown().to_owned())),
+            Err(error) => Err(Failure::Call(own_limit(error, target.plugin(), target.name()))),
+        }
     }
 
     /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no

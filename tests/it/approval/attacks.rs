@@ -96,18 +96,13 @@ fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
     let server = over_http(&folder, "");
     let asked = stateless(&server, &count(), &forms(), &[]);
     let good = answered(&count(), &asked["result"], Some(yes()));
-    folder.put("asker.toml", "# another grant\napprove = \"always\"\n[permissions.state]\n[permissions.scratch]\n");
-    server.log.wait_for_count("plugin=\"asker\"", 2);
+    folder.put("asker.toml", "approve = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[permissions.state]\n");
     let deadline = std::time::Instant::now() + crate::support::DEADLINE;
-    loop {
-        let asked = stateless(&server, &count(), &forms(), &[]);
-        let now = answered(&count(), &asked["result"], None);
-        let response = stateless(&server, &now, &forms(), &[]);
-        // A missing answer asks again, unless the grant has just changed.
-        if response.get("error").is_none() && server.log.text().matches("asker").count() > 3 {
-            break;
-        }
-        assert!(std::time::Instant::now() < deadline, "{response}");
+    // The question says what the new grant opens.
+    while !stateless(&server, &count(), &forms(), &[]).to_string().contains("environment variables of the server: LANG")
+    {
+        assert!(std::time::Instant::now() < deadline, "the new grant is not in force");
+        std::thread::yield_now();
     }
     assert_eq!(reason(&stateless(&server, &good, &forms(), &[])), "outdated");
     assert_eq!(made(&server), "1");

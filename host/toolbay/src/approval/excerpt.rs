@@ -3,6 +3,8 @@
 //! Every line of arguments begins with `|`, and no character within them ends a line. So nothing in arguments can be taken for
 //! words of the host, whatever shows them: a terminal, a dialog, or Markdown, for which indented lines are code.
 
+use std::fmt::Write as _;
+
 use toolbay_model::text::thousands;
 
 use super::visible::{Before, units};
@@ -154,7 +156,7 @@ impl Lines {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.text.push_str(&format!("    ~ {} bytes are not shown", thousands(bytes as u64)));
+        let _ = write!(self.text, "    ~ {} bytes are not shown", thousands(bytes as u64));
         self.hidden += bytes;
         (self.column, self.before) = (0, Before::default());
     }

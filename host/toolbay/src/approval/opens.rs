@@ -1,6 +1,6 @@
 //! What a grant opens for a plugin, in plain words for the person who is asked.
 
-use toolbay_policy::{Access, HttpRule, Method, Permissions, StateBy};
+use toolbay_policy::{Access, HttpRule, Method, PathPrefix, Permissions, StateBy};
 use toolbay_sandbox::Environment;
 
 use super::visible::line;
@@ -51,7 +51,7 @@ pub(super) fn opens(environment: &Environment) -> Vec<String> {
 
 fn requests(rule: &HttpRule) -> String {
     let methods = rule.methods().map(|methods| methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", "));
-    let paths = rule.paths().map(|paths| paths.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(", "));
+    let paths = rule.paths().map(|paths| paths.iter().map(PathPrefix::as_str).collect::<Vec<_>>().join(", "));
     let only = match (methods, paths) {
         (None, None) => String::new(),
         (Some(methods), None) => format!(" (only {methods})"),
@@ -112,13 +112,10 @@ mod tests {
 
     #[test]
     fn many_lines_and_strange_names_are_bounded() {
-        let mounts: String = (0..100)
-            .map(|n| {
-                format!(
-                    "[[permissions.mounts]]\nhost = \"x\"\nguest = \"/{n}\\n    + all\\u202e\"\naccess = \"read\"\n"
-                )
-            })
-            .collect();
+        let mount = |n| {
+            format!("[[permissions.mounts]]\nhost = \"x\"\nguest = \"/{n}\\n    + all\\u202e\"\naccess = \"read\"\n")
+        };
+        let mounts = (0..100).map(mount).collect::<Vec<_>>().concat();
         let lines = of(&mounts);
         assert_eq!(lines.lines().count(), LINES + 1, "{lines}");
         assert!(lines.ends_with("and 76 more, which the grant lists") && !lines.contains('\u{202e}'), "{lines}");
