@@ -20,8 +20,9 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 10] = [
+const TOML: [(&str, Toml); 11] = [
     ("README.md", Toml::Foreign),
+    ("docs/src/approve.md", Toml::Grant),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),

@@ -73,6 +73,20 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String>,
     },
+    /// A person was asked whether to allow a call, or answered.
+    Approval {
+        /// The call.
+        #[serde(flatten)]
+        subject: Subject,
+        /// What came of it, such as `asked`, `approved` or `declined`.
+        decision: &'static str,
+        /// SHA-256 of the arguments that the approval is about.
+        #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+        arguments: Option<Digest>,
+        /// Milliseconds since the question; `None` if there is no answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waited_ms: Option<u64>,
+    },
     /// A call reached a limit, or was rejected because of one.
     Limit {
         /// The call.
@@ -169,7 +183,7 @@ pub struct CallRecord {
     /// Its arguments; nothing if it ended before they were checked.
     #[serde(flatten)]
     pub arguments: ArgumentsRecord,
-    /// `ok`, or the word of the error kind.
+    /// `ok`, `asked` if it ended with a question, or the word of the error kind.
     pub outcome: &'static str,
     /// What it used; `None` if no guest was entered.
     #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
@@ -190,7 +204,7 @@ impl Event {
             Self::Denied { subject: of, what, remedy } => {
                 subject(of) + what.len() + remedy.as_ref().map_or(0, String::len)
             }
-            Self::Limit { subject: of, .. } => subject(of),
+            Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => subject(of),
             Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::File { .. } | Self::Lost { .. } => 0,
         };
         u32::try_from(FIXED + texts).unwrap_or(u32::MAX)

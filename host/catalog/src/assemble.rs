@@ -50,6 +50,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             about: entry.plugin.as_ref().and_then(|plugin| plugin.component.about.clone()),
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
+            asks: BTreeMap::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
             skills: Vec::new(),
@@ -122,6 +123,7 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<Offer>>, plugin: &Arc<Plugin>, rep
             report.tools.push(name.clone());
             let tool = Arc::clone(tool);
             let offer = Offer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
+            report.asks.extend(offer.asks().map(|asks| (name.clone(), asks)));
             tools.insert(name, Arc::new(offer));
         }
     }

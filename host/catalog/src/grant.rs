@@ -23,6 +23,7 @@ use toolbay_secrets::{Fixed, Vault};
 use toolbay_settings::toml_file;
 
 use self::secret::Secret;
+use crate::approve::{Approvals, Approve};
 
 /// Longest prefix. A tool's full name is at most twice as long.
 const PREFIX: usize = 64;
@@ -35,6 +36,8 @@ pub struct Grant {
     /// Prefix of the tools' names: tools are offered as `PREFIX.NAME`. 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
     #[serde(deserialize_with = "prefix")]
     pub prefix: Option<String>,
+    /// Which calls a person must allow first, of the tools that do not say it themselves. `None` uses the server's.
+    pub approve: Option<Approve>,
     /// The limits that the grant sets. The server clamps them to its ceilings.
     pub limits: LimitsPatch,
     /// Rate limit of each tool. `None` uses the server's.
@@ -58,6 +61,8 @@ pub struct Grant {
 pub struct ToolGrant {
     /// The limits that differ for this tool.
     pub limits: ToolLimits,
+    /// Which calls of this tool a person must allow first. `None` uses that of the grant.
+    pub approve: Option<Approve>,
     /// See [`Shown::hidden`].
     pub hidden: bool,
     /// See [`Shown::title`].
@@ -171,6 +176,12 @@ impl Grant {
             folder.clone_into(&mut mount.base);
         }
         Ok(grant)
+    }
+
+    /// Which calls a person must allow first. `server` is what the server's configuration says.
+    pub fn approvals(&self, server: Approve) -> Approvals {
+        let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.approve?));
+        Approvals { default: self.approve.unwrap_or(server), tools: self.tools.iter().filter_map(own).collect() }
     }
 
     /// The secrets, without their values.
@@ -298,6 +309,7 @@ mod tests {
         let grant = parse(
             r#"
             prefix = "acme"
+            approve = "destructive"
             [limits]
             fuel = 1_000
             [permissions]
@@ -309,6 +321,10 @@ mod tests {
             [config]
             units = "metric"
             depth = 3
+            [tools.erase]
+            approve = "always"
+            [tools.look]
+            title = "Look"
             "#,
         )
         .unwrap();
@@ -316,10 +332,13 @@ mod tests {
         assert_eq!(grant.limits.fuel, Some(1000));
         let mount = &grant.permissions.mounts[0];
         assert_eq!((mount.host.as_path(), mount.written.as_path()), (Path::new("/plugins/data"), Path::new("data")));
-        assert_eq!(mount.place, "acme.toml:8");
+        assert_eq!(mount.place, "acme.toml:9");
         let config = grant.config_values();
         assert_eq!(config["units"], "metric");
         assert_eq!(config["depth"], "3");
+        let approvals = grant.approvals(Approve::First);
+        assert_eq!((approvals.of("erase"), approvals.of("look")), (Approve::Always, Approve::Destructive));
+        assert_eq!(Grant { approve: None, ..grant }.approvals(Approve::First).of("look"), Approve::First);
     }
 
     #[test]
@@ -361,6 +380,11 @@ mod tests {
             "[limits]\nconcurrency = 0",
             "[limits]\ntimeout = \"0s\"",
             "[tools.a.limits]\noutput = \"0B\"",
+            "approve = \"allways\"",
+            "approve = true",
+            "aprove = \"always\"",
+            "[tools.a]\napprove = \"yes\"",
+            "[tools.a]\naprove = \"first\"",
         ];
         let said: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
@@ -382,6 +406,11 @@ mod tests {
         acme.toml:2:15: limits.concurrency: expected an integer of at least 1, not 0
         acme.toml:2:11: limits.timeout: expected a duration above 0, such as "30s", not "0s"
         acme.toml:2:10: tools.a.limits.output: expected a size above 0, such as "64MiB", not "0B"
+        acme.toml:1:11: approve: expected "always", "first", "destructive" or "never", not "allways"; did you mean "always"?
+        acme.toml:1:11: approve: expected a string in quotes, not true
+        acme.toml:1:1: unknown key `aprove`; did you mean `approve`?
+        acme.toml:2:11: tools.a.approve: expected "always", "first", "destructive" or "never", not "yes"
+        acme.toml:2:1: unknown key `aprove`; did you mean `approve`?
         "#);
     }
 

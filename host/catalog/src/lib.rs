@@ -7,6 +7,7 @@
 //! how often and with what result, and it does not know the protocol. Grants are files that only the operator writes;
 //! this crate reads them.
 
+mod approve;
 mod assemble;
 mod beneath;
 mod bounds;
@@ -49,6 +50,7 @@ mod uri_template;
 mod watcher;
 mod wrong;
 
+pub use self::approve::{Approvals, Approve, Asks};
 pub use self::assemble::{Candidate, assemble};
 pub use self::bounds::Bounds;
 pub use self::catalog::{Catalog, Publisher, Witness, channel};
@@ -62,7 +64,7 @@ pub use self::load_error::{LoadError, describe_failed};
 pub use self::loader::{Loaded, Loader, read_grant};
 pub use self::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
 pub use self::plain_files::PlainFiles;
-pub use self::plugin::{Named, NamedPrompt, Plugin};
+pub use self::plugin::{Named, NamedPrompt, Plugin, tool_name};
 pub use self::prompt_entry::PromptEntry;
 pub use self::read::read_source;
 pub use self::reloader::Reloader;

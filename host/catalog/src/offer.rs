@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
+use crate::approve::Asks;
 use crate::definition::Definition;
 use crate::file_resource::FileResource;
 use crate::fingerprint::Fingerprint;
@@ -21,6 +22,14 @@ pub struct Offer {
     pub definition: Arc<Definition>,
     /// The plugin that runs its calls.
     pub plugin: Arc<Plugin>,
+}
+
+impl Offer {
+    /// The calls of the tool that a person must allow first; `None` for none of them. The annotations count as the operator
+    /// has changed them.
+    pub fn asks(&self) -> Option<Asks> {
+        self.plugin.terms.approvals.of(&self.definition.tool.name).of(self.definition.tool.annotations)
+    }
 }
 
 /// A prompt in service.

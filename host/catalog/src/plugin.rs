@@ -132,7 +132,7 @@ fn prompts(component: &Component, files: &PlainFiles, terms: &Terms) -> Vec<Name
 }
 
 /// A tool name derived from a file name: each character that tool names cannot have becomes `_`.
-pub(crate) fn tool_name(id: &str) -> String {
+pub fn tool_name(id: &str) -> String {
     let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
     id.chars().map(|c| if allowed(c) { c } else { '_' }).take(TOOL_NAME).collect()
 }

@@ -6,6 +6,8 @@ use serde::{Serialize, Serializer};
 use toolbay_model::{Amount, Digest, Limits, ToolRateLimit, serialize_amounts};
 use toolbay_policy::Permissions;
 
+use crate::approve::Asks;
+
 /// The status of one plugin file.
 #[derive(Clone, Debug, Serialize)]
 pub struct PluginReport {
@@ -22,6 +24,9 @@ pub struct PluginReport {
     pub problems: Vec<String>,
     /// The names that clients call its tools by.
     pub tools: Vec<String>,
+    /// Which calls of its tools a person must allow first, by the name that clients call.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub asks: BTreeMap<String, Asks>,
     /// The names by which clients get its prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,

@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use toolbay_model::{Limits, ToolRateLimit};
 use toolbay_sandbox::{Connections, Environment, KeyValue, Requests, Roots};
 
+use crate::approve::Approve;
 use crate::bounds::Bounds;
 use crate::component::Component;
 use crate::grant::{Grant, Kept, Shown};
@@ -25,6 +26,8 @@ pub struct Rules {
     pub describe: Limits,
     /// The rate limit of each tool where a grant sets none; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
+    /// Which calls of tools a person must allow first where a grant does not say it.
+    pub approve: Approve,
     /// The largest size of a component file.
     pub component: ByteSize,
     /// What mounts must not contain, besides what belongs to plugins.
@@ -39,7 +42,7 @@ impl Rules {
         let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
         let Kept { secrets, mut remarks } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
-        let config = Arc::new(grant.config_values());
+        let (config, approvals) = (Arc::new(grant.config_values()), grant.approvals(self.approve));
         let roots = Roots::new(&grant.permissions.mounts);
         let (requests, connections, key_value) = (Requests::default(), Connections::default(), KeyValue::default());
         let permissions = grant.permissions;
@@ -65,7 +68,7 @@ impl Rules {
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
         let (prefix, places) = (grant.prefix, Places::default());
-        let terms = Terms { environment, tools, shown, prefix, rate_limit, places, grant: grant.digest };
+        let terms = Terms { environment, tools, shown, prefix, rate_limit, approvals, places, grant: grant.digest };
         (terms, remarks)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toolbay_model::{Digest, ToolRateLimit};
 use toolbay_sandbox::{Connections, Environment, KeyValue, Requests};
 
+use crate::approve::Approvals;
 use crate::grant::Shown;
 use crate::guard::Places;
 
@@ -21,6 +22,8 @@ pub struct Terms {
     pub prefix: Option<String>,
     /// The rate limit of each tool; `None` means no limit.
     pub rate_limit: Option<ToolRateLimit>,
+    /// Which calls of its tools a person must allow first.
+    pub approvals: Approvals,
     /// Where its mounts and files are.
     pub places: Places,
     /// SHA-256 of the text of the grant; `None` if there is none.

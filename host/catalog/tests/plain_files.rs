@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolbay_catalog::{Bounds, Catalog, Loader, Reloader, Rules, Snapshot, Status, Watcher, Witness, channel};
+use toolbay_catalog::{Approve, Bounds, Catalog, Loader, Reloader, Rules, Snapshot, Status, Watcher, Witness, channel};
 use toolbay_model::{Limits, ResourceContent};
 use toolbay_sandbox::{Compile, NetworkOptions, Sandbox, Settings};
 
@@ -69,6 +69,7 @@ impl Folder {
             ceiling: Limits::CEILING,
             describe: Limits::DEFAULT,
             rate_limit: None,
+            approve: Approve::Never,
             component: ByteSize::mib(1),
             guarded: Vec::new(),
             bounds: Bounds {

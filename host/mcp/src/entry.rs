@@ -173,6 +173,7 @@ fn read_call(
         capabilities: rules.capabilities.clone(),
         answerable: answerable.unwrap_or_default(),
         journal: Arc::default(),
+        session: session.number_in(&rules),
         trace,
         held,
     };
@@ -509,6 +510,7 @@ impl Journey<'_> {
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),
             journal: Arc::clone(journal),
+            session: self.session.number_in(self.rules),
             trace: self.trace.clone(),
             held,
         };

@@ -191,6 +191,9 @@ pub struct Call {
     /// If its `edition` is not that of what would serve the call, the call fails with
     /// [`Failure::Outdated`](toolbay_model::Failure::Outdated). The host sets it, and `until`, when a guest asks.
     pub journal: Arc<Journal>,
+    /// The number of the client's session, which no other session of the process has; `None` for a request that stands for
+    /// itself.
+    pub session: Option<u64>,
     /// The caller's span; `None` if the call belongs to no trace.
     pub trace: Option<Trace>,
     /// The bytes that the arguments take, of those that requests may take together. The host gives back what it no longer

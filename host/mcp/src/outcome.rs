@@ -84,6 +84,7 @@ pub(crate) fn outcome(
         }
         Failure::Outdated if revision.features().input_requests => Err(invalid_state(Invalid::Outdated)),
         Failure::Outdated => failed("The plugin or its grant changed while the call waited for an answer. Call again."),
+        Failure::Unapproved(unapproved) => failed(&unapproved.to_string()),
         Failure::Rejected(rejection) => rejected(rejection, kind),
         Failure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
             Err(error(INVALID_PARAMS, &text, error_kind))

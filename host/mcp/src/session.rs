@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -41,6 +42,8 @@ pub(crate) fn last_words(grace: Duration) -> Duration {
 
 /// A session with one client.
 pub(crate) struct Session {
+    /// Tells it from all other sessions of the process.
+    number: u64,
     pub(crate) host: Arc<dyn Host>,
     /// Who began the session. Requests have callers of their own, whose rights may differ.
     pub(crate) opener: Arc<Caller>,
@@ -113,8 +116,27 @@ impl Session {
         channel: Channel,
         life: Life,
     ) -> Arc<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        Self::numbered(COUNT.fetch_add(1, Ordering::Relaxed), host, opener, intake, channel, life)
+    }
+
+    /// What a call that outlives the session is made in, on behalf of `opener`: the session as the host knows it.
+    pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
+        let (host, intake) = (Arc::clone(&self.host), Arc::clone(&self.intake));
+        Self::numbered(self.number, host, opener, intake, Channel::PerRequest, Life::default())
+    }
+
+    fn numbered(
+        number: u64,
+        host: Arc<dyn Host>,
+        opener: Arc<Caller>,
+        intake: Arc<Quota>,
+        channel: Channel,
+        life: Life,
+    ) -> Arc<Self> {
         let subscriptions = host.updates().subscriber();
         Arc::new(Self {
+            number,
             host,
             opener,
             channel,
@@ -127,6 +149,11 @@ impl Session {
             tasks: TaskTracker::new(),
             life,
         })
+    }
+
+    /// The number of the session, for a request with these rules; `None` if it belongs to no session.
+    pub(crate) fn number_in(&self, rules: &Rules) -> Option<u64> {
+        rules.revision.features().sessions.then_some(self.number)
     }
 
     /// Whether the session belongs to `caller`: to the same identity, whatever its rights are.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorKind, Rejection, Reply, TargetKind, Usage, Violation};
+use crate::{CallError, ErrorKind, Rejection, Reply, TargetKind, Unapproved, Usage, Violation};
 
 /// How a call ended.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub enum Failure {
     /// The call continues one that began with another version of the plugin or with another grant. The guest was not
     /// entered.
     Outdated,
+    /// The operator wants a person to allow the call, and nobody did. The guest was not entered.
+    Unapproved(Unapproved),
     /// The call was not admitted.
     Rejected(Rejection),
     /// The call ran and failed.
@@ -38,6 +40,7 @@ impl Failure {
             Self::Unknown(..) => ErrorKind::UnknownTool,
             Self::MissingCapabilities(_) => ErrorKind::MissingCapability,
             Self::InvalidArguments(_) | Self::Outdated => ErrorKind::InvalidArguments,
+            Self::Unapproved(_) => ErrorKind::NotApproved,
             Self::Rejected(rejection) => rejection.reason.kind(),
             Self::Call(error) => error.kind(),
         }

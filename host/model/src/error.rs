@@ -18,6 +18,8 @@ pub enum ErrorKind {
     MissingCapability,
     /// The arguments do not match the input schema, or the plugin rejected them.
     InvalidArguments,
+    /// The operator wants a person to allow the call, and nobody did.
+    NotApproved,
     /// Too many calls are running or waiting.
     Busy,
     /// A rate limit was exceeded.
@@ -53,10 +55,11 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, in the order in which counts are reported.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::UnknownTool,
         Self::MissingCapability,
         Self::InvalidArguments,
+        Self::NotApproved,
         Self::Busy,
         Self::Rate,
         Self::Disabled,
@@ -80,6 +83,7 @@ impl ErrorKind {
             Self::UnknownTool => "unknown-tool",
             Self::MissingCapability => "missing-capability",
             Self::InvalidArguments => "invalid-arguments",
+            Self::NotApproved => "not-approved",
             Self::Busy => "busy",
             Self::Rate => "rate",
             Self::Disabled => "disabled",

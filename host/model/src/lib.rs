@@ -5,6 +5,7 @@
 //! from serde or from the crate that creates them, and every other crate uses them.
 
 mod answer;
+mod approval;
 mod completion;
 mod content;
 mod definition;
@@ -34,6 +35,7 @@ pub mod setting;
 pub mod text;
 
 pub use self::answer::{Answer, Failure};
+pub use self::approval::{Approval, Unapproved, WhyUnapproved};
 pub use self::completion::{CompletionRequest, Completions, Reference};
 pub use self::content::{Body, Content, Media, Output, Resource, ResourceContent, ResourceLink};
 pub use self::definition::{Annotations, Description, ToolDefinition};

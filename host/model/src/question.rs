@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Digest, Json};
+use crate::{Approval, Digest, Json};
 
 /// One question, already checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub struct Journal {
     pub until: u64,
     /// The plugin and the grant with which the call began: the next run needs the same. `None` before it has asked.
     pub edition: Option<Digest>,
+    /// How far the call is with the approval that the operator wants for it.
+    pub approval: Approval,
 }
 
 /// Something that a call did that must not happen again.

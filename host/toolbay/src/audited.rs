@@ -7,11 +7,16 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
 use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
-use toolbay_model::{Answer, CallError, ErrorKind, Failure, Identity, Rejection, Trace};
+use toolbay_model::{Answer, CallError, ErrorKind, Failure, Identity, Rejection, Reply, Trace, milliseconds};
 use toolbay_secrets::{Secrets, Vault};
+
+use crate::approval::Decision;
 
 /// The word for a call that succeeded.
 const OK: &str = "ok";
+
+/// The word for a call that ended with a question to its caller.
+pub(crate) const ASKED: &str = "asked";
 
 /// Longest text of arguments that is recorded, in bytes.
 const ARGUMENTS: usize = 16 << 10;
@@ -121,10 +126,19 @@ impl CallLine {
         Denials { audit, subject, count: AtomicU32::new(0) }
     }
 
+    /// Records what came of asking a person about the call. Waits for room in the queue, for a short time.
+    pub(crate) async fn approval(&self, decision: Decision) {
+        let Decision { word, waited } = decision;
+        let (subject, arguments) = (self.record.subject.clone(), self.record.arguments.digest);
+        let event = Event::Approval { subject, decision: word, arguments, waited_ms: waited.map(milliseconds) };
+        self.audited.audit.record(event).await;
+    }
+
     /// Ends the line. Waits for room in the queue, for a short time.
     pub(crate) async fn end(&mut self, answer: &Answer) {
         self.record.usage = answer.usage;
         let (outcome, limit) = match &answer.result {
+            Ok(Reply::Questions(_)) => (ASKED, None),
             Ok(_) => (OK, None),
             Err(failure) => (failure.kind().as_str(), limit(failure)),
         };
@@ -260,6 +274,7 @@ mod tests {
             about: None,
             problems: Some(problem.to_owned()).filter(|problem| !problem.is_empty()).into_iter().collect(),
             tools: vec!["one".to_owned()],
+            asks: std::collections::BTreeMap::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
             skills: Vec::new(),

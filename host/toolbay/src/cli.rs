@@ -5,6 +5,7 @@ mod call;
 mod check;
 mod common;
 mod compile;
+mod confirm;
 mod dev;
 mod list;
 mod new;
@@ -142,6 +143,9 @@ enum Command {
         /// Call as a client does that takes tasks: a call that takes long becomes one, and what it does is printed
         #[arg(long, conflicts_with = "usage")]
         task: bool,
+        /// Allow the call, if the grant wants a person to do so; otherwise the command asks on the terminal
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -162,8 +166,8 @@ impl Cli {
                 return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu);
             }
             Command::List { common, json } => list::run(&common, json),
-            Command::Call { tool, arguments, common, json, usage, task } => {
-                call::run(&common, tool, &arguments, call::Show { json, usage, task })
+            Command::Call { tool, arguments, common, json, usage, task, yes } => {
+                call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes)
             }
         };
         // A disk that is full may have half of what was printed.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::{Bounds, Guarded, Rules};
+use toolbay_catalog::{Approve, Bounds, Guarded, Rules};
 use toolbay_model::setting::positive;
 use toolbay_model::{Clamp, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{Compile, Settings};
@@ -81,6 +81,8 @@ pub struct Config {
     /// Rate limit per tool, of each caller or of all together, unless the plugin's grant sets one. `None`: 120 calls per
     /// minute and caller over HTTP, no limit over stdio.
     pub rate_limit: Option<ToolRateLimit>,
+    /// Which calls of tools a person must allow first, unless the plugin's grant says it. Default: none.
+    pub approve: Approve,
     /// When a plugin that crashes repeatedly is disabled, and for how long.
     pub breaker: BreakerRules,
     /// Limits of listing a plugin's tools at load.
@@ -117,6 +119,7 @@ impl Default for Config {
             ceilings: LimitsPatch::default(),
             client_rate_limit: None,
             rate_limit: None,
+            approve: Approve::default(),
             breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
@@ -251,6 +254,7 @@ impl Config {
             ceiling,
             describe,
             rate_limit: self.rate_limit,
+            approve: self.approve,
             component: self.server.component,
             bounds: self.bounds(),
             guarded: self.guarded(),
@@ -535,7 +539,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, breaker, describe, compile, http, http_client, audit, state
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, http, http_client, audit, state
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

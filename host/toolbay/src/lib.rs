@@ -22,6 +22,7 @@
 
 mod activity;
 mod admission;
+mod approval;
 mod audited;
 mod breaker;
 mod by_plugin;

@@ -1,7 +1,9 @@
-//! What one caller did with a plugin: how often it called its tools, and how often they crashed. No other caller notices.
+//! What one caller did with a plugin: how often it called its tools, how often they crashed,
+//! and which of them a person has allowed. No other caller notices.
 
 use toolbay_catalog::Plugin;
 
+use crate::approval::Remembered;
 use crate::breaker::Breaker;
 use crate::rate_counter::ToolRates;
 
@@ -12,12 +14,18 @@ pub(crate) struct Record {
     pub(crate) rates: Option<ToolRates>,
     /// Whether the plugin is disabled for the caller.
     pub(crate) breaker: Breaker,
+    /// The tools that the caller was allowed to call without being asked again.
+    pub(crate) approvals: Remembered,
 }
 
 impl Record {
     /// The record of a caller that has not called the plugin.
     pub(crate) fn of(plugin: &Plugin) -> Self {
         let own = plugin.terms.rate_limit.filter(|rate| !rate.shared);
-        Self { rates: own.and_then(|rate| ToolRates::new(rate.limit)), breaker: Breaker::default() }
+        Self {
+            rates: own.and_then(|rate| ToolRates::new(rate.limit)),
+            breaker: Breaker::default(),
+            approvals: Remembered::default(),
+        }
     }
 }

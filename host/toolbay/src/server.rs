@@ -12,11 +12,12 @@ use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
 use toolbay_mcp::streams::{Reader, Writer};
 use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, RequestStates, Updates, http, stdio};
-use toolbay_model::{Answer, Answerable, CallError, Failure, Observer, Request};
+use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_private::Private;
 use toolbay_sandbox::Sandbox;
 use toolbay_state::Store;
 
+use crate::approval;
 use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
 use crate::learn::Learner;
@@ -226,14 +227,54 @@ impl Server {
 
     /// Calls a tool, with the same limits as when it is served. All calls that are made like this count as those of one
     /// client.
+    ///
+    /// A call that a person must allow first is refused: see [`Server::call_allowed`].
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
+        self.run(tool, arguments, observer, Answerable::default(), Journal::default()).await
+    }
+
+    /// The same for somebody who can be asked. If the operator wants a person to allow the call, `allow` gets the question,
+    /// once the arguments are known to be valid, and says whether it is allowed. It is not called otherwise.
+    pub async fn call_allowed(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        observer: Arc<dyn Observer>,
+        allow: impl FnOnce(&str) -> bool,
+    ) -> Answer {
+        let asks = self.snapshot().tools.get(&tool).is_some_and(|offer| offer.asks().is_some());
+        let answerable = Answerable::default();
+        let answerable = if asks { answerable.with(QuestionKind::Form) } else { answerable };
+        let (name, values) = (tool.clone(), arguments.clone());
+        let mut answer = self.run(name, values, Arc::clone(&observer), answerable, Journal::default()).await;
+        let Ok(Reply::Questions(interview)) = &mut answer.result else { return answer };
+        let Some(text) = approval::text(&interview.questions) else {
+            // The plugin's own, because its grant changed just now. Nobody answers these.
+            let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
+            let failure = Failure::MissingCapabilities(QuestionKind::capabilities(&kinds));
+            return Answer { result: Err(failure), ..answer };
+        };
+        let mut journal = std::mem::take(&mut interview.journal);
+        journal.answers.insert(approval::KEY.to_owned(), approval::answer(allow(&text)));
+        self.run(tool, arguments, observer, Answerable::default(), journal).await
+    }
+
+    async fn run(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        observer: Arc<dyn Observer>,
+        answerable: Answerable,
+        journal: Journal,
+    ) -> Answer {
         let client = Arc::clone(&self.client);
         let call = Call {
             request: Request::Tool { name: tool, arguments },
             permitted: true,
             capabilities: Capabilities::default(),
-            answerable: Answerable::default(),
-            journal: Arc::default(),
+            answerable,
+            journal: Arc::new(journal),
+            session: None,
             trace: None,
             held: Portion::default(),
         };

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
 use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Progress,
-    QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
+    Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, LogLevel,
+    Observer, Progress, Question, QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
@@ -23,6 +23,7 @@ use tracing::Instrument as _;
 
 use crate::activity::Activity;
 use crate::admission::{Admission, ClientPermits, Permit};
+use crate::approval::{self, Case, Counts, Ruling, Scope, Step};
 use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
@@ -215,8 +216,7 @@ impl Service {
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
         }
-        let (plugin, name) = (target.plugin(), target.name());
-        let edition = edition(plugin);
+        let (plugin, name, edition) = (target.plugin(), target.name(), edition(target.plugin()));
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(Failure::Outdated);
         }
@@ -254,14 +254,15 @@ impl Service {
             return failed(Failure::InvalidArguments(violations));
         }
         if let Some(plain) = plain {
-            return match work.read_plain(plain, request, environment.limits.output).await {
-                Ok(Some(reply)) => Answer { result: Ok(reply), usage: None },
-                Ok(None) => failed(Failure::Unknown(target.kind(), target.shown().to_owned())),
-                Err(error) => failed(Failure::Call(own_limit(error, plugin, name))),
-            };
+            return Answer { result: work.read_plain(plain, request, &target).await, usage: None };
         }
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
+        };
+        let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
+        let journal = match work.approve(case, call.journal, request.text(), client, line.as_deref()).await {
+            Ok(journal) => journal,
+            Err(result) => return Answer { result: result.map(|reply| of_edition(reply, edition)), usage: None },
         };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
         let (trace, span) = traced(call.trace.as_ref());
@@ -271,7 +272,7 @@ impl Service {
             trace: trace.as_ref(),
             observer,
             answerable: call.answerable,
-            journal: call.journal,
+            journal,
             deadline,
         };
         let asked = request.asked(name);
@@ -476,6 +477,14 @@ impl Ready {
         }
     }
 
+    /// The arguments of a tool as JSON text.
+    fn text(&self) -> &str {
+        match self {
+            Self::Tool(arguments) => arguments,
+            Self::Prompt(_) | Self::Resource(_) | Self::Completion(_) => "",
+        }
+    }
+
     /// What the guest is asked for, under its name within the plugin.
     fn asked<'a>(&'a self, name: &'a str) -> Asked<'a> {
         match self {
@@ -563,19 +572,87 @@ impl Work<'_> {
         checked.await?
     }
 
-    /// What a file has to say, which no guest is entered for; `None` if it no longer exists.
-    async fn read_plain(&self, plain: Plain, request: Ready, most: ByteSize) -> Result<Option<Reply>, CallError> {
+    /// The journal with which the guest can be entered, if the call needs no approval or has one. Logs and records what
+    /// comes of it.
+    ///
+    /// # Errors
+    ///
+    /// The question to the user, or why the call ends.
+    async fn approve(
+        &self,
+        case: Option<Case<'_>>,
+        journal: Arc<Journal>,
+        arguments: &str,
+        client: &ClientPermits,
+        line: Option<&CallLine>,
+    ) -> Result<Arc<Journal>, Result<Reply, Failure>> {
+        let Some(case) = case else { return Ok(journal) };
+        let Ruling { step, decision } = case.rule(Arc::unwrap_or_clone(journal));
+        let result = match step {
+            Step::Enter(journal) => Ok(Arc::new(journal)),
+            Step::End(failure) => Err(Err(failure)),
+            Step::Ask(journal, asks) => {
+                let counts = Counts::of(asks, case.scope);
+                match self.question(case.offer, arguments, client.identity.as_ref(), counts).await {
+                    Ok(question) => Err(Ok(Reply::Questions(Interview { questions: vec![question], journal }))),
+                    // Nobody is asked then.
+                    Err(error) => {
+                        let error = own_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
+                        return Err(Err(Failure::Call(error)));
+                    }
+                }
+            }
+        };
+        if let Some(decision) = decision {
+            let (plugin, tool, caller, word) =
+                (&case.offer.plugin.id, &case.offer.tool.name, &client.name, decision.word);
+            tracing::info!(plugin, tool, caller, "approval: {word}");
+            if let Some(line) = line {
+                line.approval(decision).await;
+            }
+        }
+        result
+    }
+
+    /// The question to the user whether to allow a call with these arguments. What is secret is not in it.
+    async fn question(
+        &self,
+        offer: &Arc<Offer>,
+        arguments: &str,
+        caller: Option<&Identity>,
+        counts: Counts,
+    ) -> Result<Question, CallError> {
+        let late = || CallError::limit(Limit::Deadline(self.timeout));
+        let vault = &offer.plugin.environment(&offer.definition.tool.name).secrets;
+        // A secret can be in a file, and a file system can hang.
+        let opened = timeout_at(self.deadline.into(), vault.open(caller)).await.map_err(|_| late())?;
+        let opened = opened.map_err(CallError::Internal)?;
+        if arguments.len() <= AT_ONCE {
+            return Ok(approval::question(offer, arguments, &opened.secrets, counts));
+        }
+        let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
+        let ask = move |_: &Interrupt| approval::question(&offer, &arguments, &opened.secrets, counts);
+        self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
+    }
+
+    /// What a file has to say, which no guest is entered for.
+    async fn read_plain(&self, plain: Plain, request: Ready, target: &Target) -> Result<Reply, Failure> {
         let (file, arguments) = match (plain, request) {
-            (Plain::Nothing, _) => return Ok(Some(Reply::Completion(no_values()))),
+            (Plain::Nothing, _) => return Ok(Reply::Completion(no_values())),
             (file, Ready::Prompt(arguments)) => (file, arguments),
             (file, _) => (file, BTreeMap::new()),
         };
+        let most = target.environment().limits.output;
         let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
             Plain::Prompt(prompt) => prompt.fill(&arguments, most).map(|output| Some(Reply::Prompt(output))),
             Plain::Resource(file) => Ok(file.read(most)?.map(|item| Reply::Resource(vec![item]))),
             Plain::Nothing => Ok(Some(Reply::Completion(no_values()))),
         });
-        read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout))))
+        match read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout)))) {
+            Ok(Some(reply)) => Ok(reply),
+            Ok(None) => Err(Failure::Unknown(target.kind(), target.shown().to_owned())),
+            Err(error) => Err(Failure::Call(own_limit(error, target.plugin(), target.name()))),
+        }
     }
 
     /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no

@@ -13,7 +13,7 @@ use super::binding::Binding;
 use super::life::Id;
 
 /// The version of the format. It is authenticated too.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What is authenticated beside the claim, so that no other use of the key can give a state.
 const PURPOSE: &[u8] = b"toolbay request state 1";

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use proptest::prelude::*;
 use serde_json::json;
-use toolbay_model::{Digest, Effect, Request};
+use toolbay_model::{Approval, Digest, Effect, Request};
 
 use super::*;
 
@@ -43,6 +43,7 @@ fn journal() -> Journal {
         began: 5,
         until: 6,
         edition: Some(Digest::new([3; 32])),
+        approval: Approval::Given,
     }
 }
 
@@ -135,10 +136,11 @@ proptest! {
         answers in prop::collection::btree_map(".{0,20}", ".{0,60}", 0..8),
         effects in prop::collection::vec((".{0,40}", prop::collection::vec(any::<u8>(), 0..200)), 0..8),
         rounds: u32, began: u64, until: u64, edition in prop::option::of(any::<[u8; 32]>()),
+        approval in prop_oneof![Just(Approval::Unasked), any::<u32>().prop_map(Approval::Asked), Just(Approval::Given)],
         asked in prop::collection::vec("[a-z]{1,64}", 0..16),
     ) {
         let effects = effects.into_iter().map(|(what, result)| Effect { what, result }).collect();
-        let journal = Journal { answers, effects, rounds, began, until, edition: edition.map(Digest::new) };
+        let journal = Journal { answers, effects, rounds, began, until, edition: edition.map(Digest::new), approval };
         let states = states(None, &clock());
         let state = states.seal(bound(), asked.clone(), journal.clone()).unwrap();
         let opened = states.unseal(&state, bound()).unwrap();

@@ -20,7 +20,7 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::outcome;
 use crate::quota::Exhausted;
 use crate::revision::Revision;
-use crate::session::{Channel, Life, Session};
+use crate::session::{Channel, Session};
 
 /// Begins a call that is, or may become, a task.
 ///
@@ -48,9 +48,7 @@ pub(crate) async fn start(
         return Err(full(&tasks, exhausted).of(&request.id));
     }
     // The call belongs to no session from here on, but to the caller of this request.
-    let host = Arc::clone(&session.host);
-    let own =
-        Session::new(host, Arc::new(caller.clone()), Arc::clone(&session.intake), Channel::PerRequest, Life::default());
+    let own = session.detached(Arc::new(caller.clone()));
     let shared = session.channel == Channel::Shared && phase == Phase::Kept;
     if phase == Phase::Waited || shared {
         live.report_to(calling.observer(session, reply, live.cancel.clone()));

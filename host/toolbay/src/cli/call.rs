@@ -14,6 +14,7 @@ use toolbay_model::{Limits, Usage};
 use toolbay_settings::toml_file::nearest;
 
 use super::common::{Common, Listen, block_on};
+use super::confirm;
 use super::output::complain;
 use super::result::{self, Terminal};
 use super::task;
@@ -40,7 +41,8 @@ pub(super) struct Show {
     pub(super) task: bool,
 }
 
-pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) -> anyhow::Result<ExitCode> {
+/// With `yes`, a call that a person must allow is allowed.
+pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, yes: bool) -> anyhow::Result<ExitCode> {
     let arguments = read(arguments)?;
     let mut config = common.configure_for_call(&Listen::default())?;
     if show.task {
@@ -56,10 +58,31 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show) ->
             complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
         }
         let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
+        if offer.asks().is_some() && !yes && !confirm::is_possible() {
+            bail!(
+                "the grant of {:?} wants a person to allow calls of {tool:?} (approve): call it from a terminal, or add --yes",
+                offer.plugin.id
+            );
+        }
         if show.task {
+            if offer.asks().is_some() {
+                bail!(
+                    "a person must allow calls of {tool:?} (approve), which --task cannot ask: call it without --task"
+                );
+            }
             return task::run(&server, &tool, arguments, show.json).await;
         }
-        let answer = server.call(tool, arguments, Arc::new(Terminal)).await;
+        let mut refused = false;
+        let allow = |question: &str| {
+            let allowed = yes || confirm::ask(question);
+            refused = !allowed;
+            allowed
+        };
+        let answer = server.call_allowed(tool, arguments, Arc::new(Terminal), allow).await;
+        if refused && !show.json {
+            complain("not called");
+            return Ok(ExitCode::FAILURE);
+        }
         let used = answer.usage;
         let code = result::show(answer, show.json);
         if let (true, Some(used)) = (show.usage, used) {

@@ -2,6 +2,7 @@
 
 mod grant;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +12,8 @@ use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_catalog::{
-    Contents, Definition, LoadError, PromptEntry, ResourceEntry, Rules, describe_failed, read_source,
+    Approve, Asks, Contents, Definition, Grant, LoadError, PromptEntry, ResourceEntry, Rules, describe_failed,
+    read_grant, read_source, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
@@ -44,6 +46,8 @@ struct Findings {
     compile_ms: Option<f64>,
     remarks: Vec<String>,
     contents: Contents,
+    /// Which calls of its tools a person must allow first, with the grant beside the file.
+    asks: BTreeMap<String, Asks>,
 }
 
 /// What an interface is for and what permission it needs, by the prefix of its name. The first match applies.
@@ -107,7 +111,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     })?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
-    let Rules { bounds, describe, limits, .. } = config.rules();
+    let Rules { bounds, describe, limits, approve, .. } = config.rules();
     let memory_limit = limits.memory;
     let (prepared, description, about, compile_ms) = if let Some((prepared, description, about)) = sandbox.find(digest)
     {
@@ -130,10 +134,39 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         sandbox.keep(digest, scratch, description.clone(), about.clone());
         (prepared, description, about, Some(compile_ms))
     };
-    let remarks = description.remarks.clone();
+    let mut remarks = description.remarks.clone();
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
     let (form, memory) = (prepared.form(), prepared.memory());
-    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents })
+    let asks = asks(file, approve, &contents, prepared.is_command()).unwrap_or_else(|why| {
+        remarks.push(why);
+        BTreeMap::new()
+    });
+    Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents, asks })
+}
+
+/// Which calls of the tools of `file` a person must allow first: as the grant beside it says, or else as the server's
+/// configuration does (`approve`).
+///
+/// # Errors
+///
+/// The grant has a mistake.
+fn asks(file: &Path, approve: Approve, contents: &Contents, command: bool) -> Result<BTreeMap<String, Asks>, String> {
+    let (Some(folder), Some(id)) = (file.parent(), file.file_stem().and_then(|stem| stem.to_str())) else {
+        return Ok(BTreeMap::new());
+    };
+    let grant = match read_grant(folder, id).map_err(|error| error.why().to_owned())? {
+        Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
+        None => Grant::default(),
+    };
+    let approvals = grant.approvals(approve);
+    let asks = |definition: &Definition| {
+        // A command has no name of its own.
+        let name = if command { tool_name(id) } else { definition.tool.name.clone() };
+        let shown = grant.tools.get(&name).map(|tool| definition.shown_as(&tool.shown()));
+        let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
+        Some((definition.tool.name.clone(), approvals.of(&name).of(annotations)?))
+    };
+    Ok(contents.tools.iter().filter_map(|definition| asks(definition)).collect())
 }
 
 /// Compiles `source`, and says so if that takes long.
@@ -194,7 +227,7 @@ fn text(name: &str, findings: &Findings) -> String {
         }
         None => out.push_str("\nGrant: it needs none.\n"),
     }
-    offers(&mut out, &findings.contents);
+    offers(&mut out, &findings.contents, &findings.asks);
     if let Some(wit) = &about.wit {
         let _ = writeln!(out, "\nTypes:");
         for words in clean(wit).lines() {
@@ -205,7 +238,7 @@ fn text(name: &str, findings: &Findings) -> String {
 }
 
 /// What the plugin offers.
-fn offers(out: &mut String, contents: &Contents) {
+fn offers(out: &mut String, contents: &Contents, asks: &BTreeMap<String, Asks>) {
     let Contents { tools, prompts, resources, templates, completes } = contents;
     let heading = |out: &mut String, words: &str| {
         let _ = writeln!(out, "\n{words}:");
@@ -216,6 +249,9 @@ fn offers(out: &mut String, contents: &Contents) {
     for tool in tools {
         let _ = writeln!(out, "    {}", tool.tool.name);
         described(out, tool.tool.description.as_deref());
+        if let Some(asks) = asks.get(&tool.tool.name) {
+            let _ = writeln!(out, "        asks    a person must allow it, {asks}");
+        }
         let _ = writeln!(out, "        input   {}", escaped(&tool.input.value().to_string()));
         if let Some(output) = &tool.output {
             let _ = writeln!(out, "        output  {}", escaped(&output.value().to_string()));
@@ -264,6 +300,7 @@ fn json(findings: &Findings) -> Value {
             "description": tool.tool.description,
             "inputSchema": tool.input.value(),
             "outputSchema": tool.output.as_ref().map(|schema| schema.value().clone()),
+            "asks": findings.asks.get(&tool.tool.name),
         })
     };
     let Contents { tools, prompts, resources, templates, completes } = &findings.contents;

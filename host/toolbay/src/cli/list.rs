@@ -145,6 +145,10 @@ fn plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Snapshot
             let _ = writeln!(out, "    + {}", line(&grant, SHOWN));
         }
     }
+    if !report.asks.is_empty() {
+        let asks: Vec<String> = report.asks.iter().map(|(tool, asks)| format!("{tool} ({asks})")).collect();
+        let _ = writeln!(out, "    + a person must allow: {}", line(&asks.join(", "), SHOWN));
+    }
     out.push('\n');
 }
 

@@ -10,6 +10,7 @@ use toolbay_model::ErrorKind;
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
+use crate::audited::ASKED;
 use crate::cli::output::{complain, print};
 
 /// Longest part of a line that is printed, in bytes.
@@ -34,7 +35,7 @@ pub(in crate::cli) struct Filter {
     /// 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<SystemTime>,
-    /// Calls with this outcome: ok, or an error kind such as denied or fuel
+    /// Calls with this outcome: ok, asked, or an error kind such as denied or fuel
     #[arg(long, value_name = "WORD", value_parser = outcome)]
     outcome: Option<String>,
 }
@@ -141,7 +142,7 @@ fn since(text: &str) -> Result<SystemTime, String> {
 }
 
 fn outcome(text: &str) -> Result<String, String> {
-    let known: Vec<&str> = ["ok"].into_iter().chain(ErrorKind::ALL.map(ErrorKind::as_str)).collect();
+    let known: Vec<&str> = ["ok", ASKED].into_iter().chain(ErrorKind::ALL.map(ErrorKind::as_str)).collect();
     if known.contains(&text) {
         return Ok(text.to_owned());
     }
@@ -204,7 +205,7 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r#"
         expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h
         "feul" is not an outcome; did you mean "fuel"?
-        "no such word" is not an outcome; they are ok, unknown-tool, missing-capability, invalid-arguments, busy, rate, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
+        "no such word" is not an outcome; they are ok, asked, unknown-tool, missing-capability, invalid-arguments, not-approved, busy, rate, disabled, failed, invalid-output, fuel, deadline, memory, stack, output, limit, denied, trap, cancelled, internal
         "#);
         assert!(since("2h").unwrap() < SystemTime::now());
     }

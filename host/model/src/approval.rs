@@ -1,0 +1,81 @@
+//! A person's yes before a call: how far a call is with it, and why it does not have it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How far a call is with the approval that the operator wants for it. It is part of the call's
+/// [`Journal`](crate::Journal), which only the host writes: neither a client nor a guest can set it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Approval {
+    /// Nobody was asked.
+    #[default]
+    Unasked,
+    /// The user was asked so many times, and has not answered yet.
+    Asked(u32),
+    /// The user has said yes, to this call or to an earlier one that counts for it.
+    Given,
+}
+
+/// Why a call has no approval. The guest was not entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unapproved {
+    /// Why.
+    pub why: WhyUnapproved,
+    /// The key that says whether a person is asked, and its file, such as `tools.erase.approve in notes.toml`.
+    pub key: String,
+}
+
+/// Why a call has no approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyUnapproved {
+    /// The user said no.
+    Declined,
+    /// The user closed the question without an answer.
+    Cancelled,
+    /// The client was asked so many times, and no answer was one.
+    Unanswered(u32),
+    /// The client cannot show a form to its user.
+    Impossible,
+}
+
+impl WhyUnapproved {
+    /// The word in the audit log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+            Self::Unanswered(_) => "unanswered",
+            Self::Impossible => "impossible",
+        }
+    }
+}
+
+/// What happened and what to do, for the model.
+impl fmt::Display for Unapproved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match self.why {
+            WhyUnapproved::Declined => f.write_str(
+                "The user was asked whether to allow this call and said no. The tool was not called. Do not call it again \
+                 for this, and do not look for another way to the same end: tell the user, and wait for what the user says.",
+            ),
+            WhyUnapproved::Cancelled => f.write_str(
+                "The user was asked whether to allow this call and closed the question without an answer. The tool was not \
+                 called. Do not call it again unless the user asks for it.",
+            ),
+            WhyUnapproved::Unanswered(times) => write!(
+                f,
+                "The user had to be asked whether to allow this call. The client was asked {times} times and returned no \
+                 answer that says yes or no, so the tool was not called. Do not retry: tell the user."
+            ),
+            WhyUnapproved::Impossible => write!(
+                f,
+                "This tool is called only after a person has allowed the call, and this client cannot ask its user. The \
+                 tool was not called. Do not retry: tell the user. What helps: a client that shows forms (elicitation, \
+                 MCP 2025-06-18 or later), or the operator of the server, who can make the call with `toolbay call` or \
+                 change {key}."
+            ),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A person's yes before a call, where the operator wants one (`approve` in a grant).
+//!
+//! The host itself asks, after it has checked the arguments and before a guest is entered, in the way in which the questions
+//! of a guest reach the user. Whether somebody was asked, and what came of it, is in the call's journal. Only the host writes
+//! that: a client has it sealed, and bound to the arguments, the caller and the edition of the plugin. So an answer counts
+//! only where the host has asked for it, and a guest never sees one.
+
+mod excerpt;
+mod opens;
+mod question;
+mod remembered;
+mod visible;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolbay_catalog::{Asks, Offer};
+use toolbay_model::{
+    Answerable, Approval, CallError, Failure, Journal, Limit, Question, QuestionKind, Unapproved, WhyUnapproved,
+    milliseconds,
+};
+
+pub(crate) use self::question::{Counts, question};
+pub(crate) use self::remembered::{Remembered, Scope};
+use crate::target::Target;
+
+/// The key of the host's question. No plugin can have one with a slash (`toolbay_sandbox`).
+pub(crate) const KEY: &str = "dev.toolbay/approve";
+
+/// The field of the form that says yes or no.
+const FIELD: &str = "approve";
+
+/// How often the user is asked about one call: a client that returns no answer that is one does not know how.
+const ROUNDS: u32 = 3;
+
+/// A call that is about to enter a guest, and whose arguments are valid.
+pub(crate) struct Case<'a> {
+    /// The tool.
+    pub(crate) offer: &'a Arc<Offer>,
+    /// What its caller allowed before.
+    pub(crate) remembered: &'a Remembered,
+    /// For whom a yes counts beyond this call; `None` if for nobody.
+    pub(crate) scope: Option<Scope>,
+    /// What the client can ask.
+    pub(crate) answerable: Answerable,
+}
+
+/// What becomes of a call.
+#[derive(Debug)]
+pub(crate) struct Ruling {
+    /// What to do.
+    pub(crate) step: Step,
+    /// What there is to record; `None` if nobody was to be asked.
+    pub(crate) decision: Option<Decision>,
+}
+
+/// What to do with a call.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The guest can be entered, with this journal.
+    Enter(Journal),
+    /// The user is asked, and the next run of the call gets this journal.
+    Ask(Journal, Asks),
+    /// The call ends.
+    End(Failure),
+}
+
+/// What there is to record of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// `asked`, `approved`, `remembered`, or why there is none.
+    pub(crate) word: &'static str,
+    /// Time since the user was first asked about this call; `None` before.
+    pub(crate) waited: Option<Duration>,
+}
+
+/// What the user said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Yes,
+    No,
+    Nothing,
+}
+
+impl<'a> Case<'a> {
+    /// The case of a call of this target; `None` if it is no tool: nobody is asked about others.
+    pub(crate) fn of(
+        target: &'a Target,
+        remembered: &'a Remembered,
+        scope: Option<Scope>,
+        answerable: Answerable,
+    ) -> Option<Self> {
+        match target {
+            Target::Tool(offer) => Some(Self { offer, remembered, scope, answerable }),
+            Target::Prompt(_) | Target::Resource(_) => None,
+        }
+    }
+
+    /// What becomes of the call with this journal.
+    pub(crate) fn rule(&self, mut journal: Journal) -> Ruling {
+        // Without having asked, this is something that the client made up.
+        let answer = journal.answers.remove(KEY);
+        let Some(asks) = self.offer.asks() else {
+            // Its last run was to be approved: the configuration was another one.
+            let journal = if matches!(journal.approval, Approval::Asked(_)) { Journal::default() } else { journal };
+            return Ruling { step: Step::Enter(journal), decision: None };
+        };
+        match journal.approval {
+            Approval::Given => Ruling { step: Step::Enter(journal), decision: None },
+            Approval::Unasked => self.first_run(journal, asks),
+            Approval::Asked(rounds) => self.answered(&journal, rounds, answer.as_deref(), asks),
+        }
+    }
+
+    fn first_run(&self, mut journal: Journal, asks: Asks) -> Ruling {
+        if asks == Asks::First && self.scope.is_some_and(|scope| self.remembered.counts(scope, self.tool())) {
+            journal.approval = Approval::Given;
+            return Ruling::of(Step::Enter(journal), "remembered", None);
+        }
+        if journal.edition.is_some() {
+            // A guest has run already, when the configuration was another one: nobody can allow that now.
+            return Ruling { step: Step::End(Failure::Outdated), decision: None };
+        }
+        let began = now();
+        let until = began.saturating_add(milliseconds(self.time()));
+        // What a client answers without having been asked is not kept.
+        self.ask(Journal { began, until, ..Journal::default() }, 0, asks)
+    }
+
+    fn answered(&self, journal: &Journal, rounds: u32, answer: Option<&str>, asks: Asks) -> Ruling {
+        let now = now();
+        let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
+        if now > journal.until {
+            let late = Failure::Call(CallError::limit(Limit::AskTime(self.time())));
+            return Ruling::of(Step::End(late), "late", waited);
+        }
+        let why = match answer.and_then(said) {
+            Some(Said::Yes) => {
+                if let (Asks::First, Some(scope)) = (asks, self.scope) {
+                    self.remembered.note(scope, self.tool());
+                }
+                // The clock and the rounds of the plugin's own questions begin now.
+                let journal = Journal { approval: Approval::Given, ..Journal::default() };
+                return Ruling::of(Step::Enter(journal), "approved", waited);
+            }
+            Some(Said::No) => WhyUnapproved::Declined,
+            Some(Said::Nothing) => WhyUnapproved::Cancelled,
+            None if rounds >= ROUNDS => WhyUnapproved::Unanswered(rounds),
+            None => {
+                let (began, until) = (journal.began, journal.until);
+                return self.ask(Journal { began, until, ..Journal::default() }, rounds, asks);
+            }
+        };
+        self.refused(why, waited)
+    }
+
+    /// Has the user asked for the next time.
+    fn ask(&self, journal: Journal, rounds: u32, asks: Asks) -> Ruling {
+        if !self.answerable.contains(QuestionKind::Form) {
+            return self.refused(WhyUnapproved::Impossible, None);
+        }
+        let journal = Journal { approval: Approval::Asked(rounds + 1), ..journal };
+        Ruling::of(Step::Ask(journal, asks), "asked", None)
+    }
+
+    fn refused(&self, why: WhyUnapproved, waited: Option<Duration>) -> Ruling {
+        let key = format!("tools.{}.approve in {}.toml", self.tool(), self.offer.plugin.id);
+        let failure = Failure::Unapproved(Unapproved { why, key });
+        Ruling::of(Step::End(failure), why.as_str(), waited)
+    }
+
+    fn tool(&self) -> &str {
+        &self.offer.definition.tool.name
+    }
+
+    /// How long the user has for the answer.
+    fn time(&self) -> Duration {
+        self.offer.plugin.environment(self.tool()).limits.ask_time
+    }
+}
+
+impl Ruling {
+    fn of(step: Step, word: &'static str, waited: Option<Duration>) -> Self {
+        Self { step, decision: Some(Decision { word, waited }) }
+    }
+}
+
+/// What a client's answer says; `None` if it is none.
+fn said(answer: &str) -> Option<Said> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        action: &'a str,
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Form {
+        approve: bool,
+    }
+    let Answer { action, content } = serde_json::from_str(answer).ok()?;
+    match action {
+        "accept" => {
+            let Form { approve } = serde_json::from_str(content?.get()).ok()?;
+            Some(if approve { Said::Yes } else { Said::No })
+        }
+        "decline" => Some(Said::No),
+        "cancel" => Some(Said::Nothing),
+        _ => None,
+    }
+}
+
+/// Milliseconds of Unix time.
+fn now() -> u64 {
+    milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// What the host asks with these questions; `None` if it is a plugin that asks them.
+pub(crate) fn text(questions: &[Question]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params {
+        message: String,
+    }
+    let question = questions.iter().find(|question| question.key == KEY)?;
+    let Params { message } = serde_json::from_str(question.params.get()).ok()?;
+    Some(message)
+}
+
+/// The answer of somebody who was asked by other means than a client.
+pub(crate) fn answer(yes: bool) -> String {
+    let action = if yes { "accept" } else { "decline" };
+    serde_json::json!({"action": action, "content": {FIELD: yes}}).to_string()
+}
+
+#[cfg(test)]
+mod tests;

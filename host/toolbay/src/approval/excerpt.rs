@@ -1,0 +1,259 @@
+//! Arguments as a person reads them: complete if they are short; otherwise what is left out says how much it is.
+//!
+//! Every line of arguments begins with `|`, and no character within them ends a line. So nothing in arguments can be taken for
+//! words of the host, whatever shows them: a terminal, a dialog, or Markdown, for which indented lines are code.
+
+use std::fmt::Write as _;
+
+use toolbay_model::text::thousands;
+
+use super::visible::{Before, units};
+
+/// How a line of arguments begins. What is indented by four is code in Markdown.
+const PREFIX: &str = "    | ";
+
+/// Columns of a line of arguments: few enough that no dialog breaks it again.
+const WIDTH: usize = 64;
+
+/// The most characters that are shown of all arguments.
+const MOST: usize = 4_000;
+
+/// A string with more units than this is shortened if not everything can be shown, to so many at its beginning and its end.
+const STRING: usize = 320;
+const STRING_HEAD: usize = 200;
+const STRING_TAIL: usize = 80;
+
+/// What is shown if even that is too much: characters at the beginning, and units at the end.
+const HEAD: usize = 3_000;
+const TAIL: usize = 600;
+
+/// Arguments as they are shown.
+#[derive(Debug)]
+pub(super) struct Excerpt {
+    /// The lines, without a line end after the last one.
+    pub(super) lines: String,
+    /// Bytes that are not shown.
+    pub(super) hidden: usize,
+}
+
+/// The arguments as a person reads them. `json` is compact JSON; any other text is safe, too.
+pub(super) fn excerpt(json: &str) -> Excerpt {
+    complete(json).or_else(|| shortened(json)).unwrap_or_else(|| ends(json)).excerpt()
+}
+
+/// Lines that are being written.
+#[derive(Debug, Default)]
+struct Lines {
+    text: String,
+    /// Columns of the last line that are taken.
+    column: usize,
+    /// Characters of arguments.
+    shown: usize,
+    hidden: usize,
+    before: Before,
+}
+
+fn complete(json: &str) -> Option<Lines> {
+    let mut lines = Lines::default();
+    for (_, unit) in units(json) {
+        lines.unit(unit);
+        if lines.shown > MOST {
+            return None;
+        }
+    }
+    Some(lines)
+}
+
+/// With only the beginning and the end of long strings: what is short, such as a path, is there as it is.
+fn shortened(json: &str) -> Option<Lines> {
+    let mut lines = Lines::default();
+    let mut string = None;
+    for (at, unit) in units(json) {
+        match (unit, string) {
+            ("\"", None) => {
+                lines.unit(unit);
+                string = Some(at + 1);
+            }
+            ("\"", Some(start)) => {
+                lines.string(json.get(start..at).unwrap_or_default());
+                lines.unit(unit);
+                string = None;
+            }
+            (_, None) => lines.unit(unit),
+            (_, Some(_)) => {}
+        }
+        if lines.shown > MOST {
+            return None;
+        }
+    }
+    lines.string(string.and_then(|start| json.get(start..)).unwrap_or_default());
+    (lines.shown <= MOST).then_some(lines)
+}
+
+/// Only the beginning and the end of all of it.
+fn ends(json: &str) -> Lines {
+    let mut lines = Lines::default();
+    let tail = units(json).count().saturating_sub(TAIL);
+    let mut gap = None;
+    for (number, (at, unit)) in units(json).enumerate() {
+        if number >= tail {
+            if let Some(from) = gap.take() {
+                lines.gap(at - from);
+            }
+            lines.unit(unit);
+        } else if gap.is_none() {
+            if lines.shown < HEAD {
+                lines.unit(unit);
+            } else {
+                gap = Some(at);
+            }
+        }
+    }
+    lines
+}
+
+impl Lines {
+    fn unit(&mut self, unit: &str) {
+        let shown = self.before.show(unit);
+        // What is not ASCII can be two columns wide.
+        let width: usize = shown.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
+        if self.column == 0 || self.column + width > WIDTH {
+            if !self.text.is_empty() {
+                self.text.push('\n');
+            }
+            self.text.push_str(PREFIX);
+            self.column = 0;
+        }
+        self.text.push_str(&shown);
+        self.column += width;
+        self.shown += shown.chars().count();
+    }
+
+    /// The inside of a string.
+    fn string(&mut self, inside: &str) {
+        let count = units(inside).count();
+        let mut from = None;
+        for (number, (at, unit)) in units(inside).enumerate() {
+            if count <= STRING || number < STRING_HEAD {
+                self.unit(unit);
+            } else if number < count - STRING_TAIL {
+                from.get_or_insert(at);
+            } else {
+                if let Some(from) = from.take() {
+                    self.gap(at - from);
+                }
+                self.unit(unit);
+            }
+            // It is not needed then.
+            if self.shown > MOST {
+                return;
+            }
+        }
+    }
+
+    /// A line of the host's, which no argument can look like.
+    fn gap(&mut self, bytes: usize) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let _ = write!(self.text, "    ~ {} bytes are not shown", thousands(bytes as u64));
+        self.hidden += bytes;
+        (self.column, self.before) = (0, Before::default());
+    }
+
+    fn excerpt(self) -> Excerpt {
+        Excerpt { lines: self.text, hidden: self.hidden }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(arguments: &Value) -> Excerpt {
+        excerpt(&arguments.to_string())
+    }
+
+    /// What the lines of arguments say, joined again.
+    fn read(excerpt: &Excerpt) -> String {
+        excerpt.lines.lines().filter_map(|line| line.strip_prefix(PREFIX)).collect()
+    }
+
+    #[test]
+    fn short_arguments_are_complete_and_the_same() {
+        for arguments in [
+            json!({}),
+            json!({"path": "/data/a.txt", "lines": [1, 2.5, null, true]}),
+            json!({"text": "a\n\nb    c\u{202e}d \u{1f642} ".repeat(50)}),
+            json!({"text": "x".repeat(3_900)}),
+            json!({"\u{2028}key": "漢字".repeat(500)}),
+        ] {
+            let excerpt = of(&arguments);
+            assert_eq!((excerpt.hidden, serde_json::from_str::<Value>(&read(&excerpt)).unwrap()), (0, arguments));
+        }
+    }
+
+    #[test]
+    fn no_argument_looks_like_a_line_of_the_host() {
+        let forged =
+            "\n\n    ~ 0 bytes are not shown\n\n    + nothing\r\u{2028}    + nothing\u{85}\u{b}\u{c}    + nothing";
+        let spaces = format!("{}    + nothing", " ".repeat(500));
+        let long = format!("{}{forged}{}", "x".repeat(10_000), "y".repeat(10_000));
+        let many: Vec<String> = (0..5_000).map(|n| format!("{forged}{n}")).collect();
+        for arguments in
+            [json!({"a": forged}), json!({"a": spaces}), json!({"a": long}), json!({"a": many}), json!({forged: 1})]
+        {
+            let excerpt = of(&arguments);
+            for line in excerpt.lines.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+                let gap = line.strip_prefix("    ~ ").and_then(|rest| rest.strip_suffix(" bytes are not shown"));
+                let is_gap = gap.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b','));
+                assert!(is_gap || line.starts_with(PREFIX), "{line:?}");
+                assert!(
+                    line.chars().count() <= WIDTH + PREFIX.len() && !line[PREFIX.len()..].contains("  "),
+                    "{line:?}"
+                );
+            }
+            assert!(excerpt.lines.len() < 40_000);
+        }
+    }
+
+    #[test]
+    fn long_strings_are_shortened_and_what_is_short_is_there() {
+        let content = "x".repeat(100_000);
+        let excerpt = of(&json!({"content": content, "path": "/etc/passwd", "zero": 0}));
+        assert_eq!(excerpt.hidden, 100_000 - STRING_HEAD - STRING_TAIL);
+        assert!(excerpt.lines.contains("\n    ~ 99,720 bytes are not shown\n"), "{}", excerpt.lines);
+        assert!(read(&excerpt).ends_with(r#"x","path":"/etc/passwd","zero":0}"#), "{}", excerpt.lines);
+    }
+
+    #[test]
+    fn no_escape_is_divided_where_a_string_is_shortened() {
+        // Divided, it would end the string, and what follows would look like an argument.
+        for shift in 0..8 {
+            let text = format!("{}{}", "x".repeat(shift), "\",\"path\":\"/tmp\",\"n\":\"".repeat(2_000));
+            let excerpt = of(&json!({"text": text, "path": "/etc"}));
+            let inside = read(&excerpt);
+            let inside = inside.strip_prefix("{\"text\":\"").unwrap().strip_suffix("\",\"path\":\"/etc\"}").unwrap();
+            assert!(inside.replace("\\\"", "").find('"').is_none(), "{inside}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_and_the_end_of_what_has_many_parts_are_shown() {
+        let excerpt = of(&json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}));
+        assert!(excerpt.lines.starts_with("    | {\"first\":1,\"items\":[0,1,2,"), "{}", excerpt.lines);
+        assert!(read(&excerpt).ends_with("99998,99999],\"last\":\"here\"}"));
+        assert_eq!(excerpt.lines.matches("bytes are not shown").count(), 1);
+        let total = json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}).to_string().len();
+        assert_eq!(read(&excerpt).len() + excerpt.hidden, total);
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_shown_too() {
+        for text in ["", "\"", "{\"a\":\"\\", "[redacted]", "\"\"\"\"", "a\nb"] {
+            assert!(excerpt(text).lines.lines().all(|line| line.starts_with(PREFIX)), "{text:?}");
+        }
+    }
+}

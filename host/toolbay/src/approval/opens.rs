@@ -1,0 +1,123 @@
+//! What a grant opens for a plugin, in plain words for the person who is asked.
+
+use toolbay_policy::{Access, HttpRule, Method, PathPrefix, Permissions, StateBy};
+use toolbay_sandbox::Environment;
+
+use super::visible::line;
+
+/// The most lines.
+const LINES: usize = 24;
+
+/// Longest line, in characters.
+const LENGTH: usize = 200;
+
+/// What the plugin can reach in a call with this environment, one thing a line. The folders of the server have the names
+/// under which the plugin sees them: where they are is for the operator alone.
+pub(super) fn opens(environment: &Environment) -> Vec<String> {
+    let Permissions { environment: variables, mounts, http, tcp, network_private, state, scratch: _, deterministic: _ } =
+        &environment.permissions;
+    let mut lines = Vec::new();
+    for mount in mounts {
+        let what = match mount.access {
+            Access::Read => "read files",
+            Access::ReadWrite => "read, change and delete files",
+        };
+        let whose = if mount.by.is_some() { ", which is the caller's own" } else { "" };
+        lines.push(format!("{what} in the folder {}{whose}", mount.guest));
+    }
+    lines.extend(http.iter().map(requests));
+    lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
+    lines.extend(network_private.iter().map(|network| format!("reach the private network {network} in this way")));
+    let carried = environment.secrets.secrets().iter().filter_map(|secret| secret.carried.as_ref());
+    lines.extend(carried.map(|carried| format!("use a secret of the server: {carried}")));
+    if !variables.is_empty() {
+        lines.push(format!("read environment variables of the server: {}", variables.join(", ")));
+    }
+    match state.map(|state| state.by) {
+        Some(StateBy::Plugin) => lines.push("keep data for later calls, of other callers, too".to_owned()),
+        Some(StateBy::Caller) => lines.push("keep data for later calls of the same caller".to_owned()),
+        None => {}
+    }
+    if lines.is_empty() {
+        lines.push("nothing outside its own memory: no files, no network".to_owned());
+    }
+    let more = lines.len().saturating_sub(LINES);
+    if more > 0 {
+        lines.truncate(LINES);
+        lines.push(format!("and {more} more, which the grant lists"));
+    }
+    lines.iter().map(|words| line(words, LENGTH)).collect()
+}
+
+fn requests(rule: &HttpRule) -> String {
+    let methods = rule.methods().map(|methods| methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", "));
+    let paths = rule.paths().map(|paths| paths.iter().map(PathPrefix::as_str).collect::<Vec<_>>().join(", "));
+    let only = match (methods, paths) {
+        (None, None) => String::new(),
+        (Some(methods), None) => format!(" (only {methods})"),
+        (None, Some(paths)) => format!(" (only below {paths})"),
+        (Some(methods), Some(paths)) => format!(" (only {methods}, only below {paths})"),
+    };
+    format!("send requests to {}{only}", rule.origin())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toolbay_catalog::Grant;
+
+    use super::*;
+
+    fn of(grant: &str) -> String {
+        let permissions = Grant::parse("a.toml", grant, Path::new("/srv/plugins")).unwrap().permissions;
+        opens(&Environment { permissions, ..Environment::default() }).join("\n")
+    }
+
+    #[test]
+    fn everything_that_a_grant_opens_has_a_line() {
+        assert_eq!(of(""), "nothing outside its own memory: no files, no network");
+        let all = of(r#"
+            [permissions]
+            environment = ["LANG", "TZ"]
+            http = ["https://api.example.com", { origin = "https://*.example.org", methods = ["GET", "PUT"], paths = ["/v1", "/v2"] }]
+            tcp = ["db.example.com:5432"]
+            network_private = ["10.1.0.0/16"]
+            state = {}
+            [permissions.scratch]
+            [[permissions.mounts]]
+            host = "data"
+            guest = "/data"
+            access = "read"
+            [[permissions.mounts]]
+            host = "notes"
+            guest = "/notes"
+            access = "read-write"
+            by = "caller"
+            "#);
+        insta::assert_snapshot!(all, @r"
+        read files in the folder /data
+        read, change and delete files in the folder /notes, which is the caller's own
+        send requests to https://api.example.com
+        send requests to https://*.example.org (only GET, PUT, only below /v1, /v2)
+        connect to db.example.com:5432 (TCP)
+        reach the private network 10.1.0.0/16 in this way
+        read environment variables of the server: LANG, TZ
+        keep data for later calls, of other callers, too
+        ");
+        assert!(!all.contains("srv"), "where a folder is is nobody's business: {all}");
+        let own = "[permissions]\nstate = { by = \"caller\" }";
+        assert_eq!(of(own), "keep data for later calls of the same caller");
+    }
+
+    #[test]
+    fn many_lines_and_strange_names_are_bounded() {
+        let mount = |n| {
+            format!("[[permissions.mounts]]\nhost = \"x\"\nguest = \"/{n}\\n    + all\\u202e\"\naccess = \"read\"\n")
+        };
+        let mounts = (0..100).map(mount).collect::<Vec<_>>().concat();
+        let lines = of(&mounts);
+        assert_eq!(lines.lines().count(), LINES + 1, "{lines}");
+        assert!(lines.ends_with("and 76 more, which the grant lists") && !lines.contains('\u{202e}'), "{lines}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The question to the user: which tool, what it can reach, and with which arguments.
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use toolbay_catalog::{Asks, Offer};
+use toolbay_model::text::{escaped, thousands};
+use toolbay_model::{Digest, Json, Question, QuestionKind};
+use toolbay_secrets::Secrets;
+
+use super::excerpt::{Excerpt, excerpt};
+use super::opens::opens;
+use super::remembered::Scope;
+use super::visible::line;
+use super::{FIELD, KEY};
+
+/// Longest name of a plugin, in characters: it is that of a file.
+const NAME: usize = 100;
+
+/// For which calls a yes counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// For this one.
+    Once,
+    /// For further calls of the tool in the session.
+    Session,
+    /// For further calls of the tool by the caller, for an hour.
+    Hour,
+}
+
+impl Counts {
+    pub(crate) fn of(asks: Asks, scope: Option<Scope>) -> Self {
+        match (asks, scope) {
+            (Asks::Each, _) | (Asks::First, None) => Self::Once,
+            (Asks::First, Some(Scope::Session(_))) => Self::Session,
+            (Asks::First, Some(Scope::Caller)) => Self::Hour,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Once => "Your answer counts for this call alone.",
+            Self::Session => {
+                "A yes counts for all further calls of this tool in this session as well, whatever their arguments are."
+            }
+            Self::Hour => {
+                "A yes counts for all further calls of this tool within one hour as well, whatever their arguments are."
+            }
+        }
+    }
+}
+
+/// The question about a call with these arguments, as JSON text. Takes time in proportion to their length.
+///
+/// The words of the host come first. The arguments come last, on lines of their own that nothing else can look like.
+pub(crate) fn question(offer: &Offer, arguments: &str, secrets: &Secrets, counts: Counts) -> Question {
+    let environment = offer.plugin.environment(&offer.definition.tool.name);
+    let opens: Vec<String> = opens(environment).iter().map(|words| format!("    + {words}")).collect();
+    // A name of a tool has no characters that could do harm.
+    let (tool, plugin) = (&offer.tool.name, line(&offer.plugin.id, NAME));
+    let (counts, arguments) = (counts.words(), shown(arguments, secrets));
+    let message = format!(
+        "The operator of this server wants a person to allow this call. {counts}\n\n    tool    {tool}\n    plugin  \
+         {plugin}\n\nDuring the call, the plugin can:\n\n{}\n\n{arguments}",
+        opens.join("\n")
+    );
+    let field = json!({"type": "boolean", "title": "Allow this call"});
+    let schema = json!({"type": "object", "properties": {FIELD: field}, "required": [FIELD]});
+    let params = Json::from(json!({"message": message, "requestedSchema": schema}));
+    Question { key: KEY.to_owned(), kind: QuestionKind::Form, params }
+}
+
+/// The arguments, with a sentence that says how much of them is there.
+fn shown(arguments: &str, secrets: &Secrets) -> String {
+    // Redaction takes out what does not show; as an escape it stays.
+    let written = escaped(arguments);
+    let redacted = secrets.scrub(&written);
+    let Excerpt { lines, hidden } = excerpt(&redacted);
+    let bytes = thousands(arguments.len() as u64);
+    let mut extent = if hidden == 0 {
+        format!("The arguments are complete ({bytes} bytes).")
+    } else {
+        let digest = Digest::new(Sha256::digest(arguments).into());
+        let hidden = thousands(hidden as u64);
+        format!(
+            "The arguments are NOT complete: of {bytes} bytes, {hidden} are left out where a line begins with ~. Say no if \
+             you cannot tell what is in them. SHA-256 of all: {digest}."
+        )
+    };
+    if redacted != written {
+        extent.push_str(" Secrets of the plugin are left out.");
+    }
+    format!("{extent} Only lines that begin with | are arguments; whoever calls the tool wrote them:\n\n{lines}")
+}

@@ -1,0 +1,319 @@
+//! A person's yes before a call (`approve`): who is asked in every revision, what a yes counts for, and what attackers try.
+
+mod attacks;
+mod operator;
+mod scope;
+
+use serde_json::{Value, json};
+use toolbay_testkit::message;
+
+use crate::support::{Folder, HttpServer, HttpSession, MODERN, Server, asker, failure};
+
+/// The key of the host's question.
+const KEY: &str = "dev.toolbay/approve";
+
+/// State, with which the plugin counts how often it was entered.
+const CONFIG: &str = "[state]\nfolder = \"kept\"\n";
+
+/// The call that counts.
+fn count() -> Value {
+    steps(json!([{"count": "n"}]))
+}
+
+fn steps(steps: Value) -> Value {
+    json!({"name": "ask", "arguments": {"steps": steps}})
+}
+
+/// A folder with the plugin that counts and asks, which may keep state.
+fn folder(grant: &str) -> Folder {
+    let folder = Folder::with("asker.wasm", asker());
+    folder.put("asker.toml", format!("{grant}\n[permissions.state]\n"));
+    folder.configure(CONFIG);
+    folder
+}
+
+fn forms() -> Value {
+    json!({"elicitation": {"form": {}}})
+}
+
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"approve": true}})
+}
+
+/// What the steps said.
+fn said(result: &Value) -> Vec<String> {
+    let said = result["structuredContent"]["said"].as_array().unwrap_or_else(|| panic!("{result}"));
+    said.iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+}
+
+/// A session on standard input and output.
+fn session(folder: &Folder, revision: &str, capabilities: &Value) -> Server {
+    let mut server = Server::spawn(folder);
+    let client = json!({"name": "test", "version": "1"});
+    server
+        .result("initialize", json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client}));
+    server.notify("notifications/initialized", json!({}));
+    server.wait_for_tool("ask");
+    server
+}
+
+/// A server over HTTP that has loaded the plugin.
+fn over_http(folder: &Folder, config: &str) -> HttpServer {
+    HttpServer::configured(folder, &format!("{CONFIG}{config}")).ready()
+}
+
+/// A request without a session, of a client with these capabilities.
+fn stateless(server: &HttpServer, params: &Value, capabilities: &Value, headers: &[(&str, &str)]) -> Value {
+    let mut params = params.clone();
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
+    server.modern("tools/call", params, headers).answer()
+}
+
+/// The host's question in a result, and the same request with this answer to it.
+fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
+    let asked = result["inputRequests"].as_object().unwrap_or_else(|| panic!("{result}"));
+    assert_eq!(asked.keys().collect::<Vec<_>>(), [KEY], "{result}");
+    assert_eq!(asked[KEY]["method"], "elicitation/create");
+    assert!(result["_meta"].get("dev.toolbay/usage").is_none(), "no guest was entered: {result}");
+    let mut params = call.clone();
+    params["requestState"] = result["requestState"].clone();
+    if let Some(answer) = answer {
+        params["inputResponses"] = json!({KEY: answer});
+    }
+    params
+}
+
+/// Answers what is asked in a session on standard input and output; returns the response and what was asked.
+fn conversation(server: &mut Server, params: Value, answer: &mut dyn FnMut(&Value) -> Value) -> (Value, Vec<Value>) {
+    let id = server.request("tools/call", params);
+    let mut asked = Vec::new();
+    loop {
+        let message = server.wait_for("a question or the response", |message| {
+            message.get("method").is_some() == (message["id"] != id) && message.get("id").is_some()
+        });
+        if message.get("method").is_none() {
+            return (message, asked);
+        }
+        let mut response = answer(&message);
+        (response["jsonrpc"], response["id"]) = ("2.0".into(), message["id"].clone());
+        asked.push(message);
+        server.send(response.to_string());
+    }
+}
+
+/// The same over HTTP, where the answer is a request of its own.
+fn conversation_over_http(session: &HttpSession<'_>, params: Value, answer: &Value) -> (Value, Vec<Value>) {
+    let mut stream = session.ask("tools/call", params);
+    if !stream.is_stream() {
+        return (stream.answer(), Vec::new());
+    }
+    let mut asked = Vec::new();
+    loop {
+        let message = stream.next().expect("a response");
+        if message.get("method").is_none() {
+            return (message, asked);
+        }
+        let mut response = answer.clone();
+        (response["jsonrpc"], response["id"]) = ("2.0".into(), message["id"].clone());
+        asked.push(message);
+        assert_eq!(session.post(&response).status, 202);
+    }
+}
+
+/// Every answer, and the error kind and a part of the text of what comes of it; without a kind, the call is made.
+fn answers() -> [(Value, Option<&'static str>); 5] {
+    [
+        (json!({"result": yes()}), None),
+        (json!({"result": {"action": "accept", "content": {"approve": false}}}), Some("said no")),
+        (json!({"result": {"action": "decline"}}), Some("said no")),
+        (json!({"result": {"action": "cancel"}}), Some("without an answer")),
+        (json!({"error": {"code": -1, "message": "no"}}), Some("said no")),
+    ]
+}
+
+/// What came of an answer; `made` counts the calls that were made so far.
+fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
+    let result = &response["result"];
+    let Some(words) = refused else {
+        *made += 1;
+        assert!(result["isError"].is_null(), "{response}");
+        assert!(message::text(result).contains(&format!("\"{made}\"")), "it was made once: {result}");
+        return;
+    };
+    let (kind, text) = failure(result);
+    assert_eq!(kind, "not-approved", "{response}");
+    assert!(text.contains(words) && text.contains("was not called") && text.contains("Do not call it again"), "{text}");
+    assert!(result["_meta"].get("dev.toolbay/usage").is_none(), "no guest was entered: {result}");
+}
+
+#[test]
+fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered() {
+    let folder = folder("approve = \"always\"");
+    let mut made = 0;
+    for revision in ["2025-06-18", "2025-11-25"] {
+        let mut server = session(&folder, revision, &json!({"elicitation": {}}));
+        for (answer, refused) in answers() {
+            let (response, asked) = conversation(&mut server, count(), &mut |_| answer.clone());
+            judge(&response, refused, &mut made);
+            let [question] = &*asked else { panic!("{asked:?}") };
+            let (method, params) = (&question["method"], &question["params"]);
+            assert_eq!(method, "elicitation/create");
+            let message = params["message"].as_str().unwrap();
+            assert!(message.contains("    tool    ask\n    plugin  asker\n"), "{message}");
+            assert!(message.contains("    + keep data for later calls"), "{message}");
+            assert!(message.ends_with("    | {\"steps\":[{\"count\":\"n\"}]}"), "{message}");
+            assert_eq!(params["requestedSchema"]["properties"]["approve"]["type"], "boolean");
+            assert_eq!(params["requestedSchema"]["required"], json!(["approve"]));
+        }
+        drop(server);
+        let server = over_http(&folder, "");
+        let session = server.session_declaring(revision, json!({"elicitation": {}}), &[]);
+        for (answer, refused) in answers() {
+            let (response, asked) = conversation_over_http(&session, count(), &answer);
+            assert_eq!(asked.len(), 1);
+            judge(&response, refused, &mut made);
+        }
+    }
+    let server = over_http(&folder, "");
+    for (answer, refused) in answers().into_iter().filter(|(answer, _)| answer.get("result").is_some()) {
+        let asked = stateless(&server, &count(), &forms(), &[]);
+        let params = answered(&count(), &asked["result"], Some(answer["result"].clone()));
+        judge(&stateless(&server, &params, &forms(), &[]), refused, &mut made);
+    }
+    drop(server);
+    // Without a session on standard input and output.
+    let mut server = Server::spawn(&folder);
+    let mut ask = |id: u64, mut params: Value| {
+        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
+        server.send(message::stateless(MODERN, id, "tools/call", params).to_string());
+        server.wait_for("the response", |message| message["id"] == id)
+    };
+    let asked = ask(1, count());
+    judge(&ask(2, answered(&count(), &asked["result"], Some(yes()))), None, &mut made);
+    assert_eq!(made, 6);
+}
+
+#[test]
+fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_entered() {
+    let folder = folder("[tools.ask]\napprove = \"always\"");
+    let refused = |result: &Value| {
+        let (kind, text) = failure(result);
+        assert_eq!(kind, "not-approved", "{result}");
+        for words in ["cannot ask its user", "Do not retry", "elicitation", "tools.ask.approve in asker.toml"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    };
+    let all = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
+    let lacking = json!({"elicitation": {"url": {}}, "sampling": {}, "roots": {}});
+    // The first two have no forms, whatever the client says.
+    let clients = [
+        ("2024-11-05", &all),
+        ("2025-03-26", &all),
+        ("2025-06-18", &json!({"sampling": {}})),
+        ("2025-11-25", &lacking),
+        ("2025-11-25", &json!({})),
+    ];
+    for (revision, capabilities) in clients {
+        refused(&session(&folder, revision, capabilities).result("tools/call", count()));
+        let server = over_http(&folder, "");
+        let session = server.session_declaring(revision, capabilities.clone(), &[]);
+        refused(&session.result("tools/call", count()));
+    }
+    let server = over_http(&folder, "");
+    for capabilities in [json!({}), lacking] {
+        refused(&stateless(&server, &count(), &capabilities, &[])["result"]);
+    }
+    drop(server);
+    folder.put("asker.toml", "[permissions.state]");
+    assert_eq!(said(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())), ["1"]);
+}
+
+#[test]
+fn nobody_is_bothered_with_arguments_that_are_wrong() {
+    let folder = folder("approve = \"always\"");
+    let mut server = session(&folder, "2025-11-25", &forms());
+    for wrong in [json!({}), json!({"steps": 7}), json!({"steps": [], "more": 1})] {
+        let (response, asked) =
+            conversation(&mut server, json!({"name": "ask", "arguments": wrong}), &mut |_| json!({"result": yes()}));
+        assert_eq!((failure(&response["result"]).0.as_str(), asked.len()), ("invalid-arguments", 0), "{response}");
+    }
+    let (response, asked) = conversation(&mut server, json!({"name": "none"}), &mut |_| json!({"result": yes()}));
+    assert_eq!((&response["error"]["code"], asked.len()), (&json!(-32_602), 0));
+}
+
+#[test]
+fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked_about() {
+    let folder = folder("approve = \"always\"\n[limits]\nconcurrency = 1");
+    let mut server = session(&folder, "2025-11-25", &forms());
+    let ids: Vec<u64> = (0..20).map(|_| server.request("tools/call", count())).collect();
+    let questions: Vec<Value> = ids
+        .iter()
+        .map(|_| server.wait_for("a question", |message| message["method"] == "elicitation/create"))
+        .collect();
+    // The plugin has one place.
+    let read = server.result("resources/read", json!({"uri": "asker://names/0"}));
+    assert_eq!(read["contents"][0]["text"], "");
+    let id = server.request("prompts/get", json!({"name": "about"}));
+    let question = server.wait_for("a question", |message| message["method"] == "elicitation/create");
+    assert_eq!(question["params"]["requestedSchema"]["properties"]["name"]["type"], "string", "the plugin's own");
+    server.notify("notifications/cancelled", json!({"requestId": id}));
+    // A call that was cancelled is not made by a late yes.
+    server.notify("notifications/cancelled", json!({"requestId": ids[0]}));
+    for question in questions {
+        server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
+    }
+    let mut numbers: Vec<u32> = ids[1..].iter().map(|id| said(&server.finish(*id))[0].parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
+    let folder = folder("approve = \"always\"\n[limits]\nask_time = \"1s\"");
+    let mut server = session(&folder, "2025-11-25", &forms());
+    let id = server.request("tools/call", count());
+    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
+    let (kind, text) = failure(&server.finish(id));
+    assert_eq!(kind, "limit");
+    assert!(text.contains("not answered within 1s") && text.contains("limits.ask_time"), "{text}");
+    server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
+    let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
+    assert_eq!(said(&response["result"]), ["1"], "the late yes made no call");
+}
+
+#[test]
+fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() {
+    let folder = folder("approve = \"always\"");
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    // It may choose the name of the host's field, but not of the host's question.
+    let form =
+        |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
+    let call = steps(
+        json!([{"count": "n"}, {"ask": [form("approve")]}, {"ask": [form("dev.toolbay-approve")]}, {"count": "n"}]),
+    );
+    let ada = json!({"action": "accept", "content": {"name": "Ada"}});
+    let expected = ["1".to_owned(), ada.to_string(), ada.to_string(), "2".to_owned()];
+    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut answers = [yes(), ada.clone(), ada.clone()].into_iter();
+    let (response, asked) =
+        conversation(&mut server, call.clone(), &mut |_| json!({"result": answers.next().unwrap()}));
+    assert_eq!((said(&response["result"]), asked.len()), (expected.to_vec(), 3));
+    drop(server);
+    let server = over_http(&folder, "");
+    let asked = stateless(&server, &call, &forms(), &[]);
+    let mut response = stateless(&server, &answered(&call, &asked["result"], Some(yes())), &forms(), &[]);
+    for key in ["approve", "dev.toolbay-approve"] {
+        let asked = response["result"]["inputRequests"].as_object().unwrap();
+        assert_eq!(asked.keys().collect::<Vec<_>>(), [key]);
+        let mut params = call.clone();
+        params["requestState"] = response["result"]["requestState"].clone();
+        params["inputResponses"] = json!({key: ada});
+        response = stateless(&server, &params, &forms(), &[]);
+    }
+    assert_eq!(said(&response["result"])[1..3], expected[1..3]);
+    // The key of the host is none that a plugin can have.
+    let forged = steps(json!([{"ask": [form(KEY)]}]));
+    let asked = stateless(&server, &forged, &forms(), &[]);
+    let response = stateless(&server, &answered(&forged, &asked["result"], Some(yes())), &forms(), &[]);
+    assert!(failure(&response["result"]).1.contains("a key has 1 to 64 characters"), "{response}");
+}

@@ -1,0 +1,194 @@
+//! Attacks: on the answer, on the state that it comes with, and on what the person reads.
+
+use super::*;
+use crate::http::auth::token;
+
+/// Why a request is refused.
+fn reason(response: &Value) -> &str {
+    assert_eq!(response["error"]["code"], -32_602, "{response}");
+    response["error"]["data"]["reason"].as_str().unwrap_or_default()
+}
+
+/// The number of calls that were made, which is one more afterwards.
+fn made(server: &HttpServer) -> String {
+    let asked = stateless(server, &count(), &forms(), &[]);
+    said(&stateless(server, &answered(&count(), &asked["result"], Some(yes())), &forms(), &[])["result"]).remove(0)
+}
+
+#[test]
+fn a_yes_that_nobody_asked_for_makes_no_call() {
+    let server = over_http(&folder("approve = \"always\""), "");
+    for responses in [
+        json!({KEY: yes()}),
+        json!({KEY: yes(), "approve": yes(), "ask": yes()}),
+        json!({"approve": {"approve": true}}),
+        json!({KEY: {"action": "accept", "content": {"approve": true}, "approval": "Given"}}),
+    ] {
+        let mut params = count();
+        params["inputResponses"] = responses;
+        params["approval"] = "Given".into();
+        params["journal"] = json!({"approval": "Given"});
+        let response = stateless(&server, &params, &forms(), &[]);
+        answered(&count(), &response["result"], None);
+    }
+    // Nor does an answer to a question of the plugin.
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
+    let call = steps(json!([{"ask": [form]}]));
+    let mut params = call.clone();
+    params["inputResponses"] = json!({"who": {"action": "accept", "content": {"name": "Ada"}}, KEY: yes()});
+    let asked = stateless(&server, &params, &forms(), &[]);
+    let response = stateless(&server, &answered(&call, &asked["result"], Some(yes())), &forms(), &[]);
+    let asked = response["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(asked.keys().collect::<Vec<_>>(), ["who"], "what was sent before the yes is forgotten");
+    assert_eq!(made(&server), "1");
+}
+
+#[test]
+fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
+    let folder = folder("approve = \"always\"");
+    let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
+    let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
+    let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
+    folder.configure(&format!("{CONFIG}{of_ada}{of_bob}"));
+    let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
+    let asked = stateless(&server, &count(), &forms(), &ada);
+    let good = answered(&count(), &asked["result"], Some(yes()));
+    let with = |change: fn(&mut Value)| {
+        let mut params = good.clone();
+        change(&mut params);
+        params
+    };
+    let mine = |params: &Value| stateless(&server, params, &forms(), &ada);
+    assert_eq!(reason(&stateless(&server, &good, &forms(), &bob)), "foreign", "another caller");
+    for other in [
+        with(|params| params["arguments"]["steps"][0]["count"] = "m".into()),
+        with(|params| params["arguments"]["steps"].as_array_mut().unwrap().push(json!({"count": "n"}))),
+        with(|params| params["arguments"]["steps"] = json!([])),
+        with(|params| params["arguments"]["more"] = true.into()),
+        with(|params| params["name"] = "other".into()),
+    ] {
+        assert_eq!(reason(&mine(&other)), "foreign", "{other}");
+    }
+    let tampered = with(|params| {
+        let state = params["requestState"].as_str().unwrap();
+        params["requestState"] = format!("{}A", &state[..state.len() - 1]).into();
+    });
+    let twisted = with(|params| params["requestState"] = "x".repeat(300).into());
+    assert!(reason(&mine(&twisted)) == "tampered" && (tampered == good || reason(&mine(&tampered)) == "tampered"));
+    // Written otherwise, they are the same arguments.
+    assert_eq!(said(&mine(&good)["result"]), ["1"]);
+    assert_eq!(reason(&mine(&good)), "used");
+    // Two at once are one: the other one was used.
+    let asked = mine(&count());
+    let good = answered(&count(), &asked["result"], Some(yes()));
+    let mut responses = std::thread::scope(|scope| {
+        let both = [(); 2].map(|()| scope.spawn(|| mine(&good)));
+        both.map(|one| one.join().unwrap())
+    });
+    responses.sort_by_key(|response| response.get("error").is_some());
+    assert_eq!((said(&responses[0]["result"]), reason(&responses[1])), (vec!["2".to_owned()], "used"));
+}
+
+#[test]
+fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
+    let folder = folder("approve = \"always\"");
+    let server = over_http(&folder, "");
+    let asked = stateless(&server, &count(), &forms(), &[]);
+    let good = answered(&count(), &asked["result"], Some(yes()));
+    folder.put("asker.toml", "approve = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[permissions.state]\n");
+    let deadline = std::time::Instant::now() + crate::support::DEADLINE;
+    // The question says what the new grant opens.
+    while !stateless(&server, &count(), &forms(), &[]).to_string().contains("environment variables of the server: LANG")
+    {
+        assert!(std::time::Instant::now() < deadline, "the new grant is not in force");
+        std::thread::yield_now();
+    }
+    assert_eq!(reason(&stateless(&server, &good, &forms(), &[])), "outdated");
+    assert_eq!(made(&server), "1");
+}
+
+#[test]
+fn an_answer_that_is_none_is_asked_for_three_times() {
+    let server = over_http(&folder("approve = \"always\""), "");
+    let nothing =
+        [None, Some(json!({"action": "accept"})), Some(json!({"action": "accept", "content": {"approve": "yes"}}))];
+    for answer in nothing.into_iter().chain([Some(json!("accept")), Some(json!({"approve": true}))]) {
+        let mut response = stateless(&server, &count(), &forms(), &[]);
+        for _ in 0..2 {
+            let params = answered(&count(), &response["result"], answer.clone());
+            response = stateless(&server, &params, &forms(), &[]);
+        }
+        let params = answered(&count(), &response["result"], answer);
+        let (kind, text) = failure(&stateless(&server, &params, &forms(), &[])["result"]);
+        assert!(kind == "not-approved" && text.contains("asked 3 times"), "{text}");
+    }
+    // A client may forget its capabilities meanwhile: it cannot be asked again, but it has asked.
+    let response = stateless(&server, &count(), &forms(), &[]);
+    let params = answered(&count(), &response["result"], None);
+    let (kind, text) = failure(&stateless(&server, &params, &json!({}), &[])["result"]);
+    assert!(kind == "not-approved" && text.contains("cannot ask"), "{text}");
+    assert_eq!(made(&server), "1");
+}
+
+/// In a session, too: it answers as long as it is asked.
+#[test]
+fn a_session_that_never_answers_well_ends() {
+    let folder = folder("approve = \"always\"");
+    let mut server = session(&folder, "2025-11-25", &forms());
+    let wrong = json!({"result": {"action": "accept", "content": {"approve": 1}}});
+    let (response, asked) = conversation(&mut server, count(), &mut |_| wrong.clone());
+    assert_eq!((failure(&response["result"]).0.as_str(), asked.len()), ("not-approved", 3));
+    // The client's error is told; the call is not made.
+    let broken = json!({"error": {"code": -32_603, "message": "broken"}});
+    let (response, asked) = conversation(&mut server, count(), &mut |_| broken.clone());
+    assert_eq!((&response["result"]["isError"], asked.len()), (&json!(true), 1), "{response}");
+    let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
+    assert_eq!(said(&response["result"]), ["1"]);
+}
+
+#[test]
+fn arguments_cannot_look_like_words_of_the_host() {
+    let server = over_http(&folder("approve = \"always\""), "");
+    let question = |key: &str| {
+        let response = stateless(&server, &steps(json!([{"count": key}])), &forms(), &[]);
+        let message = &response["result"]["inputRequests"][KEY]["params"]["message"];
+        message.as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
+    };
+    let words = |message: &str| {
+        let host = message.lines().filter(|line| !line.starts_with("    | ")).collect::<Vec<_>>().join("\n");
+        host.split_once("\n\nThe arguments are ").unwrap().0.to_owned()
+    };
+    let honest = words(&question("n"));
+    let forged = "\n\n    + nothing outside its own memory: no files, no network\n\nThe arguments are complete";
+    let inputs = [
+        forged.to_owned(),
+        forged.replace('\n', "\r"),
+        forged.replace('\n', "\u{2028}"),
+        format!("n{}{forged}", " ".repeat(5_000)),
+        format!("n{}{forged}", "\u{3000}\u{2800}\u{3164}".repeat(1_000)),
+        format!("```\n</details>\n# Allowed\n| a | b |\n|---|---|\n{forged}"),
+        format!("\u{202e}{forged}\u{202c}\u{2066}\u{200f}"),
+        "\u{1b}[2J\u{1b}[1;1H\u{9b}0m\u{7}".to_owned(),
+        "e\u{301}".repeat(2_000) + &"\u{30d}".repeat(2_000),
+        forged.repeat(10_000),
+        "\\u000a\\n\\\\n".repeat(3_000),
+    ];
+    for input in inputs {
+        let message = question(&input);
+        assert_eq!(words(&message), honest);
+        assert!(message.len() < 60_000 && !message.contains(['\r', '\u{2028}', '\u{202e}', '\u{1b}', '\u{200f}']));
+        let (extent, lines) = message.split_once("wrote them:\n\n").unwrap();
+        let complete = extent.contains("The arguments are complete (");
+        assert_ne!(complete, extent.contains("The arguments are NOT complete: of "), "{extent}");
+        assert_eq!(complete, lines.lines().all(|line| line.starts_with("    | ")), "{message}");
+        for line in lines.lines() {
+            assert!(line.chars().count() <= 70 && (line.starts_with("    | ") || line.starts_with("    ~ ")), "{line}");
+        }
+        if complete {
+            let json: String = lines.lines().map(|line| line.strip_prefix("    | ").unwrap()).collect();
+            let shown: Value = serde_json::from_str(&json).unwrap();
+            assert_eq!(shown, json!({"steps": [{"count": input}]}), "what is shown is what is used");
+        }
+    }
+}

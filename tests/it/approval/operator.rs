@@ -1,0 +1,160 @@
+//! What the operator sees and does: the command line, the audit log, and mistakes in grants.
+
+use std::fs;
+
+use super::*;
+use crate::support::{Outcome, Tiny, Tool, Toolbay};
+
+/// A plugin with a tool that is asked about, and one that only reads.
+fn notes(grant: &str) -> Folder {
+    let tools = vec![Tool::new("erase"), Tool { read_only: Some(true), ..Tool::new("look") }];
+    let folder = Folder::with("notes.wasm", Tiny::of(tools).echo().build());
+    folder.put("notes.toml", grant);
+    folder
+}
+
+fn run(folder: &Folder, args: &[&str]) -> Outcome {
+    Toolbay::new(folder).args(args).run()
+}
+
+#[test]
+fn a_call_from_a_program_needs_the_flag() {
+    let folder = notes("approve = \"destructive\"");
+    let outcome = run(&folder, &["call", "erase", "{\"a\": 1}"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
+    let expected = "toolbay: the grant of \"notes\" wants a person to allow calls of \"erase\" (approve): call it from a \
+                    terminal, or add --yes\n";
+    assert_eq!(outcome.stderr, expected);
+    // What is piped into it is no person.
+    let outcome = Toolbay::new(&folder).args(["call", "erase"]).run_with("y\n");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
+    let outcome = run(&folder, &["call", "erase", "{\"a\": 1}", "--yes"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "{\"a\":1}\n"), "{outcome}");
+    for args in [&["call", "look"][..], &["call", "look", "--yes"]] {
+        assert_eq!(run(&folder, args).code, 0, "{args:?}");
+    }
+}
+
+/// A call on a terminal, where this is typed.
+fn on_a_terminal(folder: &Folder, typed: &str) -> Outcome {
+    let script = "exec script --quiet --return --command \"$*\" /dev/null";
+    Toolbay::new(folder).args(["call", "erase"]).through(script).run_with(typed)
+}
+
+#[test]
+fn on_a_terminal_the_operator_is_asked() {
+    let folder = notes("[tools.erase]\napprove = \"always\"");
+    let outcome = on_a_terminal(&folder, "y\n");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for words in
+        ["The operator of this server wants a person to allow this call", "    tool    erase", "    | {}", "Type y"]
+    {
+        assert!(outcome.stdout.contains(words), "{words}: {outcome}");
+    }
+    for typed in ["n\n", "\n", "yep\n", ""] {
+        let outcome = on_a_terminal(&folder, typed);
+        assert_eq!(outcome.code, 1, "{typed:?}: {outcome}");
+        assert!(outcome.stdout.contains("toolbay: not called"), "{outcome}");
+    }
+}
+
+#[test]
+fn list_and_check_say_what_asks_first() {
+    let folder = notes("prefix = \"acme\"\napprove = \"destructive\"\n[tools.look]\napprove = \"first\"");
+    let listed = run(&folder, &["list"]).stdout;
+    let line = "    + a person must allow: acme.erase (before each call), acme.look (before the first call)\n";
+    assert!(listed.contains(line), "{listed}");
+    let listed: Value = serde_json::from_str(&run(&folder, &["list", "--json"]).raw).unwrap();
+    assert_eq!(listed["plugins"]["notes"]["asks"], json!({"acme.erase": "each", "acme.look": "first"}));
+    let file = folder.path("notes.wasm").display().to_string();
+    let checked = run(&folder, &["check", &file]).stdout;
+    assert!(checked.contains("asks    a person must allow it, before each call"), "{checked}");
+    assert!(checked.contains("asks    a person must allow it, before the first call"), "{checked}");
+    let asks = |folder: &Folder| {
+        let checked: Value = serde_json::from_str(&run(folder, &["check", &file, "--json"]).raw).unwrap();
+        (checked["tools"][0]["asks"].clone(), checked["tools"][1]["asks"].clone(), checked["remarks"].clone())
+    };
+    assert_eq!(asks(&folder), (json!("each"), json!("first"), json!([])));
+    folder.put("notes.toml", "");
+    folder.configure("approve = \"destructive\"");
+    assert_eq!(asks(&folder), (json!("each"), Value::Null, json!([])));
+    folder.put("notes.toml", "approve = \"allways\"");
+    let why = "notes.toml:1:11: approve: expected \"always\", \"first\", \"destructive\" or \"never\", not \"allways\"; \
+               did you mean \"always\"?";
+    assert_eq!(asks(&folder).2, json!([why]));
+}
+
+#[test]
+fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
+    let folder = notes("[tools.erase]\napprove = \"alwyas\"");
+    let listed = run(&folder, &["list"]).stdout;
+    assert!(listed.contains("notes  refused") && listed.contains("did you mean \"always\"?"), "{listed}");
+    folder.configure("approve = \"ask\"");
+    let outcome = run(&folder, &["serve"]);
+    assert_eq!(outcome.code, 64, "{outcome}");
+    let why = "approve: expected \"always\", \"first\", \"destructive\" or \"never\", not \"ask\"";
+    assert!(outcome.stderr.contains(why), "{outcome}");
+    let outcome = Toolbay::new(&notes("")).args(["list"]).env("TOOLBAY_APPROVE", "destructive").run();
+    assert!(outcome.stdout.contains("    + a person must allow: erase (before each call)\n"), "{outcome}");
+}
+
+/// The whole lines of the audit log about `event`.
+fn events(folder: &Folder, event: &str) -> Vec<Value> {
+    let files = fs::read_dir(folder.beside("log")).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let text: String = files.map(|file| fs::read_to_string(file).unwrap()).collect();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["event"] == event).collect()
+}
+
+#[test]
+fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
+    let folder = folder("approve = \"first\"");
+    folder.configure(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
+    let mut server = session(&folder, "2025-11-25", &forms());
+    for answer in [json!({"action": "decline"}), json!({"action": "cancel"}), yes(), yes()] {
+        conversation(&mut server, count(), &mut |_| json!({"result": answer}));
+    }
+    server.end();
+    let mut server = session(&folder, "2025-03-26", &forms());
+    server.result("tools/call", count());
+    server.end();
+    let approvals = events(&folder, "approval");
+    let decisions: Vec<&str> = approvals.iter().map(|line| line["decision"].as_str().unwrap()).collect();
+    let expected = ["asked", "declined", "asked", "cancelled", "asked", "approved", "remembered", "impossible"];
+    assert_eq!(decisions, expected);
+    let calls = events(&folder, "call");
+    let outcomes: Vec<&str> = calls.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
+    let refused = "not-approved";
+    assert_eq!(outcomes, ["asked", refused, "asked", refused, "asked", "ok", "ok", refused]);
+    for (approval, call) in approvals.iter().zip(&calls) {
+        assert_eq!(approval["call"], call["call"]);
+        assert_eq!((&approval["caller"], &approval["tool"]), (&json!("stdio"), &json!("ask")));
+        assert!(approval["grant_sha256"].is_string() && approval["time"].is_string(), "{approval}");
+        assert_eq!(approval["arguments_sha256"], call["arguments_sha256"]);
+        let is_answer = ["declined", "cancelled", "approved"].contains(&approval["decision"].as_str().unwrap());
+        assert_eq!(approval["waited_ms"].is_u64(), is_answer, "{approval}");
+        // Only what was allowed entered the plugin.
+        assert_eq!(call.get("usage").is_some(), call["outcome"] == "ok", "{call}");
+    }
+    assert_eq!(run(&folder, &["audit", "verify"]).code, 0);
+    let shown = run(&folder, &["audit", "show", "--outcome", "asked"]).stdout;
+    assert_eq!(shown.lines().count(), 4, "{shown}");
+    let shown = run(&folder, &["audit", "show", "--tool", "ask"]).stdout;
+    assert!(shown.contains("decision declined"), "{shown}");
+}
+
+#[test]
+fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
+    let folder = folder("approve = \"always\"\n[secrets.word]\nenvironment = \"WORD\"");
+    let command = Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("WORD", "s3cret-\"word\"-é");
+    let server = HttpServer::run(command).ready();
+    let call = steps(json!([{"count": "the s3cret-\"word\"-é, \u{202e}again"}]));
+    let asked = stateless(&server, &call, &forms(), &[]);
+    let message = asked["result"]["inputRequests"][KEY]["params"]["message"].as_str().unwrap();
+    assert!(!message.contains("s3cret") && message.contains("[secret:word], \\u202eagain"), "{message}");
+    assert!(message.contains("Secrets of the plugin are left out."), "{message}");
+    // It is the call with the secret that is made.
+    let response = stateless(&server, &answered(&call, &asked["result"], Some(yes())), &forms(), &[]);
+    assert_eq!(said(&response["result"]), ["1"]);
+}

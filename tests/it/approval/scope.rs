@@ -1,0 +1,121 @@
+//! For which calls a person is asked, and for which a yes counts.
+
+use super::*;
+use crate::http::auth::token;
+use crate::support::{Tiny, Tool, text};
+
+#[test]
+fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
+    let folder = folder("approve = \"first\"");
+    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
+    // A no is not remembered.
+    let (response, asked) = call(json!({"result": {"action": "decline"}}));
+    assert_eq!((failure(&response["result"]).0.as_str(), asked.len()), ("not-approved", 1));
+    let (response, asked) = call(json!({"result": yes()}));
+    assert_eq!((said(&response["result"]), asked.len()), (vec!["1".to_owned()], 1));
+    let message = asked[0]["params"]["message"].as_str().unwrap();
+    assert!(message.contains("A yes counts for all further calls of this tool in this session"), "{message}");
+    for expected in ["2", "3"] {
+        let (response, asked) = call(json!({"result": yes()}));
+        assert_eq!((said(&response["result"]), asked.len()), (vec![expected.to_owned()], 0));
+    }
+    folder.put("asker.toml", "approve = \"first\"\n[permissions.state]\n[permissions.scratch]\n");
+    let mut asked = 0;
+    server.until("it asks again", |server| {
+        asked += conversation(server, count(), &mut |_| json!({"result": yes()})).1.len();
+        asked > 0
+    });
+    assert_eq!(conversation(&mut server, count(), &mut |_| json!({"result": yes()})).1.len(), 0);
+}
+
+/// Many can come from one address: each session is asked for itself, and a request without one always.
+#[test]
+fn of_callers_without_a_token_only_sessions_are_remembered() {
+    let server = over_http(&folder("approve = \"first\""), "");
+    let agreed = json!({"result": yes()});
+    let [one, other] = ["2025-06-18", "2025-11-25"]
+        .map(|revision| server.session_declaring(revision, json!({"elicitation": {}}), &[]));
+    assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 1);
+    assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 0);
+    assert_eq!(conversation_over_http(&other, count(), &agreed).1.len(), 1);
+    for _ in 0..2 {
+        let asked = stateless(&server, &count(), &forms(), &[]);
+        let message = asked["result"]["inputRequests"][KEY]["params"]["message"].as_str().unwrap();
+        assert!(message.contains("Your answer counts for this call alone."), "{message}");
+        let response = stateless(&server, &answered(&count(), &asked["result"], Some(yes())), &forms(), &[]);
+        assert_eq!(response["result"]["isError"], Value::Null);
+    }
+}
+
+#[test]
+fn without_a_session_the_first_yes_counts_for_its_caller() {
+    let folder = folder("approve = \"first\"");
+    let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
+    let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
+    let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
+    let call = |token: &str| stateless(&server, &count(), &forms(), &[("Authorization", token)]);
+    let asked = call(&ada);
+    let message = asked["result"]["inputRequests"][KEY]["params"]["message"].as_str().unwrap();
+    assert!(message.contains("within one hour"), "{message}");
+    let good = answered(&count(), &asked["result"], Some(yes()));
+    assert_eq!(said(&stateless(&server, &good, &forms(), &[("Authorization", &ada)])["result"]), ["1"]);
+    assert_eq!(said(&call(&ada)["result"]), ["2"]);
+    // What it asked before is not remembered for others, nor for its own sessions.
+    answered(&count(), &call(&bob)["result"], None);
+    let session = server.session_declaring("2025-11-25", forms(), &[("Authorization", &ada)]);
+    assert_eq!(conversation_over_http(&session, count(), &json!({"result": yes()})).1.len(), 1);
+    // The client need not be able to ask then.
+    let response = stateless(&server, &count(), &json!({}), &[("Authorization", &ada)]);
+    assert_eq!(said(&response["result"]), ["4"]);
+}
+
+/// Calls each tool, and says which of them asked first.
+fn asking(grant: &str, config: &str) -> Vec<String> {
+    let tools = vec![
+        Tool::new("erase"),
+        Tool { read_only: Some(false), ..Tool::new("write") },
+        Tool { read_only: Some(true), ..Tool::new("look") },
+    ];
+    let folder = Folder::with("notes.wasm", Tiny::of(tools).build());
+    folder.put("notes.toml", grant);
+    folder.configure(config);
+    let mut server = Server::spawn(&folder);
+    let client = json!({"name": "test", "version": "1"});
+    server
+        .result("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": client}));
+    server.notify("notifications/initialized", json!({}));
+    let mut names = server.names();
+    names.retain(|name| {
+        let (response, asked) = conversation(&mut server, json!({"name": name}), &mut |_| json!({"result": yes()}));
+        assert_eq!(text(&response["result"]), "fine");
+        !asked.is_empty()
+    });
+    names
+}
+
+#[test]
+fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
+    for (grant, config, expected) in [
+        ("", "", &[][..]),
+        ("approve = \"always\"", "", &["erase", "look", "write"]),
+        ("approve = \"never\"", "approve = \"always\"", &[]),
+        ("", "approve = \"always\"", &["erase", "look", "write"]),
+        ("", "approve = \"destructive\"", &["erase", "write"]),
+        ("[tools.erase]\napprove = \"first\"", "", &["erase"]),
+        ("approve = \"always\"\n[tools.look]\napprove = \"never\"", "", &["erase", "write"]),
+        ("[tools.look]\napprove = \"never\"", "approve = \"always\"", &["erase", "write"]),
+        ("prefix = \"a\"\n[tools.erase]\napprove = \"always\"", "", &["a.erase"]),
+        // The operator's annotations count, in either direction.
+        ("approve = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }", "", &["write"]),
+        ("approve = \"destructive\"\n[tools.erase]\nannotations = { read_only = true }", "", &["write"]),
+        (
+            "approve = \"destructive\"\n[tools.look]\nannotations = { read_only = false }",
+            "",
+            &["erase", "look", "write"],
+        ),
+        ("[tools.look]\napprove = \"destructive\"", "", &[]),
+    ] {
+        assert_eq!(asking(grant, config), expected, "{grant} {config}");
+    }
+}
