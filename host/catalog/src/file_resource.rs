@@ -15,7 +15,7 @@ use crate::beneath::open_file;
 use crate::media_type;
 use crate::resource_entry::ResourceEntry;
 use crate::stamp::Stamp;
-use crate::uri;
+use crate::{uri, view};
 
 /// A resource that is a file beside the plugins.
 #[derive(Clone, Debug)]
@@ -43,14 +43,18 @@ impl FileResource {
     ///
     /// Its URI would be too long: the end of a sentence that begins with the URI.
     pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: Stamp) -> Result<Self, String> {
-        let uri = uri::of_file(id, path.split('/'));
+        let view = view_path(path);
+        let uri = match view {
+            Some(path) => uri::of_view(id, path.split('/')),
+            None => uri::of_file(id, path.split('/')),
+        };
         uri::check(&uri)?;
         let resource = ListedResource {
             uri,
             name: clean(&path.replace(char::is_control, " ")).into_owned(),
             title: None,
             description: None,
-            mime_type: media_type::of(path).map(str::to_owned),
+            mime_type: view.map(|_| view::MIME_TYPE).or_else(|| media_type::of(path)).map(str::to_owned),
             // Neither size nor date: a file that changes would change the list as well.
             size: None,
             audience: Vec::new(),
@@ -95,6 +99,12 @@ impl FileResource {
             Resource { uri: uri.clone(), mime_type: mime_type.clone(), content: content(bytes, mime_type.as_deref()) };
         Ok(Some(ResourceItem { resource, meta: Map::new() }))
     }
+}
+
+/// The path of a view within the folder of views; `None` if the file at `path` is none.
+fn view_path(path: &str) -> Option<&str> {
+    let path = path.strip_prefix("ui/")?;
+    path.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("html")).then_some(path)
 }
 
 /// Text if the type allows it and the bytes are text.

@@ -3,6 +3,8 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::thousands;
 
+use crate::view;
+
 /// Longest URI, in bytes.
 pub(crate) const LONGEST: usize = 2 << 10;
 
@@ -111,7 +113,21 @@ pub(crate) fn climbs(text: &str) -> bool {
 
 /// The URI of the file at `path` (segments from a folder of files) of `id`.
 pub(crate) fn of_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    let mut uri = format!("{SCHEME}://{}", utf8_percent_encode(id, ENCODED));
+    joined(SCHEME, id, path)
+}
+
+/// The URI of the view at `path` (segments from a folder of views) of `id`.
+pub(crate) fn of_view<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    joined(view::SCHEME, id, path)
+}
+
+/// A plugin's id as a part of a URI.
+pub(crate) fn encoded(id: &str) -> String {
+    utf8_percent_encode(id, ENCODED).to_string()
+}
+
+fn joined<'a>(scheme: &str, id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    let mut uri = format!("{scheme}://{}", encoded(id));
     for segment in path {
         uri.push('/');
         uri.extend(utf8_percent_encode(segment, ENCODED));

@@ -1,5 +1,7 @@
 //! The JSON of definitions and results, shaped for the peer's revision. Nothing else writes this JSON.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,12 @@ use crate::revision::Revision;
 
 /// Key of the server's name and version in the `_meta` of results that belong to no session.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The identifier of MCP Apps, the extension for views of results.
+const APPS: &str = "io.modelcontextprotocol/ui";
+
+/// The members of `_meta` that belong to it. Clients of any revision look for them.
+const APPS_MEMBERS: [&str; 2] = ["ui", "ui/resourceUri"];
 
 /// A tool as an item of `tools/list`.
 #[derive(Debug, Serialize)]
@@ -32,7 +40,7 @@ pub(crate) struct Item<'a> {
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Json>,
+    meta: Option<Cow<'a, Json>>,
 }
 
 /// A tool as an item of `tools/list`.
@@ -47,7 +55,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
         output_schema: tool.output_schema.as_ref().filter(fits),
         annotations: tool.annotations.filter(|_| features.annotations),
         icons: if features.icons { &tool.icons } else { &[] },
-        meta: tool.meta.as_ref().filter(|_| features.definition_meta),
+        meta: definition_meta(tool.meta.as_ref(), revision),
     }
 }
 
@@ -122,7 +130,7 @@ pub(crate) struct ResourceEntry<'a> {
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Json>,
+    meta: Option<Cow<'a, Json>>,
 }
 
 /// A resource as an item of `resources/list`.
@@ -139,13 +147,25 @@ pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> 
         size: resource.size,
         annotations: annotations(&resource.audience, resource.priority, last_modified),
         icons: if features.icons { &resource.icons } else { &[] },
-        meta: resource.meta.as_ref().filter(|_| features.definition_meta),
+        meta: definition_meta(resource.meta.as_ref(), revision),
     }
 }
 
 /// A template as an item of `resources/templates/list`.
 pub(crate) fn template(template: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
     ResourceEntry { uri: None, uri_template: Some(&template.uri), size: None, ..listed_resource(template, revision) }
+}
+
+/// The `_meta` of a definition. Where the revision has none, that of MCP Apps is left: the extension goes with any revision,
+/// and other clients ignore it.
+fn definition_meta(meta: Option<&Json>, revision: Revision) -> Option<Cow<'_, Json>> {
+    let meta = meta?;
+    if revision.features().definition_meta {
+        return Some(Cow::Borrowed(meta));
+    }
+    let mut members: Map<String, Value> = serde_json::from_str(meta.get()).ok()?;
+    members.retain(|key, _| APPS_MEMBERS.contains(&key.as_str()));
+    (!members.is_empty()).then(|| Cow::Owned(Json::new(&Value::Object(members))))
 }
 
 /// Whether the root of a schema has `"type": "object"`.
@@ -200,9 +220,12 @@ pub(crate) fn prompt_output(output: PromptOutput, revision: Revision) -> Map<Str
 /// What was read as the result of `resources/read`, without Toolbay's own `_meta`.
 pub(crate) fn contents(items: Vec<ResourceItem>, revision: Revision) -> Map<String, Value> {
     let features = revision.features();
-    let item = |item: ResourceItem| {
-        let mut value = resource_contents(item.resource);
-        insert(&mut value, "_meta", Some(item.meta).filter(|meta| features.definition_meta && !meta.is_empty()));
+    let item = |ResourceItem { resource, mut meta }: ResourceItem| {
+        let mut value = resource_contents(resource);
+        if !features.definition_meta {
+            meta.retain(|key, _| APPS_MEMBERS.contains(&key.as_str()));
+        }
+        insert(&mut value, "_meta", Some(meta).filter(|meta| !meta.is_empty()));
         Value::from(value)
     };
     let mut result = Map::new();
@@ -270,6 +293,7 @@ pub(crate) fn capabilities(revision: Revision) -> Value {
     if revision.features().completions {
         capabilities.insert("completions".into(), json!({}));
     }
+    capabilities.insert("extensions".into(), json!({APPS: {}}));
     capabilities.insert("logging".into(), json!({}));
     capabilities.insert("prompts".into(), json!({"listChanged": true}));
     capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));

@@ -15,7 +15,7 @@ use toolbay_mcp::{Call, Listings, Options, RequestStates, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
     Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Progress,
-    QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
+    QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind, Trace, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
@@ -248,7 +248,10 @@ impl Service {
         }
         if let Some(plain) = plain {
             return match work.read_plain(plain, request, environment.limits.output).await {
-                Ok(Some(reply)) => Answer { result: Ok(reply), usage: None },
+                Ok(Some(mut reply)) => {
+                    limit_views(&target, &mut reply, &*observer);
+                    Answer { result: Ok(reply), usage: None }
+                }
                 Ok(None) => failed(Failure::Unknown(target.kind(), target.shown().to_owned())),
                 Err(error) => failed(Failure::Call(own_limit(error, plugin, name))),
             };
@@ -257,6 +260,7 @@ impl Service {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
+        let told = Arc::clone(&observer);
         let (trace, span) = traced(call.trace.as_ref());
         let entry = Entry {
             environment,
@@ -286,7 +290,10 @@ impl Service {
         let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished));
         let result = match finished.result {
-            Ok(Some(reply)) => Ok(of_edition(reply, edition)),
+            Ok(Some(mut reply)) => {
+                limit_views(&target, &mut reply, &*told);
+                Ok(of_edition(reply, edition))
+            }
             Ok(None) => Err(unknown_of(&request, &target)),
             Err(CallError::Incapable(kinds)) => Err(unanswered(&request, &kinds)),
             Err(error) => Err(Failure::Call(error)),
@@ -402,6 +409,21 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
             Reply::Questions(interview)
         }
         reply => reply,
+    }
+}
+
+/// Leaves of what was read what clients may have of it: a view may reach what the grant allows.
+fn limit_views(target: &Target, reply: &mut Reply, observer: &dyn Observer) {
+    let (Target::Resource(offer), Reply::Resource(items)) = (target, reply) else { return };
+    let grant = &offer.plugin.terms.environment.permissions.ui;
+    for ResourceItem { resource, meta } in items {
+        for denied in offer.entry.limit(&resource.uri, meta, grant) {
+            let what = format!("The view {} may not have {denied}.", line(&resource.uri, LOGGED));
+            observer.denied(&what, Some(&denied.remedy()));
+        }
+        if resource.mime_type.is_none() {
+            resource.mime_type.clone_from(&offer.resource().mime_type);
+        }
     }
 }
 

@@ -8,7 +8,9 @@ use syn::punctuated::Punctuated;
 use syn::{Meta, Path, Token};
 
 /// The keys, in the order in which an error lists them.
-const KEYS: [&str; 8] = ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "define"];
+const KEYS: [&str; 10] = [
+    "name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "view", "app_only", "define",
+];
 
 #[derive(Default)]
 pub(crate) struct Options {
@@ -19,6 +21,10 @@ pub(crate) struct Options {
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
+    /// The URI of its view.
+    pub(crate) view: Option<String>,
+    /// Whether it is for views alone.
+    pub(crate) app_only: Option<bool>,
     /// A function that takes the definition and returns it.
     pub(crate) define: Option<Path>,
 }
@@ -49,6 +55,8 @@ impl Options {
             "destructive" => put(&mut self.destructive, meta, flag(meta)?),
             "idempotent" => put(&mut self.idempotent, meta, flag(meta)?),
             "open_world" => put(&mut self.open_world, meta, flag(meta)?),
+            "view" => put(&mut self.view, meta, attribute::view(meta)?),
+            "app_only" => put(&mut self.app_only, meta, flag(meta)?),
             "define" => put(&mut self.define, meta, attribute::function(meta, "Definition")?),
             _ => Err(attribute::unknown("tool", &KEYS, meta)),
         }
@@ -87,6 +95,13 @@ mod tests {
         assert!(Options::parse(quote!(name = #longest)).is_ok());
         let longer = "x".repeat(129);
         assert!(error(quote!(name = #longer)).contains("1 to 128"));
+    }
+
+    #[test]
+    fn a_view_is_a_uri() {
+        let options = Options::parse(quote!(view = "ui://a/b", app_only)).unwrap();
+        assert_eq!((options.view.as_deref(), options.app_only), (Some("ui://a/b"), Some(true)));
+        assert!(error(quote!(view = "view.html")).contains("begins with `ui://`"));
     }
 
     #[test]

@@ -130,8 +130,9 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         sandbox.keep(digest, scratch, description.clone(), about.clone());
         (prepared, description, about, Some(compile_ms))
     };
-    let remarks = description.remarks.clone();
+    let mut remarks = description.remarks.clone();
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
+    remarks.extend(contents.view_remarks());
     let (form, memory) = (prepared.form(), prepared.memory());
     Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents })
 }
@@ -185,7 +186,7 @@ fn text(name: &str, findings: &Findings) -> String {
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", line(remark, WHY));
     }
-    match grant::template(&about.imports) {
+    match grant::template(&about.imports, &findings.contents.views()) {
         Some(template) => {
             let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::name(name), WHY));
             for words in template.lines() {
@@ -279,7 +280,7 @@ fn json(findings: &Findings) -> Value {
         "imports": about.imports,
         "exports": about.exports,
         "canUse": needs(about),
-        "grant": grant::template(&about.imports),
+        "grant": grant::template(&about.imports, &findings.contents.views()),
         "remarks": findings.remarks,
         "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),

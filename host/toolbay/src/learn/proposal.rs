@@ -16,6 +16,9 @@ const LARGEST: usize = 512 << 10;
 /// Permissions that are decided by the operator alone, and that no denial names.
 const NEVER: [&str; 3] = ["environment", "mounts", "deterministic"];
 
+/// The permissions that are a table of lists: what views may reach.
+const VIEWS: &str = "ui";
+
 /// What a proposal begins with.
 const HEAD: [&str; 2] = [
     "# Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.",
@@ -116,6 +119,25 @@ fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'sta
         permissions.insert(key, Item::Value(plain(value)));
         return Ok(true);
     };
+    if let (VIEWS, Value::InlineTable(wanted)) = (key, &value) {
+        let existing = existing.as_table_like_mut().ok_or("permissions.ui is not a table")?;
+        let mut is_new = false;
+        for (key, value) in wanted {
+            match existing.get_mut(key) {
+                Some(existing) => is_new |= extend(existing, value.clone())?,
+                None => {
+                    existing.insert(key, Item::Value(plain(value.clone())));
+                    is_new = true;
+                }
+            }
+        }
+        return Ok(is_new);
+    }
+    extend(existing, value)
+}
+
+/// Adds the entries that a list lacks. Returns whether it lacked any.
+fn extend(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
     let Value::Array(wanted) = value else { return Ok(false) };
     let existing = existing.as_array_mut().ok_or("a permission that should be a list is none")?;
     let mut is_new = false;
