@@ -80,7 +80,7 @@ impl Plugin {
         }
         let grant = &terms.environment.permissions.ui;
         let mut under = |entry: &Arc<ResourceEntry>| {
-            let (entry, said) = entry.under(grant);
+            let (entry, said) = entry.under(&id, grant);
             remarks.extend(said);
             entry
         };

@@ -79,14 +79,14 @@ impl ResourceEntry {
         Self { fingerprint, resource, template: None, needs, wish, mistakes: Vec::new() }
     }
 
-    /// The same entry under a grant, and what there is to tell the operator of it. Before that, a view is granted nothing.
-    pub(crate) fn under(self: &Arc<Self>, grant: &UiAccess) -> (Arc<Self>, Vec<String>) {
+    /// The same entry under the grant of `plugin`, and what there is to tell the operator of it. Before that, a view is granted nothing.
+    pub(crate) fn under(self: &Arc<Self>, plugin: &str, grant: &UiAccess) -> (Arc<Self>, Vec<String>) {
         let about = |why: &String| format!("view {:?}: {why}", line(&self.resource.uri, SHOWN));
         let mut remarks: Vec<String> = self.mistakes.iter().map(about).collect();
         let Some(asked) = &self.wish else { return (Arc::clone(self), remarks) };
         let (meta, denied) = asked.under(grant);
         let remedies = denied.iter().map(|denied| {
-            format!("it may not have {denied} (to allow it, add to [permissions]: {})", denied.remedy())
+            format!("it may not have {denied} (to allow it, add to [permissions] in {plugin}.toml: {})", denied.remedy())
         });
         remarks.extend(remedies.map(|why| about(&why)));
         if meta.is_empty() {

@@ -165,7 +165,7 @@ mod tests {
     fn a_link_is_replaced() {
         let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}, "x": 1}));
         let put = |link: &ViewLink, meta: &Value| link.put(Some(&Json::new(meta))).map(|json| json.get().to_owned());
-        assert_eq!(put(&link.without_uri(), &meta).unwrap(), r#"{"ui":{"visibility":["app"]},"x":1}"#);
+        assert_eq!(put(&link.without_uri(), &meta).unwrap(), r#"{"x":1,"ui":{"visibility":["app"]}}"#);
         let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b"}}));
         assert_eq!(put(&link.without_uri(), &meta), None);
     }

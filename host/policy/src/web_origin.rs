@@ -49,7 +49,11 @@ impl WebOrigin {
                 let rest = text.get(socket.len()..).unwrap_or_default();
                 OriginPattern::parse(&format!("{http}{rest}")).map_err(|why| why.replace(http, socket))
             }
-        }?;
+        };
+        let origin = origin.map_err(|why| match why.split_once("; put the path into") {
+            Some((start, _)) => format!("{start}, and a view gets whole origins; leave it out"),
+            None => why,
+        })?;
         if matches!(origin.host(), HostPattern::One(Host::Ip(IpAddr::V6(_)))) {
             return Err(format!("{text:?} is an IPv6 address, which no Content Security Policy can name; use a name"));
         }
