@@ -180,9 +180,6 @@ mod tests {
     #[test]
     fn a_tool_names_its_view_and_who_calls_it() {
         let definition = Definition::new("a", "A.").view("ui://a/b").app_only();
-        assert_eq!(
-            meta(definition.0.meta.as_ref()),
-            json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}})
-        );
+        assert_eq!(meta(definition.0.meta.as_ref()), json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}}));
     }
 }

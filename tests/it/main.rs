@@ -56,4 +56,5 @@ mod stderr;
 mod store;
 mod strangers;
 mod support;
+mod views;
 mod wire;

@@ -188,7 +188,9 @@ fn add_resources(
     for entry in &plugin.templates {
         let text = entry.resource.uri.clone();
         if let Some(other) = foreign(&text) {
-            report.problems.push(format!("views {text:?} are not offered: views of this name belong to plugin {other:?}"));
+            report
+                .problems
+                .push(format!("views {text:?} are not offered: views of this name belong to plugin {other:?}"));
         } else if let Some(first) = snapshot.templates.get(&text) {
             report.problems.push(format!(
                 "resource template {text:?} is not offered: plugin {:?} already has the same one",
@@ -204,16 +206,16 @@ fn add_resources(
     }
 }
 
-/// Takes from each tool a view that it does not have: one that is not there, or that another plugin answers for. A view sees
-/// what the tool returns.
+/// Takes from each tool a view that it does not have: one that no list has, or that another plugin answers for. A view sees
+/// what the tool returns. A URI of a template is none: what is listed is found at once, whatever a plugin lists.
 fn unlink(snapshot: &mut Snapshot) {
     let mut without = Vec::new();
     for (name, offer) in &snapshot.tools {
         let Some(uri) = offer.definition.view() else { continue };
-        let why = match snapshot.resource(uri) {
+        let why = match snapshot.resources.get(uri) {
             Some(view) if Arc::ptr_eq(&view.plugin, &offer.plugin) => continue,
             Some(view) => format!("it belongs to plugin {:?}", view.plugin.id),
-            None => "there is no such resource".to_owned(),
+            None => "no resource with this URI is listed".to_owned(),
         };
         without.push((name.clone(), format!("tool {name:?} is shown without its view {:?}: {why}", line(uri, SHOWN))));
     }

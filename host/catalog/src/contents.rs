@@ -66,9 +66,11 @@ impl Contents {
         for Definition { tool, view, .. } in self.tools.iter().map(|tool| &**tool) {
             let name = &tool.name;
             remarks.extend(view.mistakes.iter().map(|why| format!("tool {name:?}: {why}")));
-            if let Some(uri) = view.uri.as_deref().filter(|uri| !self.reads(uri)) {
+            if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists(uri)) {
                 let uri = line(uri, SHOWN);
-                remarks.push(format!("tool {name:?}: it has no resource {uri:?} for its view, unless a file beside it is one"));
+                remarks.push(format!(
+                    "tool {name:?}: it lists no resource {uri:?} for its view, unless a file beside it is one"
+                ));
             }
         }
         for entry in self.resources.iter().chain(&self.templates) {
@@ -78,9 +80,14 @@ impl Contents {
         remarks
     }
 
+    /// Whether a resource with this URI is in its list.
+    fn lists(&self, uri: &str) -> bool {
+        self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
+    }
+
     /// Whether it offers a resource with this URI, listed or of a template.
     pub fn reads(&self, uri: &str) -> bool {
-        self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
+        self.lists(uri)
             || self.templates.iter().filter_map(|entry| entry.template.as_ref()).any(|template| template.matches(uri))
     }
 }

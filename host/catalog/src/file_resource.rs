@@ -186,6 +186,30 @@ mod tests {
     }
 
     #[test]
+    fn a_page_in_the_folder_of_views_is_a_view() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("ui/sub")).unwrap();
+        fs::create_dir_all(dir.path().join("sub/ui")).unwrap();
+        for (path, uri) in [
+            ("ui/a b.html", "ui://docs/a%20b.html"),
+            ("ui/sub/b.HTML", "ui://docs/sub/b.HTML"),
+            ("ui/c.css", "toolbay://docs/ui/c.css"),
+            ("sub/ui/d.html", "toolbay://docs/sub/ui/d.html"),
+            ("e.html", "toolbay://docs/e.html"),
+            ("ui/html", "toolbay://docs/ui/html"),
+        ] {
+            fs::write(dir.path().join(path), "<!doctype html>").unwrap();
+            let file = resource(dir.path(), path);
+            let listed = &file.entry.resource;
+            assert_eq!(listed.uri, uri);
+            let expected = if uri.starts_with("ui:") { Some(view::MIME_TYPE) } else { media_type::of(path) };
+            assert_eq!(listed.mime_type.as_deref(), expected);
+            let item = file.read(ByteSize::kib(1)).unwrap().unwrap();
+            assert_eq!(item.resource.content, ResourceContent::Text("<!doctype html>".into()));
+        }
+    }
+
+    #[test]
     fn a_path_becomes_a_uri_and_a_name() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a b\n?.md"), "").unwrap();

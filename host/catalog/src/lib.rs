@@ -69,5 +69,5 @@ pub use self::snapshot::Snapshot;
 pub use self::terms::{Terms, ToolTerms};
 pub use self::text_prompt::TextPrompt;
 pub use self::uri_template::UriTemplate;
-pub use self::view::MIME_TYPE as VIEW_MIME_TYPE;
+pub use self::view_link::MEMBERS as VIEW_LINKS;
 pub use self::watcher::{Changes, Watcher};

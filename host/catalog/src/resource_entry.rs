@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolbay_model::text::line;
-use toolbay_policy::{UiAccess, UiDenied};
 use toolbay_model::{ListedResource, ResourceDefinition};
+use toolbay_policy::{UiAccess, UiDenied};
 
 use crate::fingerprint::Fingerprint;
 use crate::members::{check_icons, kept, members};
@@ -86,7 +86,10 @@ impl ResourceEntry {
         let Some(asked) = &self.wish else { return (Arc::clone(self), remarks) };
         let (meta, denied) = asked.under(grant);
         let remedies = denied.iter().map(|denied| {
-            format!("it may not have {denied} (to allow it, add to [permissions] in {plugin}.toml: {})", denied.remedy())
+            format!(
+                "it may not have {denied} (to allow it, add to [permissions] in {plugin}.toml: {})",
+                denied.remedy()
+            )
         });
         remarks.extend(remedies.map(|why| about(&why)));
         if meta.is_empty() {
@@ -252,6 +255,52 @@ pub(crate) mod tests {
         resource template "toolbay://acme/{id}": the scheme "toolbay" is reserved for files beside the plugins; use another, such as the plugin's name
         resource template "{+any}": it must begin with a scheme, such as "notes:"
         "#);
+    }
+
+    #[test]
+    fn a_view_is_told_of_under_its_grant_alone() {
+        let meta = r#"{"ui":{"csp":{"connectDomains":["https://a.example"]}},"x":1}"#;
+        let listed = ResourceDefinition { meta: Some(meta.into()), ..definition("ui://acme/view") };
+        let entry = Arc::new(ResourceEntry::resource(listed).unwrap());
+        assert_eq!((entry.resource.meta.as_ref(), entry.resource.mime_type.as_deref()), (None, Some(view::MIME_TYPE)));
+        let grant = UiAccess { connect: entry.asks().unwrap().connect.clone(), ..UiAccess::default() };
+        let (closed, remarks) = entry.under("acme", &UiAccess::default());
+        assert_eq!((closed.resource.meta.as_ref(), closed.fingerprint), (None, entry.fingerprint));
+        assert_eq!(
+            remarks,
+            [
+                "view \"ui://acme/view\": it may not have connections to https://a.example (to allow it, add to [permissions] \
+              in acme.toml: ui.connect = [\"https://a.example\"])"
+            ]
+        );
+        let (open, remarks) = entry.under("acme", &grant);
+        assert_ne!(open.fingerprint, entry.fingerprint, "clients are told that the list changed");
+        assert_eq!(
+            (open.resource.meta.as_ref().unwrap().get(), remarks.len()),
+            (&meta.replace(r#","x":1"#, "")[..], 0)
+        );
+        // The list's own words hold for contents without any, and what contents say replaces them.
+        let read = |uri: &str, text: &str| {
+            let mut meta = serde_json::from_str(text).unwrap();
+            let denied = open.limit(uri, &mut meta, &grant);
+            (Value::Object(meta).to_string(), denied.len())
+        };
+        let granted = meta.replace(r#","x":1"#, "");
+        assert_eq!(read("ui://acme/view", r#"{"y":2}"#), (granted, 0));
+        let greedy = r#"{"ui":{"csp":{"frameDomains":["https://a.example"]}},"openai/widgetCSP":{}}"#;
+        assert_eq!(read("ui://acme/view", greedy), ("{}".to_owned(), 1));
+        assert_eq!(read("ui://acme/view", r#"{"ui":{}}"#), ("{}".to_owned(), 0));
+        // What is no view says nothing of views, and has the rest.
+        assert_eq!(read("notes://a", r#"{"ui":{"prefersBorder":true},"y":2}"#), (r#"{"y":2}"#.to_owned(), 0));
+    }
+
+    #[test]
+    fn what_is_no_view_has_no_ui_in_its_meta() {
+        let both = ResourceDefinition { meta: Some(r#"{"ui":{},"x":1}"#.into()), ..definition("notes://a") };
+        let entry = ResourceEntry::resource(both).unwrap();
+        assert_eq!((entry.resource.meta.as_ref().unwrap().get(), entry.mistakes().len()), (r#"{"x":1}"#, 1));
+        let other = ResourceDefinition { mime_type: Some("text/html".into()), ..definition("ui://acme/view") };
+        assert!(ResourceEntry::resource(other).unwrap().mistakes()[0].contains("clients show no text/html"));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolbay_model::text::thousands;
 
-use crate::view;
-
 /// Longest URI, in bytes.
 pub(crate) const LONGEST: usize = 2 << 10;
 
 /// The scheme of plain files. No plugin can use it: it would speak in the name of the operator's files.
 pub(crate) const SCHEME: &str = "toolbay";
+
+/// The scheme of views.
+pub(crate) const VIEWS: &str = "ui";
 
 /// What is encoded in a segment of a path: everything that RFC 3986 does not call unreserved.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -118,7 +119,7 @@ pub(crate) fn of_file<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> 
 
 /// The URI of the view at `path` (segments from a folder of views) of `id`.
 pub(crate) fn of_view<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    joined(view::SCHEME, id, path)
+    joined(VIEWS, id, path)
 }
 
 /// A plugin's id as a part of a URI.

@@ -11,10 +11,7 @@ use toolbay_policy::{UiAccess, UiDenied, UiPermission, WebOrigin, loading_origin
 use crate::uri;
 
 /// The MIME type of views.
-pub const MIME_TYPE: &str = "text/html;profile=mcp-app";
-
-/// The scheme of their URIs.
-pub(crate) const SCHEME: &str = "ui";
+pub(crate) const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 /// The member of `_meta` for tools and resources.
 pub(crate) const MEMBER: &str = "ui";
@@ -42,7 +39,7 @@ type Slot = fn(&mut UiAccess) -> &mut Vec<WebOrigin>;
 /// Whether a resource with this URI is a view. A scheme in capital letters is one that no client should take for a view,
 /// and one might.
 pub(crate) fn is_view(uri: &str) -> bool {
-    uri::scheme(uri).is_ok_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
+    uri::scheme(uri).is_ok_and(|scheme| scheme.eq_ignore_ascii_case(uri::VIEWS))
 }
 
 /// The first part of a view's URI: the plugin that it belongs to if there is one of this name.
@@ -202,7 +199,11 @@ mod tests {
         }});
         assert_eq!(Value::Object(meta), expected);
         assert_eq!(denied.len(), 3);
-        assert_eq!(Wish::read(&Map::new()).under(&grant()), (Map::new(), Vec::new()), "who asks for nothing gets nothing");
+        assert_eq!(
+            Wish::read(&Map::new()).under(&grant()),
+            (Map::new(), Vec::new()),
+            "who asks for nothing gets nothing"
+        );
     }
 
     #[test]
@@ -227,7 +228,8 @@ mod tests {
     #[test]
     fn a_flood_of_entries_is_bounded() {
         let many: Vec<String> = (0..100_000).map(|n| format!("https://a{n}.example")).collect();
-        let wish = Wish::read(&object(json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}})));
+        let wish =
+            Wish::read(&object(json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}})));
         assert_eq!((wish.access.connect.len(), wish.access.frames.len(), wish.mistakes.len()), (ENTRIES, 0, MISTAKES));
     }
 
@@ -235,6 +237,9 @@ mod tests {
     fn a_view_is_told_by_its_scheme() {
         assert!(is_view("ui://chart/view") && is_view("UI://chart/view") && is_view("ui:x"));
         assert!(!is_view("uix://chart/view") && !is_view("notes://ui://"));
-        assert_eq!((authority("ui://chart/view"), authority("ui://chart"), authority("notes://a")), (Some("chart"), Some("chart"), None));
+        assert_eq!(
+            (authority("ui://chart/view"), authority("ui://chart"), authority("notes://a")),
+            (Some("chart"), Some("chart"), None)
+        );
     }
 }

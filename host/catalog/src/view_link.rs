@@ -5,10 +5,13 @@ use toolbay_model::Json;
 use toolbay_model::text::line;
 
 use crate::uri;
-use crate::view::{MEMBER, SCHEME};
+use crate::view::MEMBER;
 
 /// The link as it was written before `_meta.ui`. Clients look for both.
 const FLAT: &str = "ui/resourceUri";
+
+/// The members of `_meta` that name a view.
+pub const MEMBERS: [&str; 2] = [MEMBER, FLAT];
 
 /// Who can call a tool.
 const AUDIENCES: [&str; 2] = ["model", "app"];
@@ -93,8 +96,7 @@ impl ViewLink {
 
     /// A tool's `_meta` with this link in place of its own.
     pub(crate) fn put(&self, meta: Option<&Json>) -> Option<Json> {
-        let mut members: Map<_, _> =
-            meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
+        let mut members: Map<_, _> = meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
         members.remove(MEMBER);
         members.remove(FLAT);
         self.add(&mut members);
@@ -107,7 +109,7 @@ impl ViewLink {
 /// Why this is not the URI of a view: the end of a sentence that begins with it.
 fn check(text: &str) -> Result<(), String> {
     uri::check(text)?;
-    if text.strip_prefix(SCHEME).is_some_and(|rest| rest.starts_with("://")) {
+    if text.strip_prefix(uri::VIEWS).is_some_and(|rest| rest.starts_with("://")) {
         return Ok(());
     }
     Err("must begin with \"ui://\"".to_owned())
@@ -129,7 +131,8 @@ mod tests {
     #[test]
     fn both_forms_are_read_and_both_are_written() {
         let both = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b", "x": 1});
-        for meta in [json!({"ui": {"resourceUri": "ui://a/b"}, "x": 1}), json!({"ui/resourceUri": "ui://a/b", "x": 1})] {
+        for meta in [json!({"ui": {"resourceUri": "ui://a/b"}, "x": 1}), json!({"ui/resourceUri": "ui://a/b", "x": 1})]
+        {
             assert_eq!(taken(meta), (ViewLink { uri: Some("ui://a/b".into()), ..ViewLink::default() }, both.clone()));
         }
         let two = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://other"});

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
     Annotations, Body, Completions, Content, Icon, Json, ListedResource, Media, Output, Prompt, PromptArgument,
@@ -163,9 +164,17 @@ fn definition_meta(meta: Option<&Json>, revision: Revision) -> Option<Cow<'_, Js
     if revision.features().definition_meta {
         return Some(Cow::Borrowed(meta));
     }
-    let mut members: Map<String, Value> = serde_json::from_str(meta.get()).ok()?;
-    members.retain(|key, _| APPS_MEMBERS.contains(&key.as_str()));
-    (!members.is_empty()).then(|| Cow::Owned(Json::new(&Value::Object(members))))
+    let apps: AppsMembers<'_> = serde_json::from_str(meta.get()).ok()?;
+    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(Json::written(&apps)))
+}
+
+/// [`APPS_MEMBERS`] of a `_meta`, of which nothing else is looked at.
+#[derive(Deserialize, Serialize)]
+struct AppsMembers<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    ui: Option<&'a RawValue>,
+    #[serde(borrow, rename = "ui/resourceUri", skip_serializing_if = "Option::is_none")]
+    flat: Option<&'a RawValue>,
 }
 
 /// Whether the root of a schema has `"type": "object"`.

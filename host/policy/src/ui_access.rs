@@ -160,7 +160,8 @@ impl UiAccess {
     /// What allows this under `[permissions]`, as lines of TOML.
     pub fn remedies(&self) -> Vec<String> {
         let Self { connect, resources, frames, base, permissions, domain } = self;
-        let quoted = |entries: Vec<String>| entries.iter().map(|entry| format!("{entry:?}")).collect::<Vec<_>>().join(", ");
+        let quoted =
+            |entries: Vec<String>| entries.iter().map(|entry| format!("{entry:?}")).collect::<Vec<_>>().join(", ");
         let texts = |origins: &[WebOrigin]| origins.iter().map(ToString::to_string).collect();
         let lists: [(&str, Vec<String>); 5] = [
             ("connect", texts(connect)),
@@ -320,14 +321,46 @@ mod tests {
 
     /// Texts as an attacker would write them.
     fn origin() -> impl Strategy<Value = String> {
-        let scheme = select(vec!["https://", "http://", "wss://", "ws://", "HTTPS://", "data:", "blob:", "//", "", "'", "*"]);
+        let scheme =
+            select(vec!["https://", "http://", "wss://", "ws://", "HTTPS://", "data:", "blob:", "//", "", "'", "*"]);
         let host = select(vec![
-            "a.example", "*.a.example", "b.a.example", "*.b.a.example", "A.EXAMPLE", "a.example.", "*", "*.example", "localhost",
-            "127.0.0.1", "[::1]", "'self'", "self'", "a example", "bücher.example", "a。example", "",
+            "a.example",
+            "*.a.example",
+            "b.a.example",
+            "*.b.a.example",
+            "A.EXAMPLE",
+            "a.example.",
+            "*",
+            "*.example",
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "'self'",
+            "self'",
+            "a example",
+            "bücher.example",
+            "a。example",
+            "",
         ]);
         let end = select(vec![
-            "", "", "", ":443", ":80", ":8080", ":*", "/", "/x", "; script-src *", " 'unsafe-inline'", "\n", ",", "?", "#",
-            "%3b", "\u{0}", "@b.example",
+            "",
+            "",
+            "",
+            ":443",
+            ":80",
+            ":8080",
+            ":*",
+            "/",
+            "/x",
+            "; script-src *",
+            " 'unsafe-inline'",
+            "\n",
+            ",",
+            "?",
+            "#",
+            "%3b",
+            "\u{0}",
+            "@b.example",
         ]);
         prop_oneof![(scheme, host, end).prop_map(|(scheme, host, end)| format!("{scheme}{host}{end}")), ".{0,40}"]
     }

@@ -10,11 +10,11 @@ use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use toolbay_audit::ArgumentsRecord;
-use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
+use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot, VIEW_LINKS};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Progress,
+    Answer, CallError, CompletionRequest, Digest, Failure, Interrupt, Limit, LogLevel, Observer, Output, Progress,
     QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind, Trace, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
@@ -412,8 +412,11 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
     }
 }
 
-/// Leaves of what was read what clients may have of it: a view may reach what the grant allows.
+/// Leaves of what was read what clients may have of it: a view may reach what the grant allows. A result names no view.
 fn limit_views(target: &Target, reply: &mut Reply, observer: &dyn Observer) {
+    if let Reply::Tool(output) = reply {
+        unlink(output);
+    }
     let (Target::Resource(offer), Reply::Resource(items)) = (target, reply) else { return };
     let grant = &offer.plugin.terms.environment.permissions.ui;
     for ResourceItem { resource, meta } in items {
@@ -424,6 +427,14 @@ fn limit_views(target: &Target, reply: &mut Reply, observer: &dyn Observer) {
         if resource.mime_type.is_none() {
             resource.mime_type.clone_from(&offer.resource().mime_type);
         }
+    }
+}
+
+/// Takes the members that name a view out of a result. The definition of the tool has them, after it was checked whose the
+/// view is.
+fn unlink(output: &mut Output) {
+    for member in VIEW_LINKS {
+        output.meta.remove(member);
     }
 }
 
@@ -735,5 +746,18 @@ impl Observer for Logged {
 
     fn cancelled(&self) -> bool {
         self.inner.cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_names_no_view() {
+        let meta = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view", "x": 1});
+        let mut output = Output { meta: meta.as_object().unwrap().clone(), ..Output::default() };
+        unlink(&mut output);
+        assert_eq!(Value::Object(output.meta), json!({"x": 1}));
     }
 }

@@ -8,9 +8,8 @@ use syn::punctuated::Punctuated;
 use syn::{Meta, Path, Token};
 
 /// The keys, in the order in which an error lists them.
-const KEYS: [&str; 10] = [
-    "name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "view", "app_only", "define",
-];
+const KEYS: [&str; 10] =
+    ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "view", "app_only", "define"];
 
 #[derive(Default)]
 pub(crate) struct Options {

@@ -225,11 +225,7 @@ fn apps_go_with_any_revision(revision: Revision) {
     meta.insert("example.com/x".into(), 1.into());
     let tool = Tool { meta: Some(Json::new(&json!(meta))), ..Tool::clone(&stub::tool("a")) };
     let listed = ListedResource { meta: tool.meta.clone(), ..ListedResource::clone(&stub::listed("ui://a/b")) };
-    let resource = Resource {
-        uri: "ui://a/b".into(),
-        mime_type: None,
-        content: ResourceContent::Text(String::new()),
-    };
+    let resource = Resource { uri: "ui://a/b".into(), mime_type: None, content: ResourceContent::Text(String::new()) };
     let item = ResourceItem { resource, meta: meta.clone() };
     let seen = [
         serde_json::to_value(shape::tool(&tool, revision)).unwrap(),
