@@ -45,7 +45,7 @@ impl View {
         Self::default()
     }
 
-    /// Adds origins to which its scripts send requests or open WebSockets, such as `https://api.example.com`.
+    /// Adds origins to which its scripts send requests or open `WebSocket`s, such as `https://api.example.com`.
     #[must_use]
     pub fn connect<O: Into<String>>(self, origins: impl IntoIterator<Item = O>) -> Self {
         self.origins("connectDomains", origins)

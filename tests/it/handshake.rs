@@ -33,6 +33,7 @@ fn every_revision_can_be_negotiated() {
         let result = server.initialize(revision);
         assert_eq!(result["protocolVersion"], **revision);
         let mut capabilities = json!({
+            "extensions": {"io.modelcontextprotocol/ui": {}},
             "logging": {},
             "prompts": {"listChanged": true},
             "resources": {"subscribe": true, "listChanged": true},

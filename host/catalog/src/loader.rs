@@ -195,9 +195,9 @@ impl Loader {
         let (id, folder) = (id.to_owned(), self.folder.clone());
         let read = tokio::task::spawn_blocking(move || {
             let grant = grant_of(&folder, &id)?;
-            let Grant { prefix, limits, rate_limit, digest, permissions, .. } = grant.clone();
+            let Grant { prefix, limits, rate_limit, permissions, digest, .. } = grant.clone();
             let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
-            let kept = Grant { prefix, limits, rate_limit, digest, permissions, ..Grant::default() };
+            let kept = Grant { prefix, limits, rate_limit, permissions, digest, ..Grant::default() };
             let mut component = Component::without_code(Contents::default());
             if kept != grant {
                 let idle = format!(

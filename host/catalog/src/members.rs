@@ -13,6 +13,9 @@ const META: u64 = 10_000;
 /// Most icons of a definition, and most sizes of an icon.
 const ICONS: usize = 64;
 
+/// Members of a JSON object.
+type Members = Map<String, Value>;
+
 /// The `_meta` of a definition, and the client capabilities that it names. It is kept as text: as values, it would be many
 /// times as large.
 ///
@@ -29,7 +32,7 @@ pub(crate) fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), Str
 /// # Errors
 ///
 /// As [`meta`].
-pub(crate) fn members(text: &str) -> Result<(Map<String, Value>, Map<String, Value>), String> {
+pub(crate) fn members(text: &str) -> Result<(Members, Members), String> {
     let values = JsonSize::of(text).values;
     if values > META {
         let [values, most] = [values, META].map(thousands);

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn taken(meta: Value) -> (ViewLink, Value) {
-        let mut meta = meta.as_object().unwrap().clone();
+        let mut meta = serde_json::from_value(meta).unwrap();
         let link = ViewLink::take(&mut meta);
         link.add(&mut meta);
         (link, meta.into())

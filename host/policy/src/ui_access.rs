@@ -16,7 +16,7 @@ use crate::web_origin::WebOrigin;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UiAccess {
-    /// Where its scripts may send requests and open WebSockets.
+    /// Where its scripts may send requests and open `WebSocket`s.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub connect: Vec<WebOrigin>,
     /// Where its images, scripts, styles, fonts and media may come from.
@@ -149,11 +149,11 @@ impl UiAccess {
     /// Adds what another one has, except for a domain if this has one.
     pub fn add(&mut self, other: &Self) {
         let Self { connect, resources, frames, base, permissions, domain } = other;
-        connect.iter().for_each(|origin| add(&mut self.connect, origin));
-        resources.iter().for_each(|origin| add(&mut self.resources, origin));
-        frames.iter().for_each(|origin| add(&mut self.frames, origin));
-        base.iter().for_each(|origin| add(&mut self.base, origin));
-        permissions.iter().for_each(|permission| add(&mut self.permissions, permission));
+        add_all(&mut self.connect, connect);
+        add_all(&mut self.resources, resources);
+        add_all(&mut self.frames, frames);
+        add_all(&mut self.base, base);
+        add_all(&mut self.permissions, permissions);
         self.domain = self.domain.take().or_else(|| domain.clone());
     }
 
@@ -209,6 +209,13 @@ fn add<T: Clone + PartialEq>(entries: &mut Vec<T>, entry: &T) {
     }
 }
 
+/// Adds each of these entries once.
+fn add_all<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
+    for entry in more {
+        add(entries, entry);
+    }
+}
+
 /// Checks the name of the origin that a client may give a view.
 ///
 /// # Errors
@@ -222,7 +229,7 @@ pub fn view_domain(text: &str) -> Result<String, String> {
     }
 }
 
-/// An origin from which something is loaded: WebSockets load nothing.
+/// An origin from which something is loaded: `WebSocket`s load nothing.
 ///
 /// # Errors
 ///

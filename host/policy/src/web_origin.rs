@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::host_pattern::HostPattern;
 use crate::origin_pattern::OriginPattern;
 
-/// The schemes of WebSockets, each with the one of HTTP that has the same port.
+/// The schemes of `WebSocket`s, each with the one of HTTP that has the same port.
 const SOCKETS: [(&str, &str); 2] = [("wss://", "https://"), ("ws://", "http://")];
 
 /// Longest text of an origin, in bytes. A host has at most 255, and longer texts are not worth the work of parsing.
@@ -22,7 +22,7 @@ const LONGEST: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WebOrigin {
-    /// Whether it is of WebSockets.
+    /// Whether it is of `WebSocket`s.
     socket: bool,
     /// The same with the scheme of HTTP.
     origin: OriginPattern,
@@ -60,7 +60,7 @@ impl WebOrigin {
         Ok(Self { socket: socket.is_some(), origin })
     }
 
-    /// Whether it is of WebSockets.
+    /// Whether it is of `WebSocket`s.
     pub fn is_socket(&self) -> bool {
         self.socket
     }

@@ -248,10 +248,7 @@ impl Service {
         }
         if let Some(plain) = plain {
             return match work.read_plain(plain, request, environment.limits.output).await {
-                Ok(Some(mut reply)) => {
-                    limit_views(&target, &mut reply, &*observer);
-                    Answer { result: Ok(reply), usage: None }
-                }
+                Ok(Some(reply)) => Answer { result: Ok(limited(&target, reply, &*observer)), usage: None },
                 Ok(None) => failed(Failure::Unknown(target.kind(), target.shown().to_owned())),
                 Err(error) => failed(Failure::Call(own_limit(error, plugin, name))),
             };
@@ -260,13 +257,12 @@ impl Service {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let observer = self.logged(observer, &target, line.map(|line| line.denials()));
-        let told = Arc::clone(&observer);
         let (trace, span) = traced(call.trace.as_ref());
         let entry = Entry {
             environment,
             caller: identity,
             trace: trace.as_ref(),
-            observer,
+            observer: Arc::clone(&observer),
             answerable: call.answerable,
             journal: Arc::new(call.journal),
             deadline,
@@ -290,10 +286,7 @@ impl Service {
         let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished));
         let result = match finished.result {
-            Ok(Some(mut reply)) => {
-                limit_views(&target, &mut reply, &*told);
-                Ok(of_edition(reply, edition))
-            }
+            Ok(Some(reply)) => Ok(of_edition(limited(&target, reply, &*observer), edition)),
             Ok(None) => Err(unknown_of(&request, &target)),
             Err(CallError::Incapable(kinds)) => Err(unanswered(&request, &kinds)),
             Err(error) => Err(Failure::Call(error)),
@@ -412,12 +405,13 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
     }
 }
 
-/// Leaves of what was read what clients may have of it: a view may reach what the grant allows. A result names no view.
-fn limit_views(target: &Target, reply: &mut Reply, observer: &dyn Observer) {
-    if let Reply::Tool(output) = reply {
+/// A reply with what clients may have of what it says of views: of one that was read, what the grant allows it to reach. A
+/// result names no view.
+fn limited(target: &Target, mut reply: Reply, observer: &dyn Observer) -> Reply {
+    if let Reply::Tool(output) = &mut reply {
         unlink(output);
     }
-    let (Target::Resource(offer), Reply::Resource(items)) = (target, reply) else { return };
+    let (Target::Resource(offer), Reply::Resource(items)) = (target, &mut reply) else { return reply };
     let grant = &offer.plugin.terms.environment.permissions.ui;
     for ResourceItem { resource, meta } in items {
         for denied in offer.entry.limit(&resource.uri, meta, grant) {
@@ -428,6 +422,7 @@ fn limit_views(target: &Target, reply: &mut Reply, observer: &dyn Observer) {
             resource.mime_type.clone_from(&offer.resource().mime_type);
         }
     }
+    reply
 }
 
 /// Takes the members that name a view out of a result. The definition of the tool has them, after it was checked whose the

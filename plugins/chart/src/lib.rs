@@ -60,7 +60,8 @@ struct Groups {
     values: Vec<f64>,
     /// How many groups to make at most. Neighbours are grouped.
     #[schemars(range(min = 1, max = 1000))]
-    groups: usize,
+    #[serde(rename = "groups")]
+    most: usize,
     /// What stands for a group.
     #[serde(default)]
     measure: Measure,
@@ -113,7 +114,7 @@ fn draw(title: &str, series: &Series, style: Style, size: Size) -> Result<(Json<
 #[tool(title = "Group values", read_only, idempotent, open_world = false, app_only)]
 fn group_values(args: Groups) -> Result<Json<Grouped>> {
     let series = Series::new(args.labels, args.values)?;
-    Ok(Json(group::group(&series, args.groups, args.measure)))
+    Ok(Json(group::group(&series, args.most, args.measure)))
 }
 
 /// The chart as a page: bars or a line, the value under the pointer, and fewer groups.

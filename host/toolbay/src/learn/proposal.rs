@@ -123,12 +123,11 @@ fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'sta
         let existing = existing.as_table_like_mut().ok_or("permissions.ui is not a table")?;
         let mut is_new = false;
         for (key, value) in wanted {
-            match existing.get_mut(key) {
-                Some(existing) => is_new |= extend(existing, value.clone())?,
-                None => {
-                    existing.insert(key, Item::Value(plain(value.clone())));
-                    is_new = true;
-                }
+            if let Some(existing) = existing.get_mut(key) {
+                is_new |= extend(existing, value.clone())?;
+            } else {
+                existing.insert(key, Item::Value(plain(value.clone())));
+                is_new = true;
             }
         }
         return Ok(is_new);
@@ -170,6 +169,26 @@ mod tests {
     use toolbay_catalog::Grant;
 
     use super::*;
+
+    #[test]
+    fn what_views_are_denied_is_added_to_their_table() {
+        let denied = lines(&["ui.connect = [\"https://a.example\"]", "ui.frames = [\"https://b.example\"]"]);
+        for grant in [
+            "",
+            "[permissions.ui]\nconnect = [\"https://c.example\"]\n",
+            "[permissions]\nui.connect = [\"https://c.example\"]\n",
+            "[permissions]\nui = { connect = [\"https://c.example\"] }\n",
+        ] {
+            let text = proposal("a.toml", grant, &denied).unwrap().unwrap();
+            let parsed = Grant::parse("a.toml", &text, Path::new("/plugins")).unwrap().permissions.ui;
+            assert_eq!(
+                (parsed.connect.len(), parsed.frames.len()),
+                (if grant.is_empty() { 1 } else { 2 }, 1),
+                "{text}"
+            );
+            assert_eq!(proposal("a.toml", &text, &denied).unwrap(), None, "{text}");
+        }
+    }
 
     fn lines(remedies: &[&str]) -> Lines {
         let mut lines = Lines::default();
