@@ -188,6 +188,7 @@ mod schema;
 pub mod test;
 mod tool;
 mod uri_template;
+mod view;
 
 pub use argument::Argument;
 pub use ask::{AskError, Elicited, Form, Question, Questions, Root, Roots, Sampled, Sampling, Visit};
@@ -206,6 +207,7 @@ pub use schema::Schema;
 pub use schemars;
 pub use serde_json;
 pub use tool::{Definition, TaskSupport, Tool};
+pub use view::View;
 
 /// The JSON Schema of a type; `#[derive(JsonSchema)]` implements it.
 ///
@@ -244,6 +246,8 @@ pub use schemars::JsonSchema;
 /// | `destructive` | the tool may delete or overwrite data, not only add to it |
 /// | `idempotent` | repeating a call with the same arguments has no further effect |
 /// | `open_world` | the tool interacts with external entities, such as the web |
+/// | `view = "ui://…"` | the [`View`] that clients show with the tool's results: the URI of a resource of the plugin |
+/// | `app_only` | the tool is for the plugin's views, and clients with views do not show it to the model |
 /// | `define = function` | everything else: a function that takes the [`Definition`] and returns it |
 ///
 /// A flag alone means true, `= false` means false. Without the flag the definition contains no hint, and clients assume
@@ -331,6 +335,8 @@ pub use toolbay_plugin_macros::prompt;
 /// The URI may have variables: `{name}` stands for one or more characters other than `/`, `?` and `#`, and `{+name}` for
 /// any. Each variable is a parameter of the same name; its type is an [`Argument`]. A parameter of the type `&Context` is
 /// the [`Context`]. The table at [`IntoContents`] lists the possible return types.
+///
+/// A URI that begins with `ui://` makes it a [`View`]: a page that clients show with the results of a tool.
 ///
 /// | key | meaning |
 /// | --- | --- |

@@ -1,7 +1,7 @@
 //! Resources: what clients read by URI.
 
 use crate::bindings::toolbay::plugin::types;
-use crate::{Context, Error, Icon, Json, Result, uri_template};
+use crate::{Context, Error, Icon, Json, Result, View, uri_template};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,14 +23,14 @@ pub trait Readable {
 pub struct ResourceDefinition(pub(crate) types::ResourceDefinition);
 
 impl ResourceDefinition {
-    /// A resource, or the resources of a template.
+    /// A resource, or the resources of a template. One whose URI begins with `ui://` is a [`View`], and has its MIME type.
     pub fn new(uri: &str, name: &str, description: &str) -> Self {
         Self(types::ResourceDefinition {
             uri: uri.to_owned(),
             name: name.to_owned(),
             title: None,
             description: Some(description.to_owned()),
-            mime_type: None,
+            mime_type: uri.starts_with("ui://").then(|| View::MIME_TYPE.to_owned()),
             size: None,
             audience: Vec::new(),
             priority: None,
@@ -94,6 +94,12 @@ impl ResourceDefinition {
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         crate::meta::add(&mut self.0.meta, key.into(), value.into());
         self
+    }
+
+    /// Says what it asks for as a view: its URI begins with `ui://`.
+    #[must_use]
+    pub fn view(self, view: View) -> Self {
+        self.meta("ui", view.into_value())
     }
 
     /// The URI, or the URI template.

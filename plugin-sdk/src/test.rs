@@ -130,4 +130,5 @@ pub fn complete<'a, T: Complete>(
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../../docs/src/plugin-rust.md")]
+#[doc = include_str!("../../docs/src/views.md")]
 struct Readme;

@@ -86,6 +86,22 @@ impl Definition {
         self
     }
 
+    /// Sets the view that clients show with the tool's results: the URI of one of the plugin's resources, which begins with
+    /// `ui://`. Clients without views show the content of the result, as ever.
+    #[must_use]
+    pub fn view(mut self, uri: &str) -> Self {
+        crate::meta::add_to(&mut self.0.meta, "ui", "resourceUri", uri.into());
+        self
+    }
+
+    /// Leaves the tool to the plugin's views: clients with views do not show it to the model. That is no protection: a
+    /// client can call it.
+    #[must_use]
+    pub fn app_only(mut self) -> Self {
+        crate::meta::add_to(&mut self.0.meta, "ui", "visibility", vec!["app"].into());
+        self
+    }
+
     /// Sets whether the tool leaves its environment unchanged.
     #[must_use]
     pub fn read_only(mut self, yes: bool) -> Self {

@@ -22,6 +22,7 @@ fn every_sample_plugin_does_what_it_says() {
         "count_words",
         "diff_texts",
         "evaluate",
+        "group_values",
         "line_chart",
         "qr_png",
         "qr_svg",

@@ -34,6 +34,7 @@ fn every_revision_can_be_negotiated() {
         assert_eq!(result["protocolVersion"], **revision);
         let mut capabilities = json!({
             "extensions": {"io.modelcontextprotocol/skills": {"directoryRead": true}},
+            "extensions": {"io.modelcontextprotocol/ui": {}},
             "logging": {},
             "prompts": {"listChanged": true},
             "resources": {"subscribe": true, "listChanged": true},

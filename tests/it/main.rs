@@ -59,4 +59,5 @@ mod store;
 mod strangers;
 mod support;
 mod tasks;
+mod views;
 mod wire;

@@ -30,12 +30,13 @@ const TOML: [(&str, Toml); 11] = [
     ("docs/src/http.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
+    ("docs/src/views.md", Toml::Grant),
     ("docs/src/without-code.md", Toml::Grant),
     ("plugin-sdk/README.md", Toml::Foreign),
 ];
 
 /// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate (`plugin-sdk/src/test.rs`).
-const COMPILED: [&str; 3] = ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md"];
+const COMPILED: [&str; 4] = ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md", "docs/src/views.md"];
 
 fn root() -> PathBuf {
     // The nearest parent folder that contains the book.

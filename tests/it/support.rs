@@ -64,6 +64,11 @@ pub(crate) fn keeper() -> Vec<u8> {
     ready("keeper", kit::guests::guest("keeper").unwrap())
 }
 
+/// The guest with prompts, resources and views, see `tests/guests/library`.
+pub(crate) fn library() -> Vec<u8> {
+    ready("library", kit::guests::guest("library").unwrap())
+}
+
 /// The guest that asks, see `tests/guests/asker`.
 pub(crate) fn asker() -> Vec<u8> {
     ready("asker", kit::guests::guest("asker").unwrap())

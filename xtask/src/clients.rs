@@ -19,6 +19,7 @@ use toolbay_testkit::terminal;
 use toolbay_testkit::workspace::Workspace;
 
 use self::folders::Folders;
+pub(crate) use self::version::require;
 use crate::tally::Tally;
 
 /// Runs each client in each of its conversations. One that cannot be installed is a failure, and the others still run.

@@ -3,17 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolbay_model::is_tool_name;
+use toolbay_model::text::line;
+use toolbay_model::{Tool, is_tool_name};
 use toolbay_sandbox::Environment;
 
 use crate::fingerprint::Fingerprint;
 use crate::grant::prefix_for;
 use crate::guard::{Overlaps, overlaps};
 use crate::offer::{Offer, PromptOffer, ResourceOffer, SkillOffer};
-use crate::plugin::{Named, NamedPrompt, Plugin};
+use crate::plugin::{Named, NamedPrompt, Plugin, Read};
 use crate::report::{Different, Granted, MadeFrom, PluginReport, Status};
 use crate::snapshot::Snapshot;
 use crate::terms::Terms;
+use crate::{uri, view};
+
+/// Longest URI in a message, in bytes.
+const SHOWN: usize = 200;
 
 /// The reloader's view of one plugin file.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +34,8 @@ pub struct Candidate {
 /// Puts what all entries offer into one snapshot. `entries` are by plugin id.
 ///
 /// If two plugins have a tool or a prompt of the same name, or a resource or a template with the same URI, the plugin whose
-/// id sorts first keeps it. A plugin that could write to what others depend on offers nothing.
+/// id sorts first keeps it. A plugin that could write to what others depend on offers nothing. A view is named after its own
+/// plugin or after none, and a tool has a view of its own plugin or none.
 pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot { complete, ..Snapshot::default() };
     let mut overlaps = overlaps(
@@ -38,6 +44,7 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             .filter_map(|entry| entry.plugin.as_ref())
             .map(|plugin| (plugin.id.as_str(), &plugin.terms.places)),
     );
+    let views: BTreeMap<String, &str> = entries.keys().map(|id| (uri::encoded(id), id.as_str())).collect();
     for (id, entry) in entries {
         let mut report = PluginReport {
             status: match (&entry.plugin, &entry.problem) {
@@ -67,14 +74,15 @@ pub fn assemble(entries: &BTreeMap<String, Candidate>, complete: bool) -> Snapsh
             report.problems.push(why);
         } else if let Some(plugin) = &entry.plugin {
             report.problems.extend(remarks);
-            report.problems.extend(entry.remarks.iter().chain(&plugin.files.remarks).cloned());
+            report.problems.extend(entry.remarks.iter().chain(&plugin.files.remarks).chain(&plugin.remarks).cloned());
             add_tools(&mut snapshot.tools, plugin, &mut report);
             add_prompts(&mut snapshot.prompts, plugin, &mut report);
-            add_resources(&mut snapshot, plugin, &mut report);
+            add_resources(&mut snapshot, plugin, &views, &mut report);
             add_skills(&mut snapshot, plugin, &mut report);
         }
         snapshot.plugins.insert(id.clone(), report);
     }
+    unlink(&mut snapshot);
     snapshot
 }
 
@@ -159,13 +167,19 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
     }
 }
 
-fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut PluginReport) {
-    let contents = &plugin.component.contents;
-    let own = contents.resources.iter().map(|entry| (entry, None));
-    let files = plugin.files.resources.iter().map(|file| (&file.entry, Some(file)));
-    for (entry, file) in own.chain(files) {
+/// Adds what a plugin has to read. `views` are the ids of all plugins, as they are in URIs.
+fn add_resources(
+    snapshot: &mut Snapshot,
+    plugin: &Arc<Plugin>,
+    views: &BTreeMap<String, &str>,
+    report: &mut PluginReport,
+) {
+    let foreign = |uri: &str| view::authority(uri).and_then(|first| views.get(first)).filter(|id| **id != plugin.id);
+    for Read { entry, file } in &plugin.resources {
         let uri = entry.resource.uri.clone();
-        if let Some(first) = snapshot.resources.get(&uri) {
+        if let Some(other) = foreign(&uri) {
+            report.problems.push(format!("view {uri:?} is not offered: views of this name belong to plugin {other:?}"));
+        } else if let Some(first) = snapshot.resources.get(&uri) {
             report.problems.push(format!(
                 "resource {uri:?} is not offered: plugin {:?} already has a resource with this URI",
                 first.plugin.id
@@ -173,12 +187,16 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plu
         } else {
             report.resources.push(uri.clone());
             let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
-            snapshot.resources.insert(uri, Arc::new(ResourceOffer { entry, plugin, file: file.cloned() }));
+            snapshot.resources.insert(uri, Arc::new(ResourceOffer { entry, plugin, file: file.clone() }));
         }
     }
-    for entry in &contents.templates {
+    for entry in &plugin.templates {
         let text = entry.resource.uri.clone();
-        if let Some(first) = snapshot.templates.get(&text) {
+        if let Some(other) = foreign(&text) {
+            report
+                .problems
+                .push(format!("views {text:?} are not offered: views of this name belong to plugin {other:?}"));
+        } else if let Some(first) = snapshot.templates.get(&text) {
             report.problems.push(format!(
                 "resource template {text:?} is not offered: plugin {:?} already has the same one",
                 first.plugin.id
@@ -208,6 +226,31 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
         report.skills.push(skill.uri.clone());
         let offer = SkillOffer { fingerprint: Fingerprint::of_skill(skill), skill: Arc::clone(skill) };
         snapshot.skills.insert(skill.uri.clone(), Arc::new(offer));
+    }
+}
+
+/// Takes from each tool a view that it does not have: one that no list has, or that another plugin answers for. A view sees
+/// what the tool returns. A URI of a template is none: what is listed is found at once, whatever a plugin lists.
+fn unlink(snapshot: &mut Snapshot) {
+    let mut without = Vec::new();
+    for (name, offer) in &snapshot.tools {
+        let Some(uri) = offer.definition.view() else { continue };
+        let why = match snapshot.resources.get(uri) {
+            Some(view) if Arc::ptr_eq(&view.plugin, &offer.plugin) => continue,
+            Some(view) => format!("it belongs to plugin {:?}", view.plugin.id),
+            None => "no resource with this URI is listed".to_owned(),
+        };
+        without.push((name.clone(), format!("tool {name:?} is shown without its view {:?}: {why}", line(uri, SHOWN))));
+    }
+    for (name, why) in without {
+        let Some(offer) = snapshot.tools.get(&name) else { continue };
+        let definition = Arc::new(offer.definition.without_view());
+        let tool = Arc::new(Tool { meta: definition.tool.meta.clone(), ..Tool::clone(&offer.tool) });
+        let plugin = Arc::clone(&offer.plugin);
+        if let Some(report) = snapshot.plugins.get_mut(&plugin.id) {
+            report.problems.push(why);
+        }
+        snapshot.tools.insert(name, Arc::new(Offer { tool, definition, plugin }));
     }
 }
 

@@ -4,10 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use toolbay_model::Description;
+use toolbay_model::text::line;
+use toolbay_policy::UiAccess;
 
 use crate::definition::{self, Definition};
 use crate::prompt_entry::PromptEntry;
 use crate::resource_entry::ResourceEntry;
+
+/// Longest URI in a warning, in bytes.
+const SHOWN: usize = 200;
 
 /// What a component offers, after validation.
 #[derive(Clone, Debug, Default)]
@@ -45,9 +50,44 @@ impl Contents {
         Ok(Self { tools: definition::check(tools)?, prompts, resources, templates, completes })
     }
 
+    /// What its views ask for, all together.
+    pub fn views(&self) -> UiAccess {
+        let entries = self.resources.iter().chain(&self.templates);
+        let mut all = UiAccess::default();
+        for access in entries.filter_map(|entry| entry.asks()) {
+            all.add(access);
+        }
+        all
+    }
+
+    /// Warnings about its views that depend on no grant.
+    pub fn view_remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for Definition { tool, view, .. } in self.tools.iter().map(|tool| &**tool) {
+            let name = &tool.name;
+            remarks.extend(view.mistakes.iter().map(|why| format!("tool {name:?}: {why}")));
+            if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists(uri)) {
+                let uri = line(uri, SHOWN);
+                remarks.push(format!(
+                    "tool {name:?}: it lists no resource {uri:?} for its view, unless a file beside it is one"
+                ));
+            }
+        }
+        for entry in self.resources.iter().chain(&self.templates) {
+            let uri = line(&entry.resource.uri, SHOWN);
+            remarks.extend(entry.mistakes().iter().map(|why| format!("view {uri:?}: {why}")));
+        }
+        remarks
+    }
+
+    /// Whether a resource with this URI is in its list.
+    fn lists(&self, uri: &str) -> bool {
+        self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
+    }
+
     /// Whether it offers a resource with this URI, listed or of a template.
     pub fn reads(&self, uri: &str) -> bool {
-        self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
+        self.lists(uri)
             || self.templates.iter().filter_map(|entry| entry.template.as_ref()).any(|template| template.matches(uri))
     }
 }

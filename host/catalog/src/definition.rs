@@ -12,7 +12,8 @@ use toolbay_schema::{Patterns, Schema};
 use crate::fingerprint::Fingerprint;
 use crate::grant::{Hints, Shown};
 use crate::header;
-use crate::members::{check_icons, meta};
+use crate::members::{check_icons, kept, members};
+use crate::view_link::ViewLink;
 
 /// The member of a tool's `_meta` that says whether it can be called as a task, in the words of MCP.
 const TASK_SUPPORT: &str = "dev.toolbay/task-support";
@@ -30,6 +31,8 @@ pub struct Definition {
     pub output: Option<Arc<Schema>>,
     /// The capabilities that a client must declare to call the tool.
     pub needs: Map<String, Value>,
+    /// What it says of the view that shows its results.
+    pub(crate) view: ViewLink,
 }
 
 /// Validates the tools of a plugin. The result is sorted by name.
@@ -65,11 +68,13 @@ impl Definition {
             .map(|text| Schema::compile_with(&text, patterns))
             .transpose()
             .map_err(|error| format!("tool {name:?}: its output schema {}", bad_schema(&error)))?;
-        let (meta, needs) = match &definition.meta {
-            Some(text) => meta(text).map_err(|why| format!("tool {name:?}: {why}"))?,
-            None => (None, Map::new()),
+        let (mut meta, needs) = match &definition.meta {
+            Some(text) => members(text).map_err(|why| format!("tool {name:?}: {why}"))?,
+            None => (Map::new(), Map::new()),
         };
         let task_support = task_support(meta.as_ref()).map_err(|why| format!("tool {name:?}: {why}"))?;
+        let view = ViewLink::take(&mut meta);
+        view.add(&mut meta);
         check_icons(&definition.icons).map_err(|why| format!("tool {name:?}: {why}"))?;
         let tool = Tool {
             name,
@@ -79,19 +84,31 @@ impl Definition {
             output_schema: output.as_ref().map(|schema| Json::new(schema.value())),
             annotations: definition.annotations,
             icons: definition.icons.into(),
-            meta,
+            meta: kept(meta),
             headers,
             task_support,
         };
         let fingerprint = Fingerprint::of(&tool);
         let tool = Arc::new(tool);
-        Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs })
+        Ok(Self { tool, fingerprint, input: Arc::new(input), output: output.map(Arc::new), needs, view })
     }
 
     /// The same definition under another name.
     #[must_use]
     pub fn renamed(&self, name: String) -> Self {
         self.with(Tool { name, ..Tool::clone(&self.tool) })
+    }
+
+    /// The URI of the view that shows the tool's results.
+    pub fn view(&self) -> Option<&str> {
+        self.view.uri.as_deref()
+    }
+
+    /// The same definition without a view.
+    pub(crate) fn without_view(&self) -> Self {
+        let view = self.view.without_uri();
+        let meta = view.put(self.tool.meta.as_ref());
+        Self { view, ..self.with(Tool { meta, ..Tool::clone(&self.tool) }) }
     }
 
     /// The same definition with the operator's changes.

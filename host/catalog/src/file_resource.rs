@@ -16,7 +16,7 @@ use crate::beneath::open_file;
 use crate::media_type;
 use crate::resource_entry::ResourceEntry;
 use crate::stamp::Stamp;
-use crate::uri;
+use crate::{uri, view};
 
 /// A resource that is a file beside the plugins, or of a skill.
 #[derive(Clone, Debug)]
@@ -62,10 +62,15 @@ impl FileResource {
     ///
     /// Its URI would be too long: the end of a sentence that begins with the URI.
     pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: Stamp) -> Result<Self, String> {
-        let uri = uri::of_file(id, path.split('/'));
+        let view = view_path(path);
+        let uri = match view {
+            Some(path) => uri::of_view(id, path.split('/')),
+            None => uri::of_file(id, path.split('/')),
+        };
         uri::check(&uri)?;
+        let mime_type = view.map(|_| view::MIME_TYPE).or_else(|| media_type::of(path));
         // Neither size nor date: a file that changes would change the list as well.
-        let entry = Arc::new(ResourceEntry::of_file(listed(uri, path, media_type::of(path))));
+        let entry = Arc::new(ResourceEntry::of_file(listed(uri, path, mime_type)));
         Ok(Self { entry, source: Source::File { root: Arc::clone(root), path: path.into(), stamp } })
     }
 
@@ -173,6 +178,12 @@ pub(crate) fn is_plain(text: &str) -> bool {
     lines.all(|line| matches!(clean(line), Cow::Borrowed(_)))
 }
 
+/// The path of a view within the folder of views; `None` if the file at `path` is none.
+fn view_path(path: &str) -> Option<&str> {
+    let path = path.strip_prefix("ui/")?;
+    path.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("html")).then_some(path)
+}
+
 /// Text if the type allows it and the bytes are text.
 fn content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContent {
     if !media_type::is_text(mime_type) || bytes.contains(&0) {
@@ -249,6 +260,30 @@ mod tests {
         }
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
         assert_eq!(file.read(ByteSize::mib(1)), Ok(None), "nobody waits for a writer");
+    }
+
+    #[test]
+    fn a_page_in_the_folder_of_views_is_a_view() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("ui/sub")).unwrap();
+        fs::create_dir_all(dir.path().join("sub/ui")).unwrap();
+        for (path, uri) in [
+            ("ui/a b.html", "ui://docs/a%20b.html"),
+            ("ui/sub/b.HTML", "ui://docs/sub/b.HTML"),
+            ("ui/c.css", "toolbay://docs/ui/c.css"),
+            ("sub/ui/d.html", "toolbay://docs/sub/ui/d.html"),
+            ("e.html", "toolbay://docs/e.html"),
+            ("ui/html", "toolbay://docs/ui/html"),
+        ] {
+            fs::write(dir.path().join(path), "<!doctype html>").unwrap();
+            let file = resource(dir.path(), path);
+            let listed = &file.entry.resource;
+            assert_eq!(listed.uri, uri);
+            let expected = if uri.starts_with("ui:") { Some(view::MIME_TYPE) } else { media_type::of(path) };
+            assert_eq!(listed.mime_type.as_deref(), expected);
+            let item = file.read(ByteSize::kib(1)).unwrap().unwrap();
+            assert_eq!(item.resource.content, ResourceContent::Text("<!doctype html>".into()));
+        }
     }
 
     #[test]

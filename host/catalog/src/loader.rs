@@ -10,6 +10,7 @@ use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolbay_model::Digest;
 use toolbay_model::text::line;
+use toolbay_policy::Permissions;
 use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
 use toolbay_secrets::{Fixed, Secret};
 
@@ -211,12 +212,13 @@ impl Loader {
         let (id, folder) = (id.to_owned(), self.folder.clone());
         let read = tokio::task::spawn_blocking(move || {
             let grant = grant_of(&folder, &id)?;
-            let Grant { prefix, limits, rate_limit, digest, .. } = grant.clone();
-            let kept = Grant { prefix, limits, rate_limit, digest, ..Grant::default() };
+            let Grant { prefix, limits, rate_limit, permissions, digest, .. } = grant.clone();
+            let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
+            let kept = Grant { prefix, limits, rate_limit, permissions, digest, ..Grant::default() };
             let mut component = Component::without_code(Contents::default());
             if kept != grant {
                 let idle = format!(
-                    "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits and rate_limit have an effect"
+                    "{id}.toml: there is no {id}.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"
                 );
                 component.remarks.push(idle);
             }

@@ -13,6 +13,9 @@ const META: u64 = 10_000;
 /// Most icons of a definition, and most sizes of an icon.
 const ICONS: usize = 64;
 
+/// Members of a JSON object.
+type Members = Map<String, Value>;
+
 /// The `_meta` of a definition, and the client capabilities that it names. It is kept as text: as values, it would be many
 /// times as large.
 ///
@@ -20,12 +23,22 @@ const ICONS: usize = 64;
 ///
 /// What is wrong with it: a sentence about what it is the `_meta` of.
 pub(crate) fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), String> {
+    let (meta, needs) = members(text)?;
+    Ok((kept(meta), needs))
+}
+
+/// The same with the `_meta` as values.
+///
+/// # Errors
+///
+/// As [`meta`].
+pub(crate) fn members(text: &str) -> Result<(Members, Members), String> {
     let values = JsonSize::of(text).values;
     if values > META {
         let [values, most] = [values, META].map(thousands);
         return Err(format!("its _meta has {values} values, but at most {most} are allowed"));
     }
-    let Ok(meta @ Value::Object(_)) = serde_json::from_str(text) else {
+    let Ok(Value::Object(meta)) = serde_json::from_str(text) else {
         return Err("its _meta must be a JSON object".into());
     };
     let needs = match meta.get(CLIENT_CAPABILITIES) {
@@ -33,7 +46,12 @@ pub(crate) fn meta(text: &str) -> Result<(Option<Json>, Map<String, Value>), Str
         Some(Value::Object(needs)) => needs.clone(),
         Some(_) => return Err(format!("{CLIENT_CAPABILITIES:?} in its _meta must be a JSON object")),
     };
-    Ok((Some(Json::new(&meta)).filter(|meta| meta.get() != "{}"), needs))
+    Ok((meta, needs))
+}
+
+/// A `_meta` as it is kept: as text, and none without members.
+pub(crate) fn kept(meta: Map<String, Value>) -> Option<Json> {
+    (!meta.is_empty()).then(|| Json::new(&Value::Object(meta)))
 }
 
 /// Checks how many icons a definition has.

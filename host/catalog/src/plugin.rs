@@ -7,10 +7,15 @@ use toolbay_sandbox::Environment;
 
 use crate::component::Component;
 use crate::definition::Definition;
+use crate::file_resource::FileResource;
 use crate::plain_files::PlainFiles;
 use crate::prompt_entry::PromptEntry;
+use crate::resource_entry::ResourceEntry;
 use crate::terms::Terms;
 use crate::text_prompt::TextPrompt;
+
+/// Most warnings about what a plugin says of its views.
+const REMARKS: usize = 50;
 
 /// A loaded plugin. Immutable; freed when the catalog and the last call that uses it drop it.
 #[derive(Debug)]
@@ -27,6 +32,12 @@ pub struct Plugin {
     pub tools: Vec<Named>,
     /// The component's prompts under the names by which clients get them, then those that are plain files.
     pub prompts: Vec<NamedPrompt>,
+    /// The component's resources under the grant, then those that are plain files.
+    pub resources: Vec<Read>,
+    /// The component's resource templates under the grant.
+    pub templates: Vec<Arc<ResourceEntry>>,
+    /// Warnings about its views.
+    pub remarks: Vec<String>,
 }
 
 /// A tool under the name that clients call. It is made once, so that publishing a snapshot copies nothing.
@@ -49,11 +60,41 @@ pub struct NamedPrompt {
     pub text: Option<Arc<TextPrompt>>,
 }
 
+/// A resource under the grant.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// What clients see.
+    pub entry: Arc<ResourceEntry>,
+    /// The file that it is, if it is a plain file.
+    pub file: Option<Arc<FileResource>>,
+}
+
 impl Plugin {
     /// A plugin from its loaded parts.
     pub fn new(id: String, component: Arc<Component>, files: Arc<PlainFiles>, terms: Terms) -> Self {
         let (tools, prompts) = (offered(&id, &component, &terms), prompts(&component, &files, &terms));
-        Self { id, component, files, terms, tools, prompts }
+        let mut remarks = Vec::new();
+        for named in &tools {
+            let tool = &named.tool.name;
+            remarks.extend(named.definition.view.mistakes.iter().map(|why| format!("tool {tool:?}: {why}")));
+        }
+        let grant = &terms.environment.permissions.ui;
+        let mut under = |entry: &Arc<ResourceEntry>| {
+            let (entry, said) = entry.under(&id, grant);
+            remarks.extend(said);
+            entry
+        };
+        let own = component.contents.resources.iter().map(|entry| Read { entry: under(entry), file: None });
+        let mut resources: Vec<Read> = own.collect();
+        let files_of = |file: &Arc<FileResource>| Read { entry: under(&file.entry), file: Some(Arc::clone(file)) };
+        resources.extend(files.resources.iter().map(files_of));
+        let templates = component.contents.templates.iter().map(under).collect();
+        if remarks.len() > REMARKS {
+            let more = remarks.len() - REMARKS;
+            remarks.truncate(REMARKS);
+            remarks.push(format!("{more} more warnings about its views"));
+        }
+        Self { id, component, files, terms, tools, prompts, resources, templates, remarks }
     }
 
     /// The same plugin with other plain files.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolbay_model::text::line;
 use toolbay_model::{ListedResource, ResourceDefinition};
+use toolbay_policy::{UiAccess, UiDenied};
 
 use crate::fingerprint::Fingerprint;
-use crate::members::{check_icons, meta};
+use crate::members::{check_icons, kept, members};
 use crate::uri;
 use crate::uri_template::UriTemplate;
+use crate::view::{self, Wish};
 
 /// Longest name, in bytes.
 const NAME: usize = 512;
@@ -28,6 +30,19 @@ pub struct ResourceEntry {
     pub(crate) fingerprint: Fingerprint,
     /// The capabilities that a client must declare to read it.
     pub needs: Map<String, Value>,
+    /// What it asks for as a view; `None` if it is none.
+    wish: Option<Arc<Asked>>,
+    /// Warnings for the operator, without the URI.
+    mistakes: Vec<String>,
+}
+
+/// What a view asks for.
+#[derive(Clone, Debug)]
+enum Asked {
+    /// What the plugin says.
+    Wish(Wish),
+    /// Everything that the grant allows: the view is a file of the operator's, who wrote the grant as well.
+    Everything,
 }
 
 impl ResourceEntry {
@@ -58,8 +73,62 @@ impl ResourceEntry {
 
     /// The entry of a file of the operator's.
     pub(crate) fn of_file(resource: ListedResource) -> Self {
+        let wish = view::is_view(&resource.uri).then(|| Arc::new(Asked::Everything));
+        let (resource, needs) = (Arc::new(resource), Map::new());
         let fingerprint = Fingerprint::of_resource(&resource);
-        Self { fingerprint, resource: Arc::new(resource), template: None, needs: Map::new() }
+        Self { fingerprint, resource, template: None, needs, wish, mistakes: Vec::new() }
+    }
+
+    /// The same entry under the grant of `plugin`, and what there is to tell the operator of it. Before that, a view is granted nothing.
+    pub(crate) fn under(self: &Arc<Self>, plugin: &str, grant: &UiAccess) -> (Arc<Self>, Vec<String>) {
+        let about = |why: &String| format!("view {:?}: {why}", line(&self.resource.uri, SHOWN));
+        let mut remarks: Vec<String> = self.mistakes.iter().map(about).collect();
+        let Some(asked) = &self.wish else { return (Arc::clone(self), remarks) };
+        let (meta, denied) = asked.under(grant);
+        let remedies = denied.iter().map(|denied| {
+            format!(
+                "it may not have {denied} (to allow it, add to [permissions] in {plugin}.toml: {})",
+                denied.remedy()
+            )
+        });
+        remarks.extend(remedies.map(|why| about(&why)));
+        if meta.is_empty() {
+            return (Arc::clone(self), remarks);
+        }
+        let resource = ListedResource { meta: kept(meta), ..ListedResource::clone(&self.resource) };
+        let fingerprint = Fingerprint::of_resource(&resource);
+        (Arc::new(Self { fingerprint, resource: Arc::new(resource), ..Self::clone(self) }), remarks)
+    }
+
+    /// What this asks for as a view, and what was left out of that; `None` if it is no view, or a file.
+    pub(crate) fn asks(&self) -> Option<&UiAccess> {
+        match self.wish.as_deref() {
+            Some(Asked::Wish(wish)) => Some(wish.access()),
+            _ => None,
+        }
+    }
+
+    /// Warnings for the operator that depend on no grant.
+    pub(crate) fn mistakes(&self) -> &[String] {
+        &self.mistakes
+    }
+
+    /// Leaves of the `_meta` of what was read at `uri` what clients may have of it, and returns what was denied. What a view
+    /// does not say of itself is as it is in the list; what is no view says nothing of views.
+    pub fn limit(&self, uri: &str, meta: &mut Map<String, Value>, grant: &UiAccess) -> Vec<UiDenied> {
+        if !view::is_view(uri) {
+            meta.remove(view::MEMBER);
+            return Vec::new();
+        }
+        let own = meta.contains_key(view::MEMBER).then(|| Asked::Wish(Wish::read(meta)));
+        let Some(asked) = own.as_ref().or(self.wish.as_deref()) else {
+            meta.clear();
+            return Vec::new();
+        };
+        let (left, denied) = asked.under(grant);
+        *meta = left;
+        // What the list asks for was reported when the plugin was loaded.
+        if own.is_some() { denied } else { Vec::new() }
     }
 
     fn new(definition: ResourceDefinition, template: Option<Arc<UriTemplate>>, what: &str) -> Result<Self, String> {
@@ -72,11 +141,24 @@ impl ResourceEntry {
         let audience =
             ["user", "assistant"].into_iter().filter(|role| definition.audience.iter().any(|one| one == role));
         let audience = audience.collect();
-        let (meta, needs) = match &definition.meta {
-            Some(text) => meta(text).map_err(wrong)?,
-            None => (None, Map::new()),
+        let (mut meta, needs) = match &definition.meta {
+            Some(text) => members(text).map_err(wrong)?,
+            None => (Map::new(), Map::new()),
         };
         check_icons(&definition.icons).map_err(wrong)?;
+        let (mut wish, mut mistakes, mut mime_type) = (None, Vec::new(), mime_type);
+        if view::is_view(&uri) {
+            let asked = Wish::read(&meta);
+            mistakes.clone_from(&asked.mistakes);
+            wish = Some(Arc::new(Asked::Wish(asked)));
+            meta.clear();
+            let mime_type = mime_type.get_or_insert_with(|| view::MIME_TYPE.to_owned());
+            if mime_type != view::MIME_TYPE {
+                mistakes.push(format!("clients show no {mime_type}, only {}", view::MIME_TYPE));
+            }
+        } else if meta.remove(view::MEMBER).is_some() {
+            mistakes.push("ui in its _meta has no effect, because its URI does not begin with \"ui://\"".to_owned());
+        }
         let resource = ListedResource {
             uri,
             name,
@@ -88,9 +170,20 @@ impl ResourceEntry {
             priority,
             last_modified,
             icons: definition.icons.into(),
-            meta,
+            meta: kept(meta),
         };
-        Ok(Self { fingerprint: Fingerprint::of_resource(&resource), resource: Arc::new(resource), template, needs })
+        let fingerprint = Fingerprint::of_resource(&resource);
+        Ok(Self { fingerprint, resource: Arc::new(resource), template, needs, wish, mistakes })
+    }
+}
+
+impl Asked {
+    /// The `_meta` that clients get under a grant, and what it denies.
+    fn under(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenied>) {
+        match self {
+            Self::Wish(wish) => wish.under(grant),
+            Self::Everything => (view::meta(grant, None), Vec::new()),
+        }
     }
 }
 
@@ -164,6 +257,52 @@ pub(crate) mod tests {
         resource template "skill://acme/{id}": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
         resource template "{+any}": it must begin with a scheme, such as "notes:"
         "#);
+    }
+
+    #[test]
+    fn a_view_is_told_of_under_its_grant_alone() {
+        let meta = r#"{"ui":{"csp":{"connectDomains":["https://a.example"]}},"x":1}"#;
+        let listed = ResourceDefinition { meta: Some(meta.into()), ..definition("ui://acme/view") };
+        let entry = Arc::new(ResourceEntry::resource(listed).unwrap());
+        assert_eq!((entry.resource.meta.as_ref(), entry.resource.mime_type.as_deref()), (None, Some(view::MIME_TYPE)));
+        let grant = UiAccess { connect: entry.asks().unwrap().connect.clone(), ..UiAccess::default() };
+        let (closed, remarks) = entry.under("acme", &UiAccess::default());
+        assert_eq!((closed.resource.meta.as_ref(), closed.fingerprint), (None, entry.fingerprint));
+        assert_eq!(
+            remarks,
+            [
+                "view \"ui://acme/view\": it may not have connections to https://a.example (to allow it, add to [permissions] \
+              in acme.toml: ui.connect = [\"https://a.example\"])"
+            ]
+        );
+        let (open, remarks) = entry.under("acme", &grant);
+        assert_ne!(open.fingerprint, entry.fingerprint, "clients are told that the list changed");
+        assert_eq!(
+            (open.resource.meta.as_ref().unwrap().get(), remarks.len()),
+            (&meta.replace(r#","x":1"#, "")[..], 0)
+        );
+        // The list's own words hold for contents without any, and what contents say replaces them.
+        let read = |uri: &str, text: &str| {
+            let mut meta = serde_json::from_str(text).unwrap();
+            let denied = open.limit(uri, &mut meta, &grant);
+            (Value::Object(meta).to_string(), denied.len())
+        };
+        let granted = meta.replace(r#","x":1"#, "");
+        assert_eq!(read("ui://acme/view", r#"{"y":2}"#), (granted, 0));
+        let greedy = r#"{"ui":{"csp":{"frameDomains":["https://a.example"]}},"openai/widgetCSP":{}}"#;
+        assert_eq!(read("ui://acme/view", greedy), ("{}".to_owned(), 1));
+        assert_eq!(read("ui://acme/view", r#"{"ui":{}}"#), ("{}".to_owned(), 0));
+        // What is no view says nothing of views, and has the rest.
+        assert_eq!(read("notes://a", r#"{"ui":{"prefersBorder":true},"y":2}"#), (r#"{"y":2}"#.to_owned(), 0));
+    }
+
+    #[test]
+    fn what_is_no_view_has_no_ui_in_its_meta() {
+        let both = ResourceDefinition { meta: Some(r#"{"ui":{},"x":1}"#.into()), ..definition("notes://a") };
+        let entry = ResourceEntry::resource(both).unwrap();
+        assert_eq!((entry.resource.meta.as_ref().unwrap().get(), entry.mistakes().len()), (r#"{"x":1}"#, 1));
+        let other = ResourceDefinition { mime_type: Some("text/html".into()), ..definition("ui://acme/view") };
+        assert!(ResourceEntry::resource(other).unwrap().mistakes()[0].contains("clients show no text/html"));
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub(crate) const SCHEME: &str = "toolbay";
 /// The scheme of the files of skills, which no plugin can use either.
 pub(crate) const SKILLS: &str = "skill";
 
+/// The scheme of views.
+pub(crate) const VIEWS: &str = "ui";
+
 /// What is encoded in a segment of a path: everything that RFC 3986 does not call unreserved.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -122,8 +125,18 @@ pub(crate) fn of_skill<'a>(name: &str, path: impl IntoIterator<Item = &'a str>) 
     within(SKILLS, name, path)
 }
 
+/// The URI of the view at `path` (segments from a folder of views) of `id`.
+pub(crate) fn of_view<'a>(id: &str, path: impl IntoIterator<Item = &'a str>) -> String {
+    within(VIEWS, id, path)
+}
+
+/// A plugin's id as a part of a URI.
+pub(crate) fn encoded(id: &str) -> String {
+    utf8_percent_encode(id, ENCODED).to_string()
+}
+
 fn within<'a>(scheme: &str, root: &str, path: impl IntoIterator<Item = &'a str>) -> String {
-    let mut uri = format!("{scheme}://{}", utf8_percent_encode(root, ENCODED));
+    let mut uri = format!("{scheme}://{}", encoded(root));
     for segment in path {
         uri.push('/');
         uri.extend(utf8_percent_encode(segment, ENCODED));

@@ -205,7 +205,7 @@ async fn code_and_plain_files_are_one_plugin() {
     assert_eq!((prompts(&alone), alone.tools.len()), (vec!["acme.p"], 0));
     assert_eq!(
         alone.plugins["a"].problems,
-        ["a.toml: there is no a.wasm: of the grant, only prefix, limits and rate_limit have an effect"]
+        ["a.toml: there is no a.wasm: of the grant, only prefix, limits, rate_limit and permissions.ui have an effect"]
     );
 
     folder.write("a.wasm", wat::parse_str(SEVEN).unwrap());

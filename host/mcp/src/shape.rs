@@ -1,8 +1,11 @@
 //! The JSON of definitions and results, shaped for the peer's revision. Nothing else writes this JSON.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
     Annotations, Body, Completions, Content, Icon, Json, ListedResource, Media, Output, Prompt, PromptArgument,
@@ -16,6 +19,12 @@ use crate::revision::Revision;
 
 /// Key of the server's name and version in the `_meta` of results that belong to no session.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The identifier of MCP Apps, the extension for views of results.
+const APPS: &str = "io.modelcontextprotocol/ui";
+
+/// The members of `_meta` that belong to it. Clients of any revision look for them.
+const APPS_MEMBERS: [&str; 2] = ["ui", "ui/resourceUri"];
 
 /// A tool as an item of `tools/list`.
 #[derive(Debug, Serialize)]
@@ -36,7 +45,7 @@ pub(crate) struct Item<'a> {
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Json>,
+    meta: Option<Cow<'a, Json>>,
 }
 
 /// How a tool can be called (MCP 2025-11-25, `ToolExecution`).
@@ -61,7 +70,7 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> Item<'_> {
         execution: Some(Execution { task_support: tool.task_support })
             .filter(|execution| features.tasks && execution.task_support != TaskSupport::Forbidden),
         icons: if features.icons { &tool.icons } else { &[] },
-        meta: tool.meta.as_ref().filter(|_| features.definition_meta),
+        meta: definition_meta(tool.meta.as_ref(), revision),
     }
 }
 
@@ -136,7 +145,7 @@ pub(crate) struct ResourceEntry<'a> {
     #[serde(skip_serializing_if = "<[Icon]>::is_empty")]
     icons: &'a [Icon],
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Json>,
+    meta: Option<Cow<'a, Json>>,
 }
 
 /// A resource as an item of `resources/list`.
@@ -153,13 +162,33 @@ pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> 
         size: resource.size,
         annotations: annotations(&resource.audience, resource.priority, last_modified),
         icons: if features.icons { &resource.icons } else { &[] },
-        meta: resource.meta.as_ref().filter(|_| features.definition_meta),
+        meta: definition_meta(resource.meta.as_ref(), revision),
     }
 }
 
 /// A template as an item of `resources/templates/list`.
 pub(crate) fn template(template: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
     ResourceEntry { uri: None, uri_template: Some(&template.uri), size: None, ..listed_resource(template, revision) }
+}
+
+/// The `_meta` of a definition. Where the revision has none, that of MCP Apps is left: the extension goes with any revision,
+/// and other clients ignore it.
+fn definition_meta(meta: Option<&Json>, revision: Revision) -> Option<Cow<'_, Json>> {
+    let meta = meta?;
+    if revision.features().definition_meta {
+        return Some(Cow::Borrowed(meta));
+    }
+    let apps: AppsMembers<'_> = serde_json::from_str(meta.get()).ok()?;
+    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(Json::written(&apps)))
+}
+
+/// [`APPS_MEMBERS`] of a `_meta`, of which nothing else is looked at.
+#[derive(Deserialize, Serialize)]
+struct AppsMembers<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    ui: Option<&'a RawValue>,
+    #[serde(borrow, rename = "ui/resourceUri", skip_serializing_if = "Option::is_none")]
+    flat: Option<&'a RawValue>,
 }
 
 /// Whether the root of a schema has `"type": "object"`.
@@ -214,9 +243,12 @@ pub(crate) fn prompt_output(output: PromptOutput, revision: Revision) -> Map<Str
 /// What was read as the result of `resources/read`, without Toolbay's own `_meta`.
 pub(crate) fn contents(items: Vec<ResourceItem>, revision: Revision) -> Map<String, Value> {
     let features = revision.features();
-    let item = |item: ResourceItem| {
-        let mut value = resource_contents(item.resource);
-        insert(&mut value, "_meta", Some(item.meta).filter(|meta| features.definition_meta && !meta.is_empty()));
+    let item = |ResourceItem { resource, mut meta }: ResourceItem| {
+        let mut value = resource_contents(resource);
+        if !features.definition_meta {
+            meta.retain(|key, _| APPS_MEMBERS.contains(&key.as_str()));
+        }
+        insert(&mut value, "_meta", Some(meta).filter(|meta| !meta.is_empty()));
         Value::from(value)
     };
     let mut result = Map::new();
@@ -289,7 +321,8 @@ pub(crate) fn capabilities(revision: Revision, caller: &Caller) -> Value {
         capabilities.insert("completions".into(), json!({}));
     }
     // What clients do not know they ignore, in every revision.
-    let mut extensions = Map::from_iter([(SKILLS.to_owned(), json!({"directoryRead": true}))]);
+    let mut extensions =
+        Map::from_iter([(SKILLS.to_owned(), json!({"directoryRead": true})), (APPS.to_owned(), json!({}))]);
     if features.tasks_extension {
         extensions.insert(TASKS.into(), json!({}));
     }

@@ -33,6 +33,8 @@ mod scheme;
 mod scratch;
 mod state_grant;
 mod tcp_rule;
+mod ui_access;
+mod web_origin;
 
 pub use self::address::refusal;
 pub use self::choice::{Refused, choose};
@@ -53,6 +55,8 @@ pub use self::scheme::Scheme;
 pub use self::scratch::Scratch;
 pub use self::state_grant::{StateBy, StateGrant};
 pub use self::tcp_rule::TcpRule;
+pub use self::ui_access::{UiAccess, UiDenied, UiPermission, loading_origin, view_domain};
+pub use self::web_origin::WebOrigin;
 
 #[cfg(test)]
 mod tests;

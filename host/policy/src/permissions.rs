@@ -14,6 +14,7 @@ use crate::network::Network;
 use crate::scratch::Scratch;
 use crate::state_grant::StateGrant;
 use crate::tcp_rule::TcpRule;
+use crate::ui_access::UiAccess;
 
 /// Entries of a mount with a `quota` that does not say how many: an empty file takes space as well.
 const ENTRIES: usize = 10_000;
@@ -46,6 +47,9 @@ pub struct Permissions {
     /// What the plugin may keep from one call to the next; `None` for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateGrant>,
+    /// What its views may reach and use in the user's client.
+    #[serde(skip_serializing_if = "UiAccess::is_empty")]
+    pub ui: UiAccess,
 }
 
 impl Permissions {

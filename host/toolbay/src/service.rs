@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
-use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot};
+use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot, VIEW_LINKS};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
     Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, LogLevel,
-    Observer, Progress, Question, QuestionKind, Reference, Reply, Request, TargetKind, Trace, Violation,
+    Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind, Trace,
+    Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
@@ -254,7 +255,9 @@ impl Service {
             return failed(Failure::InvalidArguments(violations));
         }
         if let Some(plain) = plain {
-            return Answer { result: work.read_plain(plain, request, &target).await, usage: None };
+            let observer = self.logged(observer, &target, line.map(|line| line.denials()));
+            let result = work.read_plain(plain, request, &target).await;
+            return Answer { result: result.map(|reply| limited(&target, reply, &*observer)), usage: None };
         }
         let Some(prepared) = &plugin.component.prepared else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
@@ -270,7 +273,7 @@ impl Service {
             environment,
             caller: identity,
             trace: trace.as_ref(),
-            observer,
+            observer: Arc::clone(&observer),
             answerable: call.answerable,
             journal,
             deadline,
@@ -294,7 +297,7 @@ impl Service {
         let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished));
         let result = match finished.result {
-            Ok(Some(reply)) => Ok(of_edition(reply, edition)),
+            Ok(Some(reply)) => Ok(of_edition(limited(&target, reply, &*observer), edition)),
             Ok(None) => Err(unknown_of(&request, &target)),
             Err(CallError::Incapable(kinds)) => Err(unanswered(&request, &kinds)),
             Err(error) => Err(Failure::Call(error)),
@@ -410,6 +413,34 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
             Reply::Questions(interview)
         }
         reply => reply,
+    }
+}
+
+/// A reply with what clients may have of what it says of views: of one that was read, what the grant allows it to reach. A
+/// result names no view.
+fn limited(target: &Target, mut reply: Reply, observer: &dyn Observer) -> Reply {
+    if let Reply::Tool(output) = &mut reply {
+        unlink(output);
+    }
+    let (Target::Resource(offer), Reply::Resource(items)) = (target, &mut reply) else { return reply };
+    let grant = &offer.plugin.terms.environment.permissions.ui;
+    for ResourceItem { resource, meta } in items {
+        for denied in offer.entry.limit(&resource.uri, meta, grant) {
+            let what = format!("The view {} may not have {denied}.", line(&resource.uri, LOGGED));
+            observer.denied(&what, Some(&denied.remedy()));
+        }
+        if resource.mime_type.is_none() {
+            resource.mime_type.clone_from(&offer.resource().mime_type);
+        }
+    }
+    reply
+}
+
+/// Takes the members that name a view out of a result. The definition of the tool has them, after it was checked whose the
+/// view is.
+fn unlink(output: &mut Output) {
+    for member in VIEW_LINKS {
+        output.meta.remove(member);
     }
 }
 
@@ -797,5 +828,18 @@ impl Observer for Logged {
 
     fn cancelled(&self) -> bool {
         self.inner.cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_names_no_view() {
+        let meta = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view", "x": 1});
+        let mut output = Output { meta: meta.as_object().unwrap().clone(), ..Output::default() };
+        unlink(&mut output);
+        assert_eq!(Value::Object(output.meta), json!({"x": 1}));
     }
 }

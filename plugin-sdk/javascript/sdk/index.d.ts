@@ -339,6 +339,26 @@ export interface Icon {
   theme?: 'light' | 'dark';
 }
 
+/**
+ * What a view asks for: a page that clients show with the results of a tool. Of each, it gets what the operator's grant
+ * allows; without any, it has no network.
+ */
+export interface View {
+  /** Origins to which its scripts send requests or open WebSockets: `https://api.example.com`. */
+  connect?: string[];
+  /** Origins of its images, scripts, styles, fonts and media. */
+  resources?: string[];
+  /** Origins of the pages in its frames. */
+  frames?: string[];
+  /** Origins that its relative URLs may be relative to. */
+  base?: string[];
+  permissions?: ('camera' | 'microphone' | 'geolocation' | 'clipboardWrite')[];
+  /** Whether the client should draw a border around it. */
+  border?: boolean;
+  /** The name of an origin of its own, in the form that the client defines. */
+  domain?: string;
+}
+
 export interface ToolOptions<I extends Fields | Schema<any>, O extends Fields | Schema<any> | undefined> {
   /** The name that clients call: 1 to 128 of `A-Z a-z 0-9 _ - .` */
   name: string;
@@ -352,6 +372,10 @@ export interface ToolOptions<I extends Fields | Schema<any>, O extends Fields | 
   output?: O;
   annotations?: Annotations;
   icons?: Icon[];
+  /** The view that clients show with the results: the URI of a resource of this plugin, which begins with `ui://`. */
+  view?: `ui://${string}`;
+  /** Whether the tool is for the plugin's views: clients with views do not show it to the model. */
+  appOnly?: boolean;
   /** Further members for the definition's `_meta`. */
   meta?: Record<string, unknown>;
   /**
@@ -511,6 +535,8 @@ export interface ResourceDefinition<U extends string> {
   priority?: number;
   /** When it was last modified, in ISO 8601: `2026-01-12T15:00:58Z`. A URI with variables has none. */
   lastModified?: string;
+  /** What it asks for, if it is a view: its URI begins with `ui://`. */
+  view?: View;
   /** What completes the variables, by name. */
   complete?: Completers<Variables<NoInfer<U>>>;
   icons?: Icon[];

@@ -5,6 +5,7 @@ import { completersOf } from './completion.js';
 import { bytes, embedded, json } from './content.js';
 import { definitions, Offer, unique } from './offer.js';
 import { UriTemplate } from './uri-template.js';
+import { typeOf, withView } from './view.js';
 
 const OPTIONS = {
   uri: 'string',
@@ -15,6 +16,7 @@ const OPTIONS = {
   audience: undefined,
   priority: 'number',
   lastModified: 'string',
+  view: 'object',
   complete: 'object',
 };
 
@@ -42,7 +44,8 @@ export class Resource extends Offer {
   constructor(options) {
     super();
     checkResource(options);
-    const { uri, name, title, description, mimeType, size, priority, lastModified, icons, meta } = options;
+    const { uri, name, title, description, mimeType = typeOf(uri), size, priority, lastModified, icons } = options;
+    const meta = withView(`resource ${uri}`, uri, options.view, options.meta);
     this.#template = new UriTemplate(uri);
     this.#handler = options.handler;
     this.#completers = completersOf(`resource ${uri}`, options.complete, this.#template.variables);

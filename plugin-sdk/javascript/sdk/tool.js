@@ -4,8 +4,16 @@ import { checkName, checkOptions, iconsOf } from './check.js';
 import { json, output } from './content.js';
 import { definitions, found, Offer, unique } from './offer.js';
 import { object, Schema } from './schema.js';
+import { withLink } from './view.js';
 
-const OPTIONS = { name: 'string', input: 'object', output: 'object', annotations: 'object' };
+const OPTIONS = {
+  name: 'string',
+  input: 'object',
+  output: 'object',
+  annotations: 'object',
+  view: 'string',
+  appOnly: 'boolean',
+};
 
 /** What `tool` makes. */
 export class Tool extends Offer {
@@ -17,7 +25,8 @@ export class Tool extends Offer {
     super();
     checkName('a tool', options?.name);
     checkOptions(`tool ${options.name}`, options, OPTIONS, 'handler(args) { … }');
-    const { name, title, description, annotations, icons, meta } = options;
+    const { name, title, description, annotations, icons } = options;
+    const meta = withLink(`tool ${name}`, options.view, options.appOnly, options.meta);
     this.#input = schemaOf(options.input ?? {});
     this.#output = options.output && schemaOf(options.output);
     this.#handler = options.handler;

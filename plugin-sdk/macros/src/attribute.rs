@@ -34,6 +34,16 @@ pub(crate) fn icon(meta: &Meta) -> syn::Result<String> {
     Err(syn::Error::new_spanned(literal, "an icon is a `data:` or an `https:` URI"))
 }
 
+/// The URI of a view.
+pub(crate) fn view(meta: &Meta) -> syn::Result<String> {
+    let literal = text(meta)?;
+    let uri = literal.value();
+    if uri.starts_with("ui://") {
+        return Ok(uri);
+    }
+    Err(syn::Error::new_spanned(literal, "the URI of a view begins with `ui://`: `ui://chart/view`"))
+}
+
 /// A string.
 pub(crate) fn text(meta: &Meta) -> syn::Result<&LitStr> {
     if let Some(Lit::Str(text)) = literal(meta) {

@@ -48,7 +48,9 @@ fn named(name: &str, read: bool) -> TokenStream {
 fn definition(options: &Options, description: &TokenStream, signature: &Signature) -> TokenStream {
     let input = signature.args.iter();
     let output = &signature.output;
-    let texts = [("title", &options.title), ("icon", &options.icon)].into_iter().filter_map(|(key, text)| {
+    let app_only = options.app_only.filter(|yes| *yes).map(|_| quote!(.app_only())).into_iter();
+    let texts = [("title", &options.title), ("icon", &options.icon), ("view", &options.view)];
+    let texts = texts.into_iter().filter_map(|(key, text)| {
         let key = format_ident!("{key}");
         text.as_ref().map(|text| quote!(.#key(#text)))
     });
@@ -74,6 +76,7 @@ fn definition(options: &Options, description: &TokenStream, signature: &Signatur
             #(#texts)*
             #(#flags)*
             #(#task)*
+            #(#app_only)*
     };
     match &options.define {
         Some(define) => quote!(#define(#definition)),

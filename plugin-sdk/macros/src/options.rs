@@ -8,8 +8,19 @@ use syn::punctuated::Punctuated;
 use syn::{Meta, Path, Token};
 
 /// The keys, in the order in which an error lists them.
-const KEYS: [&str; 9] =
-    ["name", "title", "icon", "read_only", "destructive", "idempotent", "open_world", "task", "define"];
+const KEYS: [&str; 11] = [
+    "name",
+    "title",
+    "icon",
+    "read_only",
+    "destructive",
+    "idempotent",
+    "open_world",
+    "view",
+    "app_only",
+    "task",
+    "define",
+];
 
 #[derive(Default)]
 pub(crate) struct Options {
@@ -22,6 +33,10 @@ pub(crate) struct Options {
     pub(crate) open_world: Option<bool>,
     /// Whether the tool can be called as a task: the name of a `TaskSupport`.
     pub(crate) task: Option<&'static str>,
+    /// The URI of its view.
+    pub(crate) view: Option<String>,
+    /// Whether it is for views alone.
+    pub(crate) app_only: Option<bool>,
     /// A function that takes the definition and returns it.
     pub(crate) define: Option<Path>,
 }
@@ -53,6 +68,8 @@ impl Options {
             "idempotent" => put(&mut self.idempotent, meta, flag(meta)?),
             "open_world" => put(&mut self.open_world, meta, flag(meta)?),
             "task" => put(&mut self.task, meta, task(meta)?),
+            "view" => put(&mut self.view, meta, attribute::view(meta)?),
+            "app_only" => put(&mut self.app_only, meta, flag(meta)?),
             "define" => put(&mut self.define, meta, attribute::function(meta, "Definition")?),
             _ => Err(attribute::unknown("tool", &KEYS, meta)),
         }
@@ -114,6 +131,13 @@ mod tests {
         assert_eq!(task(quote!(read_only)), None);
         assert!(error(quote!(task = "always")).contains("\"optional\" or \"required\""));
         assert!(error(quote!(task = true)).contains("takes a string"));
+    }
+
+    #[test]
+    fn a_view_is_a_uri() {
+        let options = Options::parse(quote!(view = "ui://a/b", app_only)).unwrap();
+        assert_eq!((options.view.as_deref(), options.app_only), (Some("ui://a/b"), Some(true)));
+        assert!(error(quote!(view = "view.html")).contains("begins with `ui://`"));
     }
 
     #[test]

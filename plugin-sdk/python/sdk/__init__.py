@@ -46,6 +46,7 @@ from .host import cancelled, config, config_all, progress
 from .prompts import Message, Messages
 from .registry import completion, prompt, resource, tool
 from .resources import Contents
+from .views import View
 
 __all__ = [
     "Accepted",
@@ -79,6 +80,7 @@ __all__ = [
     "Text",
     "Title",
     "Unsupported",
+    "View",
     "Visit",
     "ask",
     "ask_all",

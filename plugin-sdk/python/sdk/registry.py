@@ -17,6 +17,7 @@ from .prompts import Filled, Prompt
 from .resources import Item, Readable
 from .result import Answer
 from .shapes import Mismatch
+from .views import TYPE, View, asked, is_view, link
 
 F = TypeVar("F", bound=Callable[..., Any])
 O = TypeVar("O", bound=Offer)
@@ -50,6 +51,8 @@ def tool(
     idempotent: bool | None = None,
     open_world: bool | None = None,
     icons: Sequence[Icon | str] = (),
+    view: str | None = None,
+    app_only: bool = False,
     meta: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]: ...
 
@@ -66,6 +69,8 @@ def tool(
     idempotent: bool | None = None,
     open_world: bool | None = None,
     icons: Sequence[Icon | str] = (),
+    view: str | None = None,
+    app_only: bool = False,
     meta: Mapping[str, Any] | None = None,
 ) -> Any:
     """Makes a tool of a function, which stays what it was.
@@ -81,6 +86,10 @@ def tool(
     interacts with external entities, such as the web. Without a hint, clients
     assume the worst.
 
+    `view` is the page that clients show with the results: the URI of a resource
+    of the plugin, which begins with `ui://`. A tool that is `app_only` is for
+    such pages, and clients that show them keep it from the model.
+
     `icons` are `https:` or `data:` URIs, or `Icon`s. `meta` are further members
     of the definition's `_meta`; begin a key with a domain of yours, such as
     `example.com/`.
@@ -89,7 +98,8 @@ def tool(
     def register(function: F) -> F:
         hints = Annotations(read_only, destructive, idempotent, open_world)
         made = name or function.__name__
-        _seen.tools.append(Tool(function, made, title, description, _pictures(icons), dict(meta or {}), hints))
+        members = {**(meta or {}), **link(view, app_only)}
+        _seen.tools.append(Tool(function, made, title, description, _pictures(icons), members, hints))
         return function
 
     return register if function is None else register(function)
@@ -153,6 +163,7 @@ def resource(
     priority: float | None = None,
     last_modified: str | None = None,
     icons: Sequence[Icon | str] = (),
+    view: View | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
     """Makes a resource of a function, which stays what it was: `@resource("notes://all")`.
@@ -167,14 +178,17 @@ def resource(
 
     `mime_type` is that of the contents, if it is always the same. `size`, in
     bytes, and `last_modified`, in ISO 8601, are for a URI without variables.
+
+    A URI that begins with `ui://` makes it a view: a page that clients show with
+    the results of a tool. `view` says what the page asks for.
     """
     if not isinstance(uri, str):
         raise DefinitionError('a resource has a URI: `@resource("notes://{id}")`')
 
     def register(function: F) -> F:
         made = Readable(function, function.__name__ if name is None else name, title, description)
-        made.icons, made.meta = _pictures(icons), dict(meta or {})
-        made.uri, made.mime_type, made.size = uri, mime_type, size
+        made.icons, made.meta = _pictures(icons), {**(meta or {}), **asked(uri, view)}
+        made.uri, made.mime_type, made.size = uri, mime_type or (TYPE if is_view(uri) else None), size
         made.audience, made.priority, made.last_modified = audience, priority, last_modified
         _seen.resources.append(made)
         return function

@@ -3,13 +3,16 @@
 mod axis;
 mod canvas;
 mod font;
+mod group;
 mod plot;
 mod series;
 
+use group::{Grouped, Measure};
 use plot::Style;
 use serde::{Deserialize, Serialize};
 use series::{Series, Summary};
 use toolbay_plugin::prelude::*;
+use toolbay_plugin::{ResourceDefinition, View};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +49,24 @@ struct Line {
     size: Size,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Groups {
+    /// The name of each value, in the order of `values`.
+    #[schemars(length(min = 1, max = 1000))]
+    labels: Vec<String>,
+    /// The values.
+    #[schemars(length(min = 1, max = 1000))]
+    values: Vec<f64>,
+    /// How many groups to make at most. Neighbours are grouped.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(rename = "groups")]
+    most: usize,
+    /// What stands for a group.
+    #[serde(default)]
+    measure: Measure,
+}
+
 /// The size of the image.
 #[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -70,14 +91,14 @@ impl Size {
 }
 
 /// Draws a bar chart to compare named values, such as sales by region.
-#[tool(title = "Bar chart", read_only, idempotent, open_world = false)]
+#[tool(title = "Bar chart", read_only, idempotent, open_world = false, view = "ui://chart/view")]
 fn bar_chart(args: Bars) -> Result<(Json<Summary>, Image)> {
     let series = Series::new(args.labels, args.values)?;
     draw(&args.title, &series, Style::Bars, args.size)
 }
 
 /// Draws a line chart to show how a value changes along an axis, such as temperature over time.
-#[tool(title = "Line chart", read_only, idempotent, open_world = false)]
+#[tool(title = "Line chart", read_only, idempotent, open_world = false, view = "ui://chart/view")]
 fn line_chart(args: Line) -> Result<(Json<Summary>, Image)> {
     let series =
         if args.labels.is_empty() { Series::numbered(args.values)? } else { Series::new(args.labels, args.values)? };
@@ -89,7 +110,24 @@ fn draw(title: &str, series: &Series, style: Style, size: Size) -> Result<(Json<
     Ok((Json(series.summary()), Image::png(canvas.png()?)))
 }
 
-export!(bar_chart, line_chart);
+/// Joins neighbouring values into a few groups. The chart's view calls it when its user wants fewer bars or points.
+#[tool(title = "Group values", read_only, idempotent, open_world = false, app_only)]
+fn group_values(args: Groups) -> Result<Json<Grouped>> {
+    let series = Series::new(args.labels, args.values)?;
+    Ok(Json(group::group(&series, args.most, args.measure)))
+}
+
+/// The chart as a page: bars or a line, the value under the pointer, and fewer groups.
+#[resource("ui://chart/view", title = "Chart", define = without_border)]
+fn view() -> &'static str {
+    include_str!("view.html")
+}
+
+fn without_border(definition: ResourceDefinition) -> ResourceDefinition {
+    definition.view(View::new().border(false))
+}
+
+export!(bar_chart, line_chart, group_values, view);
 
 #[cfg(test)]
 mod tests {
@@ -124,6 +162,24 @@ mod tests {
     fn points_are_numbered_without_labels() {
         let output = call::<line_chart>(json!({"values": [2, 5, 3]})).unwrap();
         assert_eq!(output.json().unwrap()["max"]["label"], "2");
+    }
+
+    #[test]
+    fn a_view_asks_for_nothing_from_elsewhere() {
+        let page = view();
+        assert!(page.starts_with("<!doctype html>"), "a whole document");
+        for elsewhere in ["http://", "https://", "//cdn", "@import", "src=", "href="] {
+            // The name of SVG's namespace is no address.
+            let page = page.replace("http://www.w3.org/2000/svg", "");
+            assert!(!page.contains(elsewhere), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn values_are_grouped_by_a_tool() {
+        let arguments = json!({"labels": ["a", "b", "c"], "values": [1, 3, 8], "groups": 2, "measure": "sum"});
+        let output = call::<group_values>(arguments).unwrap();
+        assert_eq!(output.json().unwrap(), json!({"labels": ["a – b", "c"], "values": [4.0, 8.0]}));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 /// Refuses a version that is too old, and says what to install.
-pub(super) fn require(said: &str, least: &str, otherwise: &str) -> Result<()> {
+pub(crate) fn require(said: &str, least: &str, otherwise: &str) -> Result<()> {
     let found =
         toolbay_settings::version::found(said).with_context(|| format!("{said:?} is not a version; {otherwise}"))?;
     ensure!(toolbay_settings::version::is_at_least(&found, least)?, "version {found} is too old; {otherwise}");

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::context::Context;
 use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
-use crate::{clients, conformance, languages};
+use crate::{apps, clients, conformance, languages};
 
 /// One part of the tests.
 pub(super) struct Step {
@@ -51,6 +51,12 @@ pub(super) const STEPS: &[Step] = &[
         name: "clients",
         about: "The official clients against the real server",
         run: |context| clients::run(context.workspace, context.built()?, context.tally),
+        ..BUILT
+    },
+    Step {
+        name: "apps",
+        about: "Views of plugins in a browser, with the official bridge",
+        run: |context| apps::run(context.workspace, context.built()?, context.tally),
         ..BUILT
     },
     Step {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    Answer, Body, Content, Failure, Interview, Media, Output, QuestionKind, Reply, ResourceLink, TargetKind, Tool,
-    Violation,
+    Answer, Body, Content, Failure, Interview, Json, ListedResource, Media, Output, QuestionKind, Reply, Resource,
+    ResourceContent, ResourceItem, ResourceLink, TargetKind, Tool, Violation,
 };
 
 use super::{Features, Revision};
@@ -222,6 +222,26 @@ async fn same_in_all_definitions(revision: Revision) {
     }
 }
 
+/// What belongs to MCP Apps is there in every revision, whether or not it has `_meta` in definitions.
+fn apps_go_with_any_revision(revision: Revision) {
+    let ui = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b"});
+    let mut meta = ui.as_object().unwrap().clone();
+    meta.insert("example.com/x".into(), 1.into());
+    let tool = Tool { meta: Some(Json::new(&json!(meta))), ..Tool::clone(&stub::tool("a")) };
+    let listed = ListedResource { meta: tool.meta.clone(), ..ListedResource::clone(&stub::listed("ui://a/b")) };
+    let resource = Resource { uri: "ui://a/b".into(), mime_type: None, content: ResourceContent::Text(String::new()) };
+    let item = ResourceItem { resource, meta: meta.clone() };
+    let seen = [
+        serde_json::to_value(shape::tool(&tool, revision)).unwrap(),
+        serde_json::to_value(shape::listed_resource(&listed, revision)).unwrap(),
+        shape::contents(vec![item], revision)["contents"][0].clone(),
+    ];
+    for seen in seen {
+        let expected = if revision.features().definition_meta { json!(meta) } else { ui.clone() };
+        assert_eq!(seen["_meta"], expected);
+    }
+}
+
 /// The parameters of a question as the revision has them.
 fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
     question::params(&asking::question("k", kind), revision).unwrap().unwrap_or_default()
@@ -256,6 +276,8 @@ async fn observed(revision: Revision) -> Features {
         assert_eq!(answered.is_some(), in_session, "{method}");
     }
     same_in_all_definitions(revision).await;
+    apps_go_with_any_revision(revision);
+    assert_eq!(capabilities(revision).await["extensions"], json!({"io.modelcontextprotocol/ui": {}}));
     assert_eq!(capabilities(revision).await["resources"], json!({"subscribe": true, "listChanged": true}));
     assert_eq!(lists_any_output_schema(revision), structured(revision, json!([])));
     let declared: Capabilities = serde_json::from_value(asking::everything()).unwrap();

@@ -136,6 +136,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     };
     let mut remarks = description.remarks.clone();
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
+    remarks.extend(contents.view_remarks());
     let (form, memory) = (prepared.form(), prepared.memory());
     let asks = asks(file, approve, &contents, prepared.is_command()).unwrap_or_else(|why| {
         remarks.push(why);
@@ -218,7 +219,7 @@ fn text(name: &str, findings: &Findings) -> String {
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", line(remark, WHY));
     }
-    match grant::template(&about.imports) {
+    match grant::template(&about.imports, &findings.contents.views()) {
         Some(template) => {
             let _ = writeln!(out, "\nGrant, to copy into {}:", line(&grant::name(name), WHY));
             for words in template.lines() {
@@ -316,7 +317,7 @@ fn json(findings: &Findings) -> Value {
         "imports": about.imports,
         "exports": about.exports,
         "canUse": needs(about),
-        "grant": grant::template(&about.imports),
+        "grant": grant::template(&about.imports, &findings.contents.views()),
         "remarks": findings.remarks,
         "tools": tools.iter().map(|checked| tool(checked)).collect::<Vec<_>>(),
         "prompts": prompts.iter().map(|entry| prompt_json(&entry.prompt)).collect::<Vec<_>>(),

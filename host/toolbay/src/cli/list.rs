@@ -208,6 +208,7 @@ fn grants(granted: &Granted) -> Vec<String> {
     if !permissions.network_private.is_empty() {
         lines.push(format!("private networks: {}", list_of(&permissions.network_private)));
     }
+    lines.extend(permissions.ui.lines());
     if permissions.deterministic {
         lines.push("deterministic: fixed clocks and random numbers".to_owned());
     }

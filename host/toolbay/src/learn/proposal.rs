@@ -16,6 +16,9 @@ const LARGEST: usize = 512 << 10;
 /// Permissions that are decided by the operator alone, and that no denial names.
 const NEVER: [&str; 3] = ["environment", "mounts", "deterministic"];
 
+/// The permissions that are a table of lists: what views may reach.
+const VIEWS: &str = "ui";
+
 /// What a proposal begins with.
 const HEAD: [&str; 2] = [
     "# Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.",
@@ -116,6 +119,24 @@ fn merge(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'sta
         permissions.insert(key, Item::Value(plain(value)));
         return Ok(true);
     };
+    if let (VIEWS, Value::InlineTable(wanted)) = (key, &value) {
+        let existing = existing.as_table_like_mut().ok_or("permissions.ui is not a table")?;
+        let mut is_new = false;
+        for (key, value) in wanted {
+            if let Some(existing) = existing.get_mut(key) {
+                is_new |= extend(existing, value.clone())?;
+            } else {
+                existing.insert(key, Item::Value(plain(value.clone())));
+                is_new = true;
+            }
+        }
+        return Ok(is_new);
+    }
+    extend(existing, value)
+}
+
+/// Adds the entries that a list lacks. Returns whether it lacked any.
+fn extend(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
     let Value::Array(wanted) = value else { return Ok(false) };
     let existing = existing.as_array_mut().ok_or("a permission that should be a list is none")?;
     let mut is_new = false;
@@ -148,6 +169,26 @@ mod tests {
     use toolbay_catalog::Grant;
 
     use super::*;
+
+    #[test]
+    fn what_views_are_denied_is_added_to_their_table() {
+        let denied = lines(&["ui.connect = [\"https://a.example\"]", "ui.frames = [\"https://b.example\"]"]);
+        for grant in [
+            "",
+            "[permissions.ui]\nconnect = [\"https://c.example\"]\n",
+            "[permissions]\nui.connect = [\"https://c.example\"]\n",
+            "[permissions]\nui = { connect = [\"https://c.example\"] }\n",
+        ] {
+            let text = proposal("a.toml", grant, &denied).unwrap().unwrap();
+            let parsed = Grant::parse("a.toml", &text, Path::new("/plugins")).unwrap().permissions.ui;
+            assert_eq!(
+                (parsed.connect.len(), parsed.frames.len()),
+                (if grant.is_empty() { 1 } else { 2 }, 1),
+                "{text}"
+            );
+            assert_eq!(proposal("a.toml", &text, &denied).unwrap(), None, "{text}");
+        }
+    }
 
     fn lines(remedies: &[&str]) -> Lines {
         let mut lines = Lines::default();

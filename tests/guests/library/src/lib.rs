@@ -37,6 +37,14 @@ use bindings::toolbay::plugin::types::{
 /// The bytes that every PNG begins with.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
+/// A view that tries to reach the server at the port in its URI, and says what it reached.
+const PROBE: &str = include_str!("../../../apps/probe.html");
+
+/// What a view says of itself that no client should ever be told.
+const GREEDY: &str = r#"{"ui": {"csp": {"connectDomains": ["https://api.example.com", "*", "https://a.example; script-src *"],
+    "resourceDomains": ["https://*.example.org", "data:", "'unsafe-eval'"]}, "permissions": {"camera": {}, "usb": {}},
+    "prefersBorder": true, "anything": 1}, "openai/widgetCSP": {"connect_domains": ["https://evil.example"]}}"#;
+
 /// Who wrote the books.
 const AUTHORS: [&str; 4] = ["austen", "balzac", "borges", "woolf"];
 
@@ -112,6 +120,7 @@ impl resources::Guest for Library {
                 ..resource("library://catalog", "catalog")
             },
             ResourceDefinition { mime_type: Some("image/png".to_owned()), ..resource("library://cover", "cover") },
+            ResourceDefinition { meta: Some(GREEDY.to_owned()), ..resource("ui://library/reader", "reader") },
         ]
     }
 
@@ -124,10 +133,14 @@ impl resources::Guest for Library {
                 ..template("library://books/{author}/{title}", "book")
             },
             template("library://misbehave/{how}", "misbehave"),
+            template("ui://library/probe/{port}", "probe"),
         ]
     }
 
     fn read_resource(uri: String) -> Result<Vec<ResourceContents>, Failure> {
+        if let Some(view) = uri.strip_prefix("ui://library/") {
+            return Ok(vec![self::view(&uri, view)]);
+        }
         let parts: Vec<&str> = uri.trim_start_matches("library://").split('/').collect();
         let contents = match parts.as_slice() {
             ["catalog"] => ResourceContents {
@@ -185,6 +198,18 @@ impl completion::Guest for Library {
         let fits = |candidate: &String| argument != "author" || candidate.starts_with(&value);
         Ok(Completions { values: values.into_iter().filter(fits).collect(), total, has_more: false })
     }
+}
+
+/// A view. The probe asks for everything at its port, and what no origin is.
+fn view(uri: &str, view: &str) -> ResourceContents {
+    let Some(port) = view.strip_prefix("probe/") else { return item(uri, "<!doctype html><title>Reader</title>") };
+    let here = format!("http://127.0.0.1:{port}");
+    let meta = format!(
+        r#"{{"ui": {{"csp": {{"connectDomains": ["{here}", "ws://127.0.0.1:{port}", "*", "'self' {here}"],
+            "resourceDomains": ["{here}", "data:; connect-src *"], "frameDomains": ["{here}", "*"], "baseUriDomains":
+            ["{here}"]}}, "permissions": {{"clipboardWrite": {{}}, "camera": {{}}}}}}, "x/csp": "{here}"}}"#
+    );
+    ResourceContents { meta: Some(meta), ..item(uri, PROBE) }
 }
 
 /// What becomes of the ways to misbehave that are the same everywhere.

@@ -1,4 +1,6 @@
-//! A grant to begin with, for what a plugin imports.
+//! A grant to begin with, for what a plugin imports and for what its views ask.
+
+use toolbay_policy::UiAccess;
 
 /// What allows an interface to be used, by the prefix of its name. Values are examples.
 const PERMISSIONS: [(&str, &[&str]); 5] = [
@@ -15,13 +17,12 @@ const ADVICE: &str =
     "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
 
 /// The text of a grant that allows nothing yet; `None` if no permission would make a difference.
-pub(super) fn template(imports: &[String]) -> Option<String> {
+pub(super) fn template(imports: &[String], views: &UiAccess) -> Option<String> {
     let imported = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
-    let lines: Vec<String> = PERMISSIONS
-        .iter()
-        .filter(|(prefix, _)| imported(prefix))
-        .flat_map(|(_, lines)| lines.iter().map(|line| format!("# {line}\n")))
-        .collect();
+    let permissions = PERMISSIONS.iter().filter(|(prefix, _)| imported(prefix)).flat_map(|(_, lines)| *lines);
+    let asked = views.remedies();
+    let lines = asked.iter().map(String::as_str).chain(permissions.copied());
+    let lines: Vec<String> = lines.map(|line| format!("# {line}\n")).collect();
     (!lines.is_empty()).then(|| format!("[permissions]\n{ADVICE}\n{}", lines.concat()))
 }
 
@@ -35,6 +36,7 @@ mod tests {
     use std::path::Path;
 
     use toolbay_catalog::Grant;
+    use toolbay_policy::UiPermission;
 
     use super::*;
 
@@ -45,10 +47,12 @@ mod tests {
     #[test]
     fn the_template_is_a_grant_as_it_is_and_without_its_comments() {
         let imports: Vec<String> = PERMISSIONS.iter().map(|(prefix, _)| format!("{prefix}x@0.2.0")).collect();
-        let text = template(&imports).unwrap();
+        let views = UiAccess { permissions: vec![UiPermission::Camera], ..UiAccess::default() };
+        let text = template(&imports, &views).unwrap();
         insta::assert_snapshot!(text, @r#"
         [permissions]
         # Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.
+        # ui.permissions = ["camera"]
         # http = ["https://api.example.com"]
         # tcp = ["db.example.com:5432"]
         # state = { size = "10MiB", keys = 10_000 }
@@ -64,14 +68,17 @@ mod tests {
         assert_eq!(closed, Grant::default(), "nothing is allowed yet");
         let open = parse(&text.replace(ADVICE, "").replace("# ", "")).permissions;
         assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
-        assert!(open.state.is_some());
+        assert!(open.state.is_some() && open.ui == views);
     }
 
     #[test]
     fn what_is_always_allowed_needs_no_grant() {
-        assert_eq!(template(&[]), None);
+        assert_eq!(template(&[], &UiAccess::default()), None);
         assert_eq!(
-            template(&["wasi:clocks/wall-clock@0.2.0".to_owned(), "toolbay:plugin/host@0.2.0".to_owned()]),
+            template(
+                &["wasi:clocks/wall-clock@0.2.0".to_owned(), "toolbay:plugin/host@0.2.0".to_owned()],
+                &UiAccess::default()
+            ),
             None
         );
         assert_eq!((name("a.wasm"), name("b")), ("a.toml".to_owned(), "b.toml".to_owned()));

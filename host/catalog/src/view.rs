@@ -1,0 +1,245 @@
+//! Views: pages of a plugin that a client shows with a tool's result (MCP Apps, `io.modelcontextprotocol/ui`).
+//!
+//! A view runs in the user's client and not in the sandbox. What it may reach there is decided by the client, by what the
+//! server tells it in `_meta.ui`. So of a view's `_meta` nothing passes but members that are known, and of these only what
+//! the grant allows.
+
+use serde_json::{Map, Value, json};
+use toolbay_model::text::line;
+use toolbay_policy::{UiAccess, UiDenied, UiPermission, WebOrigin, loading_origin, view_domain};
+
+use crate::uri;
+
+/// The MIME type of views.
+pub(crate) const MIME_TYPE: &str = "text/html;profile=mcp-app";
+
+/// The member of `_meta` for tools and resources.
+pub(crate) const MEMBER: &str = "ui";
+
+/// Most entries of a list.
+const ENTRIES: usize = 64;
+
+/// Most warnings about one view.
+const MISTAKES: usize = 8;
+
+/// Longest part of an entry in a warning, in bytes.
+const SHOWN: usize = 200;
+
+/// The lists of origins: as MCP has them, and what they become.
+const ORIGINS: [(&str, Parse, Slot); 4] = [
+    ("connectDomains", WebOrigin::parse, |access| &mut access.connect),
+    ("resourceDomains", loading_origin, |access| &mut access.resources),
+    ("frameDomains", loading_origin, |access| &mut access.frames),
+    ("baseUriDomains", loading_origin, |access| &mut access.base),
+];
+
+type Parse = fn(&str) -> Result<WebOrigin, String>;
+type Slot = fn(&mut UiAccess) -> &mut Vec<WebOrigin>;
+
+/// Whether a resource with this URI is a view. A scheme in capital letters is one that no client should take for a view,
+/// and one might.
+pub(crate) fn is_view(uri: &str) -> bool {
+    uri::scheme(uri).is_ok_and(|scheme| scheme.eq_ignore_ascii_case(uri::VIEWS))
+}
+
+/// The first part of a view's URI: the plugin that it belongs to if there is one of this name.
+pub(crate) fn authority(uri: &str) -> Option<&str> {
+    uri.strip_prefix("ui://")?.split(['/', '?', '#']).next()
+}
+
+/// What a view asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Wish {
+    access: UiAccess,
+    /// Whether the client should draw a border around it.
+    border: Option<bool>,
+    /// What was left out, and why.
+    pub(crate) mistakes: Vec<String>,
+}
+
+impl Wish {
+    /// Reads the `_meta` of a view. What is malformed is left out.
+    pub(crate) fn read(meta: &Map<String, Value>) -> Self {
+        let mut wish = Self::default();
+        match meta.get(MEMBER) {
+            None => {}
+            Some(Value::Object(ui)) => ui.iter().for_each(|(key, value)| wish.take(key, value)),
+            Some(_) => wish.wrong("ui in its _meta must be a JSON object"),
+        }
+        wish
+    }
+
+    fn take(&mut self, key: &str, value: &Value) {
+        match (key, value) {
+            ("csp", Value::Object(csp)) => csp.iter().for_each(|(key, value)| self.take_origins(key, value)),
+            ("permissions", Value::Object(asked)) => asked.keys().for_each(|name| self.take_permission(name)),
+            ("domain", Value::String(text)) => match view_domain(text) {
+                Ok(domain) => self.access.domain = Some(domain),
+                Err(why) => self.wrong(&format!("domain: {why}")),
+            },
+            ("prefersBorder", Value::Bool(border)) => self.border = Some(*border),
+            ("csp" | "permissions", _) => self.wrong(&format!("{key} must be a JSON object")),
+            ("domain", _) => self.wrong("domain must be a string"),
+            ("prefersBorder", _) => self.wrong("prefersBorder must be true or false"),
+            _ => self.wrong(&format!("views have no member {:?}", line(key, SHOWN))),
+        }
+    }
+
+    fn take_origins(&mut self, key: &str, value: &Value) {
+        let Some((_, parse, slot)) = ORIGINS.into_iter().find(|(name, ..)| *name == key) else {
+            return self.wrong(&format!("csp has no member {:?}", line(key, SHOWN)));
+        };
+        let Value::Array(entries) = value else { return self.wrong(&format!("{key} must be a list of origins")) };
+        if entries.len() > ENTRIES {
+            self.wrong(&format!("{key} has more than {ENTRIES} entries"));
+        }
+        for entry in entries.iter().take(ENTRIES) {
+            match entry.as_str().map(parse) {
+                Some(Ok(origin)) => slot(&mut self.access).push(origin),
+                Some(Err(why)) => self.wrong(&format!("{key}: {}", line(&why, SHOWN))),
+                None => self.wrong(&format!("{key} must be a list of origins")),
+            }
+        }
+    }
+
+    fn take_permission(&mut self, name: &str) {
+        match UiPermission::ALL.into_iter().find(|permission| member(*permission) == name) {
+            Some(permission) => self.access.permissions.push(permission),
+            None => self.wrong(&format!("there is no permission {:?}", line(name, SHOWN))),
+        }
+    }
+
+    fn wrong(&mut self, why: &str) {
+        if self.mistakes.len() < MISTAKES {
+            self.mistakes.push(why.to_owned());
+        }
+    }
+
+    /// What it asks to reach and to use.
+    pub(crate) fn access(&self) -> &UiAccess {
+        &self.access
+    }
+
+    /// The `_meta` that clients get under a grant, and what it denies. Empty if nothing is left.
+    pub(crate) fn under(&self, grant: &UiAccess) -> (Map<String, Value>, Vec<UiDenied>) {
+        let (access, denied) = grant.limit(&self.access);
+        (meta(&access, self.border), denied)
+    }
+}
+
+/// The `_meta` of a view that may reach this.
+pub(crate) fn meta(access: &UiAccess, border: Option<bool>) -> Map<String, Value> {
+    let mut access = access.clone();
+    let mut csp = Map::new();
+    for (name, _, slot) in ORIGINS {
+        let origins: Vec<String> = slot(&mut access).iter().map(ToString::to_string).collect();
+        if !origins.is_empty() {
+            csp.insert(name.to_owned(), origins.into());
+        }
+    }
+    let permissions: Map<_, _> = access.permissions.iter().map(|one| (member(*one).to_owned(), json!({}))).collect();
+    let mut ui = Map::new();
+    for (name, members) in [("csp", csp), ("permissions", permissions)] {
+        if !members.is_empty() {
+            ui.insert(name.to_owned(), members.into());
+        }
+    }
+    if let Some(domain) = access.domain {
+        ui.insert("domain".to_owned(), domain.into());
+    }
+    if let Some(border) = border {
+        ui.insert("prefersBorder".to_owned(), border.into());
+    }
+    if ui.is_empty() { Map::new() } else { Map::from_iter([(MEMBER.to_owned(), ui.into())]) }
+}
+
+/// A permission as MCP names it.
+const fn member(permission: UiPermission) -> &'static str {
+    match permission {
+        UiPermission::Camera => "camera",
+        UiPermission::Microphone => "microphone",
+        UiPermission::Geolocation => "geolocation",
+        UiPermission::ClipboardWrite => "clipboardWrite",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn grant() -> UiAccess {
+        let origin = |text: &str| vec![WebOrigin::parse(text).unwrap()];
+        UiAccess {
+            connect: origin("https://api.example.com"),
+            resources: origin("https://cdn.example.com"),
+            permissions: vec![UiPermission::ClipboardWrite],
+            ..UiAccess::default()
+        }
+    }
+
+    #[test]
+    fn what_is_known_and_granted_passes() {
+        let asked = json!({"ui": {
+            "csp": {"connectDomains": ["https://api.example.com", "https://evil.example"],
+                    "resourceDomains": ["https://cdn.example.com"], "frameDomains": ["https://a.example"]},
+            "permissions": {"camera": {}, "clipboardWrite": {"anything": 1}},
+            "prefersBorder": false,
+        }, "openai/widgetCSP": {"connect_domains": ["https://evil.example"]}});
+        let wish = Wish::read(&object(asked));
+        assert_eq!(wish.mistakes, Vec::<String>::new());
+        let (meta, denied) = wish.under(&grant());
+        let expected = json!({"ui": {
+            "csp": {"connectDomains": ["https://api.example.com"], "resourceDomains": ["https://cdn.example.com"]},
+            "permissions": {"clipboardWrite": {}},
+            "prefersBorder": false,
+        }});
+        assert_eq!(Value::Object(meta), expected);
+        assert_eq!(denied.len(), 3);
+        assert_eq!(
+            Wish::read(&Map::new()).under(&grant()),
+            (Map::new(), Vec::new()),
+            "who asks for nothing gets nothing"
+        );
+    }
+
+    #[test]
+    fn what_is_malformed_is_left_out_and_named() {
+        let asked = [
+            json!({"ui": 1}),
+            json!({"ui": {"csp": [], "permissions": "camera", "domain": 1, "prefersBorder": "no", "resourceUri": "ui://a"}}),
+            json!({"ui": {"csp": {"connectDomains": ["*", "'unsafe-inline'", "data:", "https://a.example; script-src *", 7]}}}),
+            json!({"ui": {"csp": {"resourceDomains": "https://a.example", "scriptDomains": ["https://a.example"]}}}),
+            json!({"ui": {"csp": {"resourceDomains": ["wss://a.example", "https://a.example/"]}, "permissions": {"usb": {}}}}),
+            json!({"ui": {"domain": "a b"}}),
+        ];
+        let mut said = Vec::new();
+        for asked in asked {
+            let wish = Wish::read(&object(asked));
+            assert!(wish.access.is_empty(), "{wish:?}");
+            said.extend(wish.mistakes);
+        }
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn a_flood_of_entries_is_bounded() {
+        let many: Vec<String> = (0..100_000).map(|n| format!("https://a{n}.example")).collect();
+        let wish =
+            Wish::read(&object(json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}})));
+        assert_eq!((wish.access.connect.len(), wish.access.frames.len(), wish.mistakes.len()), (ENTRIES, 0, MISTAKES));
+    }
+
+    #[test]
+    fn a_view_is_told_by_its_scheme() {
+        assert!(is_view("ui://chart/view") && is_view("UI://chart/view") && is_view("ui:x"));
+        assert!(!is_view("uix://chart/view") && !is_view("notes://ui://"));
+        assert_eq!(
+            (authority("ui://chart/view"), authority("ui://chart"), authority("notes://a")),
+            (Some("chart"), Some("chart"), None)
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! The link of a tool to the view that shows its results (MCP Apps, `_meta.ui` of a tool).
+
+use serde_json::{Map, Value};
+use toolbay_model::Json;
+use toolbay_model::text::line;
+
+use crate::uri;
+use crate::view::MEMBER;
+
+/// The link as it was written before `_meta.ui`. Clients look for both.
+const FLAT: &str = "ui/resourceUri";
+
+/// The members of `_meta` that name a view.
+pub const MEMBERS: [&str; 2] = [MEMBER, FLAT];
+
+/// Who can call a tool.
+const AUDIENCES: [&str; 2] = ["model", "app"];
+
+/// Longest part of a text in a warning, in bytes.
+const SHOWN: usize = 200;
+
+/// What a tool's `_meta` says of views.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ViewLink {
+    /// The URI of its view.
+    pub(crate) uri: Option<String>,
+    /// Who can call it; empty for both.
+    visibility: Vec<&'static str>,
+    /// What was left out, and why.
+    pub(crate) mistakes: Vec<String>,
+}
+
+impl ViewLink {
+    /// Takes what a tool's `_meta` says of views out of it.
+    pub(crate) fn take(meta: &mut Map<String, Value>) -> Self {
+        let mut link = Self::default();
+        let flat = meta.remove(FLAT);
+        let mut uri = None;
+        match meta.remove(MEMBER) {
+            None => {}
+            Some(Value::Object(ui)) => {
+                for (key, value) in ui {
+                    match key.as_str() {
+                        "resourceUri" => uri = Some(value),
+                        "visibility" => link.take_visibility(&value),
+                        "csp" | "permissions" | "domain" | "prefersBorder" => {
+                            link.mistakes.push(format!("{key} has no effect in a tool's _meta.ui; its view has it"));
+                        }
+                        _ => link.mistakes.push(format!("tools have no member {:?} in _meta.ui", line(&key, SHOWN))),
+                    }
+                }
+            }
+            Some(_) => link.mistakes.push("ui in its _meta must be a JSON object".to_owned()),
+        }
+        match uri.or(flat) {
+            None => {}
+            Some(Value::String(text)) => match check(&text) {
+                Ok(()) => link.uri = Some(text),
+                Err(why) => link.mistakes.push(format!("its view {:?} {why}", line(&text, SHOWN))),
+            },
+            Some(_) => link.mistakes.push("resourceUri in its _meta.ui must be a string".to_owned()),
+        }
+        link.mistakes.truncate(AUDIENCES.len() * 4);
+        link
+    }
+
+    fn take_visibility(&mut self, value: &Value) {
+        let known = |value: &Value| AUDIENCES.into_iter().find(|audience| value.as_str() == Some(audience));
+        let all: Option<Vec<&str>> =
+            value.as_array().filter(|all| all.len() <= AUDIENCES.len()).and_then(|all| all.iter().map(known).collect());
+        match all {
+            Some(all) if !all.is_empty() => self.visibility = all,
+            _ => self.mistakes.push("visibility in its _meta.ui must be a list of \"model\" and \"app\"".to_owned()),
+        }
+    }
+
+    /// The same tool without a view.
+    pub(crate) fn without_uri(&self) -> Self {
+        Self { uri: None, ..self.clone() }
+    }
+
+    /// Adds what clients are told to the rest of a tool's `_meta`.
+    pub(crate) fn add(&self, meta: &mut Map<String, Value>) {
+        let mut ui = Map::new();
+        if let Some(uri) = &self.uri {
+            ui.insert("resourceUri".to_owned(), uri.clone().into());
+            meta.insert(FLAT.to_owned(), uri.clone().into());
+        }
+        if !self.visibility.is_empty() {
+            ui.insert("visibility".to_owned(), self.visibility.clone().into());
+        }
+        if !ui.is_empty() {
+            meta.insert(MEMBER.to_owned(), ui.into());
+        }
+    }
+
+    /// A tool's `_meta` with this link in place of its own.
+    pub(crate) fn put(&self, meta: Option<&Json>) -> Option<Json> {
+        let mut members: Map<_, _> = meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
+        members.remove(MEMBER);
+        members.remove(FLAT);
+        self.add(&mut members);
+        (!members.is_empty()).then(|| Json::new(&Value::Object(members)))
+    }
+}
+
+/// # Errors
+///
+/// Why this is not the URI of a view: the end of a sentence that begins with it.
+fn check(text: &str) -> Result<(), String> {
+    uri::check(text)?;
+    if text.strip_prefix(uri::VIEWS).is_some_and(|rest| rest.starts_with("://")) {
+        return Ok(());
+    }
+    Err("must begin with \"ui://\"".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn taken(meta: Value) -> (ViewLink, Value) {
+        let mut meta = serde_json::from_value(meta).unwrap();
+        let link = ViewLink::take(&mut meta);
+        link.add(&mut meta);
+        (link, meta.into())
+    }
+
+    #[test]
+    fn both_forms_are_read_and_both_are_written() {
+        let both = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b", "x": 1});
+        for meta in [json!({"ui": {"resourceUri": "ui://a/b"}, "x": 1}), json!({"ui/resourceUri": "ui://a/b", "x": 1})]
+        {
+            assert_eq!(taken(meta), (ViewLink { uri: Some("ui://a/b".into()), ..ViewLink::default() }, both.clone()));
+        }
+        let two = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://other"});
+        assert_eq!(taken(two).1["ui/resourceUri"], "ui://a/b");
+        let hidden = json!({"ui": {"visibility": ["app"]}});
+        assert_eq!(taken(hidden.clone()).1, hidden);
+    }
+
+    #[test]
+    fn what_is_malformed_is_left_out_and_named() {
+        let metas = [
+            json!({"ui": "ui://a/b"}),
+            json!({"ui": {"resourceUri": 1}}),
+            json!({"ui": {"resourceUri": "https://example.com"}}),
+            json!({"ui/resourceUri": "UI://a"}),
+            json!({"ui/resourceUri": "ui:a"}),
+            json!({"ui": {"resourceUri": "ui://a/../b"}}),
+            json!({"ui": {"visibility": ["model", "admin"]}}),
+            json!({"ui": {"visibility": []}}),
+            json!({"ui": {"csp": {"connectDomains": ["https://a.example"]}}}),
+            json!({"ui": {"resourceURI": "ui://a"}}),
+        ];
+        let mut said = Vec::new();
+        for meta in metas {
+            let (link, left) = taken(meta);
+            assert_eq!(left, json!({}), "{link:?}");
+            said.extend(link.mistakes);
+        }
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn a_link_is_replaced() {
+        let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}, "x": 1}));
+        let put = |link: &ViewLink, meta: &Value| link.put(Some(&Json::new(meta))).map(|json| json.get().to_owned());
+        assert_eq!(put(&link.without_uri(), &meta).unwrap(), r#"{"x":1,"ui":{"visibility":["app"]}}"#);
+        let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b"}}));
+        assert_eq!(put(&link.without_uri(), &meta), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! The origins that a view may reach: the entries of `permissions.ui`.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::host_pattern::HostPattern;
+use crate::origin_pattern::OriginPattern;
+
+/// The schemes of `WebSocket`s, each with the one of HTTP that has the same port.
+const SOCKETS: [(&str, &str); 2] = [("wss://", "https://"), ("ws://", "http://")];
+
+/// Longest text of an origin, in bytes. A host has at most 255, and longer texts are not worth the work of parsing.
+const LONGEST: usize = 300;
+
+/// Origins that a view may reach: `https://api.example.com`, `https://*.example.org`, `wss://live.example.com`.
+///
+/// Its text is a source of a Content Security Policy (CSP Level 3, section 2.3.1) and nothing else: it has no character
+/// that ends a source or a directive, and it is never a keyword such as `'unsafe-inline'`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct WebOrigin {
+    /// Whether it is of `WebSocket`s.
+    socket: bool,
+    /// The same with the scheme of HTTP.
+    origin: OriginPattern,
+}
+
+impl WebOrigin {
+    /// Parses an entry.
+    ///
+    /// # Errors
+    ///
+    /// The entry in quotes, what is wrong with it, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST {
+            let start: String = text.chars().take(20).collect();
+            return Err(format!("{:?} has more than {LONGEST} bytes", format!("{start}…")));
+        }
+        let socket = SOCKETS.into_iter().find(|(scheme, _)| starts_with(text, scheme));
+        let origin = match socket {
+            None => OriginPattern::parse(text).map_err(|why| {
+                let of_http = "must begin with \"https://\" or \"http://\"";
+                why.replace(of_http, "must begin with \"https://\", \"http://\", \"wss://\" or \"ws://\"")
+            }),
+            Some((socket, http)) => {
+                let rest = text.get(socket.len()..).unwrap_or_default();
+                OriginPattern::parse(&format!("{http}{rest}")).map_err(|why| why.replace(http, socket))
+            }
+        };
+        let origin = origin.map_err(|why| match why.split_once("; put the path into") {
+            Some((start, _)) => format!("{start}, and a view gets whole origins; leave it out"),
+            None => why,
+        })?;
+        if matches!(origin.host(), HostPattern::One(Host::Ip(IpAddr::V6(_)))) {
+            return Err(format!("{text:?} is an IPv6 address, which no Content Security Policy can name; use a name"));
+        }
+        Ok(Self { socket: socket.is_some(), origin })
+    }
+
+    /// Whether it is of `WebSocket`s.
+    pub fn is_socket(&self) -> bool {
+        self.socket
+    }
+
+    /// Whether it covers every origin that the other covers.
+    pub fn covers_all_of(&self, other: &Self) -> bool {
+        self.socket == other.socket && self.origin.covers_all_of(&other.origin)
+    }
+}
+
+/// Whether the text has this beginning, in any case.
+fn starts_with(text: &str, beginning: &str) -> bool {
+    text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+}
+
+/// The canonical form, which [`WebOrigin::parse`] reads again.
+impl fmt::Display for WebOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.origin.to_string();
+        match SOCKETS.into_iter().find(|(_, http)| self.socket && text.starts_with(http)) {
+            Some((socket, http)) => write!(f, "{socket}{}", text.get(http.len()..).unwrap_or_default()),
+            None => f.write_str(&text),
+        }
+    }
+}
+
+impl TryFrom<String> for WebOrigin {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl From<WebOrigin> for String {
+    fn from(origin: WebOrigin) -> Self {
+        origin.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_one_canonical_form() {
+        for (text, canonical) in [
+            ("https://API.example.com", "https://api.example.com"),
+            ("HTTPS://api.example.com:443", "https://api.example.com"),
+            ("https://*.example.com", "https://*.example.com"),
+            ("http://localhost:8080", "http://localhost:8080"),
+            ("wss://live.example.com", "wss://live.example.com"),
+            ("WS://127.0.0.1:81", "ws://127.0.0.1:81"),
+            ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ] {
+            let origin = WebOrigin::parse(text).unwrap();
+            assert_eq!(origin.to_string(), canonical);
+            assert_eq!(WebOrigin::parse(canonical), Ok(origin));
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_an_origin_is_refused() {
+        let long = format!("https://{}.example.com", "a".repeat(400));
+        let texts = [
+            "*",
+            "https:",
+            "https://*",
+            "https://*.com",
+            "wss://*",
+            "'self'",
+            "'unsafe-inline'",
+            "'none'",
+            "data:",
+            "blob:",
+            "javascript://api.example.com",
+            "file:///etc/passwd",
+            "https://a.example.com; script-src *",
+            "https://a.example.com 'unsafe-eval'",
+            "https://a.example.com,https://b.example.com",
+            "https://a.example.com\nscript-src *",
+            "https://a.example.com/path",
+            "wss://a.example.com/",
+            "wss://user@a.example.com",
+            "http://[::1]:8080",
+            "a.example.com",
+            "",
+            &long,
+        ];
+        let said: Vec<String> = texts.iter().map(|text| WebOrigin::parse(text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+}
