@@ -72,7 +72,7 @@ impl Definition {
             Some(text) => members(text).map_err(|why| format!("tool {name:?}: {why}"))?,
             None => (Map::new(), Map::new()),
         };
-        let task_support = task_support(meta.as_ref()).map_err(|why| format!("tool {name:?}: {why}"))?;
+        let task_support = task_support(&meta).map_err(|why| format!("tool {name:?}: {why}"))?;
         let view = ViewLink::take(&mut meta);
         view.add(&mut meta);
         check_icons(&definition.icons).map_err(|why| format!("tool {name:?}: {why}"))?;
@@ -142,10 +142,8 @@ impl Definition {
 }
 
 /// Whether the tool can be called as a task, as the plugin says in the definition's `_meta`.
-fn task_support(meta: Option<&Json>) -> Result<TaskSupport, String> {
-    let Some(meta) = meta.filter(|meta| meta.get().contains(TASK_SUPPORT)) else { return Ok(TaskSupport::Forbidden) };
-    let members: Map<String, Value> = serde_json::from_str(meta.get()).unwrap_or_default();
-    let Some(word) = members.get(TASK_SUPPORT) else { return Ok(TaskSupport::Forbidden) };
+fn task_support(meta: &Map<String, Value>) -> Result<TaskSupport, String> {
+    let Some(word) = meta.get(TASK_SUPPORT) else { return Ok(TaskSupport::Forbidden) };
     TaskSupport::deserialize(word)
         .map_err(|_| format!("{TASK_SUPPORT:?} in its _meta must be \"forbidden\", \"optional\" or \"required\""))
 }

@@ -14,8 +14,17 @@ const LENGTH: usize = 200;
 /// What the plugin can reach in a call with this environment, one thing a line. The folders of the server have the names
 /// under which the plugin sees them: where they are is for the operator alone.
 pub(super) fn opens(environment: &Environment) -> Vec<String> {
-    let Permissions { environment: variables, mounts, http, tcp, network_private, state, scratch: _, deterministic: _ } =
-        &environment.permissions;
+    let Permissions {
+        environment: variables,
+        mounts,
+        http,
+        tcp,
+        network_private,
+        state,
+        scratch: _,
+        deterministic: _,
+        ui: _,
+    } = &environment.permissions;
     let mut lines = Vec::new();
     for mount in mounts {
         let what = match mount.access {
