@@ -130,5 +130,6 @@ pub fn complete<'a, T: Complete>(
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../../docs/src/plugin-rust.md")]
+#[doc = include_str!("../../docs/src/tasks.md")]
 #[doc = include_str!("../../docs/src/views.md")]
 struct Readme;

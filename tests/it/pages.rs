@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 11] = [
+const TOML: [(&str, Toml); 13] = [
     ("README.md", Toml::Foreign),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/audit.md", Toml::Config),
@@ -30,13 +30,15 @@ const TOML: [(&str, Toml); 11] = [
     ("docs/src/http.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
+    ("docs/src/tasks.md", Toml::Grant),
     ("docs/src/views.md", Toml::Grant),
     ("docs/src/without-code.md", Toml::Grant),
     ("plugin-sdk/README.md", Toml::Foreign),
 ];
 
 /// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate (`plugin-sdk/src/test.rs`).
-const COMPILED: [&str; 4] = ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md", "docs/src/views.md"];
+const COMPILED: [&str; 5] =
+    ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md", "docs/src/tasks.md", "docs/src/views.md"];
 
 fn root() -> PathBuf {
     // The nearest parent folder that contains the book.
