@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 ///
 /// /// Shows the weather on a map.
 /// #[tool(view = "ui://weather/map")]
-/// fn weather_map(city: String) -> String {
-///     format!("{city}: sunny")
+/// fn weather_map() -> &'static str {
+///     "sunny everywhere"
 /// }
 ///
 /// /// The map.

@@ -25,6 +25,8 @@ const BOUNDED: &str = "requests::methods_and_paths_bound_what_is_sent";
 const SOURCE: &str = "sources::each_source_reaches_the_server_and_no_other_place";
 const NO_SOURCE: &str = "sources::a_request_whose_secret_has_no_value_is_not_sent";
 const CARRIED: &str = "requests::requests_carry_secrets_that_the_tool_never_has";
+const VIEWS: &str = "views::every_key_of_the_grant_is_told_to_clients";
+const NO_VIEWS: &str = "views::without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach";
 const LOGGED: &str = "audit::every_call_has_a_line_that_says_how_it_ended";
 
 const TABLES: &[Table] = &[
@@ -57,6 +59,20 @@ const TABLES: &[Table] = &[
                 "state::every_operation_of_both_drafts_does_what_it_says",
                 "state::without_a_grant_nothing_is_kept_and_the_log_says_what_to_write",
             ),
+            ("ui", VIEWS, NO_VIEWS),
+        ],
+    },
+    Table {
+        name: "permissions.ui",
+        head: "[permissions.ui]\n",
+        configures: false,
+        keys: &[
+            ("connect", VIEWS, NO_VIEWS),
+            ("resources", VIEWS, NO_VIEWS),
+            ("frames", VIEWS, NO_VIEWS),
+            ("base", VIEWS, NO_VIEWS),
+            ("permissions", VIEWS, NO_VIEWS),
+            ("domain", VIEWS, NO_VIEWS),
         ],
     },
     Table {

@@ -147,6 +147,60 @@ fn a_folder_of_views_without_a_plugin_needs_only_its_grant() {
 }
 
 #[test]
+fn every_key_of_the_grant_is_told_to_clients() {
+    let folder = Folder::new();
+    write(&folder, "page.resources/ui/a.html", PAGE);
+    let grant = "[permissions.ui]\nconnect = [\"wss://a.example\"]\nresources = [\"https://*.b.example\"]\n\
+        frames = [\"https://c.example:8443\"]\nbase = [\"https://d.example\"]\n\
+        permissions = [\"camera\", \"microphone\", \"geolocation\", \"clipboard-write\"]\ndomain = \"e.example\"\n";
+    folder.put("page.toml", grant);
+    let mut server = Server::start(&folder);
+    server.until("the view is listed", |server| !resources(server).is_empty());
+    let expected = json!({"ui": {
+        "csp": {
+            "connectDomains": ["wss://a.example"],
+            "resourceDomains": ["https://*.b.example"],
+            "frameDomains": ["https://c.example:8443"],
+            "baseUriDomains": ["https://d.example"],
+        },
+        "permissions": {"camera": {}, "microphone": {}, "geolocation": {}, "clipboardWrite": {}},
+        "domain": "e.example",
+    }});
+    assert_eq!(read(&mut server, "ui://page/a.html")["_meta"], expected);
+    assert_eq!(meta(&resources(&mut server), "uri", "ui://page/a.html"), &expected);
+    let listed = Toolbay::new(&folder).args(["list"]).run().stdout;
+    for line in [
+        "connections of views: wss://a.example",
+        "images, scripts, styles and fonts of views: https://*.b.example",
+        "frames of views: https://c.example:8443",
+        "base URLs of views: https://d.example",
+        "devices of views: camera, microphone, geolocation, clipboard-write",
+        "domain of views: e.example",
+    ] {
+        assert!(listed.contains(line), "{line}: {listed}");
+    }
+}
+
+#[test]
+fn without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach() {
+    let folder = Folder::with("library.wasm", library());
+    write(&folder, "page.resources/ui/a.html", PAGE);
+    let mut server = Server::start(&folder);
+    server.until("the views can be read", |server| {
+        ["ui://library/probe/9", "ui://page/a.html"]
+            .iter()
+            .all(|uri| server.ask("resources/read", json!({"uri": uri}))["error"].is_null())
+    });
+    for uri in ["ui://library/probe/9", "ui://page/a.html"] {
+        assert_eq!(read(&mut server, uri).get("_meta"), None, "{uri}");
+    }
+    for entry in resources(&mut server) {
+        let ui = &entry["_meta"]["ui"];
+        assert!(ui.get("csp").is_none() && ui.get("permissions").is_none(), "{entry}");
+    }
+}
+
+#[test]
 fn no_tool_has_the_view_of_another_plugin() {
     let folder = Folder::with("zeta.wasm", linked("thief", "ui://chart/view"));
     folder.put("beta.wasm", linked("hopeful", "ui://beta/none"));
