@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
 use crate::caller::Caller;
+use crate::detached;
 use crate::entry::{self, Called, Calling, Read};
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Incoming, METHOD_NOT_FOUND, Message, Request, shorten};
 use crate::method::Method;
@@ -23,7 +24,7 @@ use crate::paging::{self, Listed};
 use crate::revision::Revision;
 use crate::rules::{Rules, unattached};
 use crate::session::Session;
-use crate::tasks::{self, Wish};
+use crate::wish::Wish;
 
 /// Handles the content of one line or body, with the rights of `caller`; responses go to `reply`. Returns when the next
 /// message may be read: calls continue in the background.
@@ -67,7 +68,7 @@ pub(crate) async fn request(
         (method, Some(rules)) if let Some(read) = entered(method) => {
             match entry::begin(session, caller, &request, read, rules) {
                 Ok(calling) if calling.wish() != Wish::None => {
-                    if let Err(error) = tasks::start(session, caller, calling, reply).await {
+                    if let Err(error) = detached::start(session, caller, calling, reply).await {
                         session.refuse(error, reply).await;
                     }
                 }

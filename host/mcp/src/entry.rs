@@ -31,8 +31,9 @@ use crate::retry::Retry;
 use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::session::Session;
-use crate::tasks::{Live, Phase, Wish};
+use crate::tasks::{Live, Phase};
 use crate::weight;
+use crate::wish::Wish;
 
 /// When a request that found no room for its arguments may be tried again. Calls are short.
 const RETRY: Duration = Duration::from_secs(1);

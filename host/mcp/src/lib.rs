@@ -19,6 +19,7 @@ mod changes;
 #[cfg(test)]
 mod conversation;
 mod cursor;
+mod detached;
 mod dispatch;
 mod entry;
 mod host;
@@ -51,6 +52,7 @@ mod tasks;
 mod updates;
 mod view;
 mod weight;
+mod wish;
 mod written;
 
 pub mod http;

@@ -12,7 +12,6 @@ use toolbay_model::{
     PromptMessage, PromptOutput, Resource, ResourceContent, ResourceItem, ResourceLink, TaskSupport, Tool,
 };
 
-use crate::caller::Caller;
 use crate::capabilities::TASKS;
 use crate::host::ServerInfo;
 use crate::revision::Revision;
@@ -314,7 +313,8 @@ pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerIn
 const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 /// The server's capabilities: always the same, because a plugin with prompts, resources or a skill can come at any time.
-pub(crate) fn capabilities(revision: Revision, caller: &Caller) -> Value {
+/// `lists_tasks` if the caller can list its tasks.
+pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
     let features = revision.features();
     let mut capabilities = Map::new();
     if features.completions {
@@ -332,7 +332,7 @@ pub(crate) fn capabilities(revision: Revision, caller: &Caller) -> Value {
     capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));
     if features.tasks {
         let mut tasks = Map::from_iter([("cancel".to_owned(), json!({}))]);
-        if caller.is_known() {
+        if lists_tasks {
             tasks.insert("list".into(), json!({}));
         }
         tasks.insert("requests".into(), json!({"tools": {"call": {}}}));

@@ -1,9 +1,8 @@
 //! Tasks: calls that go on when their request has ended, and whose results are kept for their callers.
 //!
-//! A task begins as any call does. `start` decides when its request is answered: at once if the client wants a task, and
-//! otherwise only if the call takes long. From then on it belongs to no request, session or connection, but to its caller;
-//! what clients are told of it is a [`Task`], which is `live` while the call runs, and afterwards in the `store` until its
-//! time is over.
+//! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which is `live` while the call
+//! runs, and afterwards in the `store` until its time is over. It belongs to no request, session or connection, but to its
+//! caller.
 
 mod live;
 mod memory;
@@ -20,16 +19,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-use bytesize::ByteSize;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::live::{Live, Phase};
 use self::memory::InMemory;
-pub(crate) use self::start::start;
+pub(crate) use self::observer::TaskObserver;
+pub use self::options::TaskOptions;
 use self::store::TaskStore;
 pub(crate) use self::task::{Ended, Outcome, State, Task};
-pub(crate) use self::wish::{Wish, undeclared};
 use crate::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::quota::Exhausted;
 use crate::revision::Revision;
@@ -42,33 +40,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Random bytes in the id of a task.
 const ID_BYTES: usize = 16;
-
-/// Options of tasks.
-#[derive(Clone, Copy, Debug)]
-pub struct TaskOptions {
-    /// Tasks of one caller that are kept at once.
-    pub each: usize,
-    /// Tasks of all callers that are kept at once.
-    pub all: usize,
-    /// Bytes of all tasks: mostly results. One caller can have a quarter of it.
-    pub memory: ByteSize,
-    /// For how long a task is kept after it was created, unless its client asks for less.
-    pub ttl: Duration,
-    /// How long a call may take before it becomes a task, where the server decides that.
-    pub after: Duration,
-}
-
-impl Default for TaskOptions {
-    fn default() -> Self {
-        Self {
-            each: 1_000,
-            all: 4_000,
-            memory: ByteSize::mib(64),
-            ttl: Duration::from_hours(1),
-            after: Duration::from_millis(500),
-        }
-    }
-}
 
 /// The tasks of a server. Cheap to clone.
 #[derive(Clone)]
@@ -117,7 +88,7 @@ impl Tasks {
         let running: Vec<_> = self.table().values().map(Arc::clone).collect();
         for live in running {
             let error = Error::new(INTERNAL_ERROR, "The task was stopped because the server is shutting down.");
-            live.end(State::Ended(Arc::new(Ended::new(Err(error)))));
+            live.end(State::Ended(Arc::new(Ended::failed(error))));
             live.cancel.cancel();
         }
         self.inner.running.close();
@@ -176,7 +147,7 @@ impl Tasks {
     /// # Errors
     ///
     /// The caller, or all callers together, have as many tasks as they can have, or as many bytes of them.
-    async fn add(&self, live: &Arc<Live>) -> Result<(), Exhausted> {
+    pub(crate) async fn add(&self, live: &Arc<Live>) -> Result<(), Exhausted> {
         let task = live.task();
         self.inner.store.put(&live.owner, &task).await?;
         self.table().insert(Arc::clone(&task.id), Arc::clone(live));
@@ -189,7 +160,7 @@ impl Tasks {
     }
 
     /// Forgets a task that nobody has learned of.
-    async fn forget(&self, live: &Live) {
+    pub(crate) async fn forget(&self, live: &Live) {
         let task = live.task();
         self.table().remove(&task.id);
         self.inner.store.remove(&live.owner, &task.id).await;
@@ -200,12 +171,13 @@ impl Tasks {
         self.inner.store.put(owner, task).await.is_ok()
     }
 
-    /// The call of a task has ended. From now on, only the store knows it, until its time is over.
-    async fn settle(&self, live: &Live) {
+    /// The call of a task has ended. From now on, only the store knows it, until its time is over. If there is no room for
+    /// its result, it has failed with the error `lost`.
+    pub(crate) async fn settle(&self, live: &Live, lost: impl FnOnce() -> Error + Send) {
         let task = live.task();
         if !self.keep(&live.owner, &task).await {
-            let lost = live.lose();
-            self.keep(&live.owner, &lost).await;
+            let failed = live.lose(lost());
+            self.keep(&live.owner, &failed).await;
         }
         self.table().remove(&task.id);
         let (inner, owner): (Weak<Inner>, _) = (Arc::downgrade(&self.inner), Arc::clone(&live.owner));
@@ -219,8 +191,13 @@ impl Tasks {
         });
     }
 
+    /// The futures of calls that are tasks, or may become some.
+    pub(crate) fn running(&self) -> &TaskTracker {
+        &self.inner.running
+    }
+
     /// A new task of this caller, which nobody knows yet; `None` if the system provides no random bytes.
-    fn create(&self, owner: &str, revision: Revision, ttl: Option<Duration>, phase: Phase) -> Option<Arc<Live>> {
+    pub(crate) fn create(&self, owner: &str, revision: Revision, ttl: Option<Duration>, phase: Phase) -> Option<Arc<Live>> {
         let longest = self.options().ttl;
         let ttl = ttl.unwrap_or(longest).clamp(SHORTEST.min(longest), longest);
         let now = SystemTime::now();

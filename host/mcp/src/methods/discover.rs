@@ -15,7 +15,7 @@ const TTL_MS: u64 = 60_000;
 pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> Answered {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::dates()));
-    result.insert("capabilities".into(), shape::capabilities(revision, caller));
+    result.insert("capabilities".into(), shape::capabilities(revision, caller.is_known()));
     add_instructions(&mut result, session, caller).await;
     result.insert("ttlMs".into(), TTL_MS.into());
     // Callers with other rights see other plugins.

@@ -10,7 +10,7 @@ use crate::outcome;
 use crate::params::read;
 use crate::rules::Rules;
 use crate::session::Session;
-use crate::tasks;
+use crate::wish::undeclared;
 
 /// The parameters of the methods that are about one task.
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ pub(super) fn unknown(id: &str) -> Error {
 /// Requires that the client declared the extension, where tasks are one.
 pub(super) fn check_declared(rules: &Rules) -> Result<(), Error> {
     if rules.revision.features().tasks_extension && !rules.capabilities.has_tasks() {
-        return Err(tasks::undeclared("Methods of tasks cannot be called"));
+        return Err(undeclared("Methods of tasks cannot be called"));
     }
     Ok(())
 }

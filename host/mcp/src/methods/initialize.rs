@@ -48,7 +48,7 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
     );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
-    result.insert("capabilities".into(), shape::capabilities(revision, caller));
+    result.insert("capabilities".into(), shape::capabilities(revision, caller.is_known()));
     result.insert("serverInfo".into(), shape::full_server_info(&session.host.options().server, revision));
     add_instructions(&mut result, session, caller).await;
     // From now on, the client is told of changes. What was loaded meanwhile is in the lists that it asks for next.

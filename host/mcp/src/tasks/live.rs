@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use toolbay_model::{Failure, Progress, Question};
 
 use super::task::{Asked, Ended, State, Task};
+use crate::jsonrpc::Error;
 use crate::observer::PeerObserver;
-use crate::outcome;
 use crate::quota::Portion;
 
 /// Longest message about what a task is doing, in bytes.
@@ -25,9 +25,9 @@ pub(crate) struct Live {
     /// The caller that began it.
     pub(super) owner: Arc<str>,
     /// When it is forgotten.
-    pub(super) until: Instant,
+    pub(crate) until: Instant,
     /// Stops the call.
-    pub(super) cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
     task: watch::Sender<Arc<Task>>,
     phase: Mutex<Phase>,
     /// Who is told of progress and log messages beside those who ask for the task; `None` as soon as the request has its
@@ -107,7 +107,7 @@ impl Live {
     }
 
     /// Progress and log messages go to this client until the request has its response.
-    pub(super) fn report_to(&self, peer: PeerObserver) {
+    pub(crate) fn report_to(&self, peer: PeerObserver) {
         *lock(&self.peer) = Some(peer);
     }
 
@@ -119,7 +119,7 @@ impl Live {
     }
 
     /// The request gets its response now. `keeps_peer` if its client is still told of progress.
-    pub(super) fn detach(&self, keeps_peer: bool) {
+    pub(crate) fn detach(&self, keeps_peer: bool) {
         if !keeps_peer {
             *lock(&self.peer) = None;
         }
@@ -156,17 +156,14 @@ impl Live {
     }
 
     /// The task ends in this state; false if it has ended.
-    pub(super) fn end(&self, state: State) -> bool {
+    pub(crate) fn end(&self, state: State) -> bool {
         self.change(|task| task.in_state(state))
     }
 
-    /// The task has failed, because its result has no room. Returns it.
-    pub(super) fn lose(&self) -> Arc<Task> {
-        let ended = Ended::new(Err(outcome::busy(
-            "The result was lost: the tasks of this caller take what they may take together (tasks.memory). Wait until \
-             some of them are forgotten, and call again.",
-        )));
-        self.task.send_modify(|task| *task = Arc::new(task.in_state(State::Ended(Arc::new(ended)))));
+    /// The task has failed with this error after all, because its result has no room. Returns it.
+    pub(super) fn lose(&self, error: Error) -> Arc<Task> {
+        let state = State::Ended(Arc::new(Ended::failed(error)));
+        self.task.send_modify(|task| *task = Arc::new(task.in_state(state)));
         self.task()
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::TaskOptions;
+use super::options::TaskOptions;
 use super::store::TaskStore;
 use super::task::{State, Task};
 use crate::quota::{Exhausted, Portion, Quota};

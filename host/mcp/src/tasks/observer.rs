@@ -8,10 +8,10 @@ use super::live::Live;
 use crate::updates::Updates;
 
 /// Passes progress on to the task, and everything to the client that waits for the response to its request.
-pub(super) struct TaskObserver {
-    pub(super) live: Arc<Live>,
+pub(crate) struct TaskObserver {
+    pub(crate) live: Arc<Live>,
     /// Who wants to know of resources that change.
-    pub(super) updates: Updates,
+    pub(crate) updates: Updates,
 }
 
 impl Observer for TaskObserver {

@@ -73,19 +73,19 @@ pub(crate) enum Outcome {
 }
 
 impl Ended {
-    pub(crate) fn new(outcome: Result<Map<String, Value>, Error>) -> Self {
-        match outcome {
-            Ok(result) => {
-                let is_error = result.get("isError") == Some(&Value::Bool(true));
-                match to_raw_value(&result) {
-                    Ok(text) => Self { is_error, outcome: Outcome::Result(text) },
-                    Err(error) => {
-                        Self { is_error, outcome: Outcome::Error(crate::outcome::internal(&error.to_string())) }
-                    }
-                }
-            }
-            Err(error) => Self { is_error: false, outcome: Outcome::Error(error) },
-        }
+    /// A task that ended with this error.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self { is_error: false, outcome: Outcome::Error(error) }
+    }
+
+    /// A task that ended with this result.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub(crate) fn with(result: &Map<String, Value>) -> serde_json::Result<Self> {
+        let is_error = result.get("isError") == Some(&Value::Bool(true));
+        Ok(Self { is_error, outcome: Outcome::Result(to_raw_value(result)?) })
     }
 
     fn size(&self) -> usize {

@@ -1,4 +1,5 @@
-//! Begins a call that is, or may become, a task, and answers its request.
+//! Begins a call that is, or may become, a task, and answers its request: at once if the client wants a task, and otherwise
+//! when the call has ended or takes long.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,10 +8,6 @@ use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::live::{Live, Phase};
-use super::observer::TaskObserver;
-use super::task::{Ended, State};
-use super::{TaskOptions, Tasks, Wish};
 use crate::caller::Caller;
 use crate::entry::{Arrived, Called, Calling, Told};
 use crate::in_flight::Registered;
@@ -21,6 +18,8 @@ use crate::outcome;
 use crate::quota::Exhausted;
 use crate::revision::Revision;
 use crate::session::{Channel, Session};
+use crate::tasks::{Ended, Live, Phase, State, TaskObserver, TaskOptions, Tasks};
+use crate::wish::Wish;
 
 /// Begins a call that is, or may become, a task.
 ///
@@ -55,7 +54,7 @@ pub(crate) async fn start(
     }
     let (sender, receiver) = oneshot::channel();
     let running = run(tasks.clone(), Arc::clone(&live), own, calling, sender);
-    session.host.spawn(Box::pin(tasks.inner.running.track_future(running)));
+    session.host.spawn(Box::pin(tasks.running().track_future(running)));
     let (told, reply) = (Arc::clone(session), reply.clone());
     session.spawn(async move {
         answer(&told, &tasks, &live, &request, receiver, &reply).await;
@@ -88,21 +87,33 @@ async fn run(
     }
     let Arrived { told, place } = arrived;
     let state = match told {
-        Some(Told { result, .. }) => {
-            State::Ended(Arc::new(Ended::new(result.map(|result| written(result, &session, &live)))))
-        }
+        Some(Told { result, .. }) => State::Ended(Arc::new(ended(result, &session, &live))),
         None => State::Cancelled,
     };
     drop(place);
     live.end(state);
-    tasks.settle(&live).await;
+    tasks.settle(&live, lost).await;
 }
 
-/// A result as the request would have been answered with it.
-fn written(mut result: Map<String, Value>, session: &Session, live: &Live) -> Map<String, Value> {
+/// What the request would have been answered with.
+fn ended(result: Result<Map<String, Value>, Error>, session: &Session, live: &Live) -> Ended {
     let task = live.task();
+    let mut result = match result {
+        Ok(result) => result,
+        Err(error) => return Ended::failed(error),
+    };
     session.complete(&mut result, task.revision);
-    if task.revision.features().tasks_extension { result } else { interview::related(result, &task.id) }
+    let result =
+        if task.revision.features().tasks_extension { result } else { interview::related(result, &task.id) };
+    Ended::with(&result).unwrap_or_else(|error| Ended::failed(outcome::internal(&error.to_string())))
+}
+
+/// The error for a result for which there is no room.
+fn lost() -> Error {
+    outcome::busy(
+        "The result was lost: the tasks of this caller take what they may take together (tasks.memory). Wait until some \
+         of them are forgotten, and call again.",
+    )
 }
 
 /// The error for a task for which there is no room.
