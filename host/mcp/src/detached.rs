@@ -103,8 +103,7 @@ fn ended(result: Result<Map<String, Value>, Error>, session: &Session, live: &Li
         Err(error) => return Ended::failed(error),
     };
     session.complete(&mut result, task.revision);
-    let result =
-        if task.revision.features().tasks_extension { result } else { interview::related(result, &task.id) };
+    let result = if task.revision.features().tasks_extension { result } else { interview::related(result, &task.id) };
     Ended::with(&result).unwrap_or_else(|error| Ended::failed(outcome::internal(&error.to_string())))
 }
 

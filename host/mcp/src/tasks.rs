@@ -7,12 +7,11 @@
 mod live;
 mod memory;
 mod observer;
-mod start;
+mod options;
 mod store;
 mod task;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -197,7 +196,13 @@ impl Tasks {
     }
 
     /// A new task of this caller, which nobody knows yet; `None` if the system provides no random bytes.
-    pub(crate) fn create(&self, owner: &str, revision: Revision, ttl: Option<Duration>, phase: Phase) -> Option<Arc<Live>> {
+    pub(crate) fn create(
+        &self,
+        owner: &str,
+        revision: Revision,
+        ttl: Option<Duration>,
+        phase: Phase,
+    ) -> Option<Arc<Live>> {
         let longest = self.options().ttl;
         let ttl = ttl.unwrap_or(longest).clamp(SHORTEST.min(longest), longest);
         let now = SystemTime::now();
