@@ -33,8 +33,10 @@ fn every_revision_can_be_negotiated() {
         let result = server.initialize(revision);
         assert_eq!(result["protocolVersion"], **revision);
         let mut capabilities = json!({
-            "extensions": {"io.modelcontextprotocol/skills": {"directoryRead": true}},
-            "extensions": {"io.modelcontextprotocol/ui": {}},
+            "extensions": {
+                "io.modelcontextprotocol/skills": {"directoryRead": true},
+                "io.modelcontextprotocol/ui": {},
+            },
             "logging": {},
             "prompts": {"listChanged": true},
             "resources": {"subscribe": true, "listChanged": true},
@@ -42,6 +44,9 @@ fn every_revision_can_be_negotiated() {
         });
         if revision.as_str() > "2024-11-05" {
             capabilities["completions"] = json!({});
+        }
+        if *revision == "2025-11-25" {
+            capabilities["tasks"] = json!({"cancel": {}, "list": {}, "requests": {"tools": {"call": {}}}});
         }
         assert_eq!(result["capabilities"], capabilities);
         assert_eq!(result["serverInfo"]["name"], "toolbay");
