@@ -1,8 +1,8 @@
 //! The rules under which a message is handled: those of the session, or those that the message states itself.
 
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use toolbay_model::{LogLevel, Trace};
 
 use crate::capabilities::Capabilities;
@@ -100,6 +100,11 @@ impl Stated<'_> {
     }
 }
 
+/// The `_meta` of a request that states its own rules.
+pub(crate) fn stating(revision: Revision, capabilities: &Value) -> Value {
+    json!({PROTOCOL_VERSION: revision.as_str(), CLIENT_CAPABILITIES: capabilities})
+}
+
 /// The error for a revision that is not supported.
 pub(crate) fn unsupported(version: &str) -> Error {
     let version = shorten(version);
@@ -119,8 +124,6 @@ pub(crate) fn unattached() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     fn stated(meta: &Value) -> Result<Option<Rules>, Error> {

@@ -1,0 +1,77 @@
+//! A client in the same process, for commands that show what a client gets.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
+
+use crate::capabilities::TASKS;
+use crate::jsonrpc::{self, Id};
+use crate::revision::Revision;
+use crate::rules;
+
+/// A client of the newest revision that takes tasks.
+#[derive(Debug)]
+pub struct LocalClient {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+    /// The number of the last request.
+    last: u64,
+}
+
+/// A message of the server.
+#[derive(Debug)]
+pub enum LocalMessage {
+    /// The result of a request.
+    Result(Value),
+    /// The error of a request, in words.
+    Error(String),
+    /// What is told of a task.
+    Task(Value),
+}
+
+impl LocalClient {
+    /// A client at this end of a stream.
+    pub fn new(stream: DuplexStream) -> Self {
+        let (reader, writer) = split(stream);
+        Self { lines: BufReader::new(reader).lines(), writer, last: 0 }
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    ///
+    /// The server has ended.
+    pub async fn send(&mut self, method: &str, mut params: Map<String, Value>) -> io::Result<()> {
+        self.last += 1;
+        params.insert("_meta".to_owned(), rules::stating(Revision::NEWEST, &json!({"extensions": {TASKS: {}}})));
+        let mut line = jsonrpc::request(&Id::Number(self.last.into()), method, Some(&params));
+        line.push(b'\n');
+        self.writer.write_all(&line).await
+    }
+
+    /// The next result or error, or the next that is told of a task; `None` if the server has ended. Other messages are
+    /// skipped.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed.
+    pub async fn receive(&mut self) -> io::Result<Option<LocalMessage>> {
+        while let Some(line) = self.lines.next_line().await? {
+            let mut message: Map<String, Value> = serde_json::from_str(&line)?;
+            if let Some(error) = message.get("error") {
+                let words = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                return Ok(Some(LocalMessage::Error(words.to_owned())));
+            }
+            if let Some(result) = message.remove("result") {
+                return Ok(Some(LocalMessage::Result(result)));
+            }
+            if let (Some("notifications/tasks"), Some(task)) =
+                (message.get("method").and_then(Value::as_str).map(str::to_owned).as_deref(), message.remove("params"))
+            {
+                return Ok(Some(LocalMessage::Task(task)));
+            }
+        }
+        Ok(None)
+    }
+}
