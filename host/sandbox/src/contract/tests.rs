@@ -83,7 +83,7 @@ fn a_plugin_without_tools_lists_the_rest_at_once() {
     let arguments: Vec<_> = review.arguments.iter().map(|argument| (&*argument.name, argument.required)).collect();
     assert_eq!(arguments, [("author", true), ("style", false)]);
     let uris: Vec<_> = said.resources.iter().map(|resource| resource.uri.as_str()).collect();
-    assert_eq!(uris, ["library://catalog", "library://cover"]);
+    assert_eq!(uris, ["library://catalog", "library://cover", "ui://library/reader"]);
     let catalog = &said.resources[0];
     assert_eq!((catalog.size, catalog.priority), (Some(26), Some(0.5)));
     assert_eq!(catalog.audience, ["user", "assistant"]);
