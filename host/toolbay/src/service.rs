@@ -212,8 +212,7 @@ impl Service {
         if let Some(line) = &mut line {
             line.found(target.plugin(), call.trace.as_ref());
         }
-        let missing = |needed: &(&String, &Value)| !call.capabilities.contain(needed.0);
-        let missing: Map<_, _> = target.needs().iter().filter(missing).map(owned).collect();
+        let missing = missing(&target, &call);
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
         }
@@ -414,6 +413,11 @@ fn of_edition(reply: Reply, edition: Digest) -> Reply {
         }
         reply => reply,
     }
+}
+
+/// The capabilities that a target needs and the client of a call did not declare.
+fn missing(target: &Target, call: &Call) -> Map<String, Value> {
+    target.needs().iter().filter(|(name, _)| !call.capabilities.contain(name)).map(owned).collect()
 }
 
 /// A reply with what clients may have of what it says of views: of one that was read, what the grant allows it to reach. A
