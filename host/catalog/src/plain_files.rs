@@ -75,22 +75,16 @@ impl PlainFiles {
             loaded.resources = loaded.or_former(&format!("{id}.resources"), resources, &previous.resources)?;
         }
         if let Some(tree) = &files.skill {
-            let named = format!("{id}.skill");
             let former = previous.skill.as_deref();
-            let skill = match loaded.open(&skill_path(folder, id), &named, tree) {
-                Ok(Some(root)) => {
-                    SkillFolder::load(&Found { id, root: &root, tree, output, size: bounds.size, shelf, former })
-                        .map(Some)
-                }
-                Ok(None) => Ok(None),
-                Err(wrong) => Err(wrong),
-            };
-            let skill = skill.map(|skill| {
-                let (skill, remarks) = skill.unzip();
-                loaded.remarks.extend(remarks.into_iter().flatten());
-                skill.map(Arc::new).into_iter().collect()
-            });
-            loaded.skill = loaded.or_former(&named, skill, previous.skill.as_slice())?.pop();
+            let skill =
+                loaded.open(&skill_path(folder, id), &format!("{id}.skill"), tree).and_then(|root| match root {
+                    Some(root) => {
+                        let found = Found { id, root: &root, tree, output, size: bounds.size, shelf, former };
+                        loaded.load_skill(&found).map(|skill| vec![skill])
+                    }
+                    None => Ok(Vec::new()),
+                });
+            loaded.skill = loaded.or_former(&format!("{id}.skill"), skill, previous.skill.as_slice())?.pop();
         }
         if loaded.remarks.len() > REMARKS {
             let more = loaded.remarks.len() - REMARKS;
@@ -190,6 +184,13 @@ impl PlainFiles {
             }
         }
         Ok(resources)
+    }
+
+    /// Reads a skill with those nested in it.
+    fn load_skill(&mut self, found: &Found<'_>) -> Result<Arc<SkillFolder>, Wrong> {
+        let (skill, remarks) = SkillFolder::load(found)?;
+        self.remarks.extend(remarks);
+        Ok(Arc::new(skill))
     }
 
     /// Opens a folder, and takes note of what is wrong in it.
