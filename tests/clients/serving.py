@@ -13,8 +13,10 @@ GUESTS = {"test_simple_text", "loop_forever"}
 def add_guests(newcomer: Path, folder: Path) -> None:
     """Adds the plugins of the tests that lie beside `newcomer`.
 
-    One never ends: it has a grant of one call at a time, for as long as that takes.
+    One never ends: it has a grant of one call at a time, for as long as that takes. A person must allow each call of a tool
+    of the other one.
     """
+    folder.joinpath("conformance.toml").write_text('[tools.test_simple_text]\napprove = "always"\n')
     folder.joinpath("hostile.toml").write_text('[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = "10m"\n')
     for guest in ["conformance.wasm", "hostile.wasm"]:
         shutil.copy(newcomer.with_name(guest), folder)

@@ -45,7 +45,8 @@ class Person:
         if self.action != "accept" or url:
             return ElicitResult(action=self.action)
         fields = params.requested_schema["properties"]
-        return ElicitResult(action="accept", content={field: f"my {field}" for field in fields})
+        yes = lambda field: fields[field]["type"] == "boolean"
+        return ElicitResult(action="accept", content={field: yes(field) or f"my {field}" for field in fields})
 
     def sample(self, params: CreateMessageRequestParams) -> CreateMessageResult:
         content = params.messages[0].content
@@ -148,6 +149,27 @@ async def questions(client, person: Person, check: Check) -> None:
     check("and so does a resource", contents[0].text == "Hello, my name!", contents)
 
 
+async def approvals(client, person: Person, check: Check) -> None:
+    """A tool that a person must allow, who says yes and no."""
+
+    async def call() -> str:
+        person.asked = []
+        try:
+            return (await client.call_tool("test_simple_text", {})).content[0].text
+        except Exception as error:  # fastmcp raises what is a result with `isError`.
+            return str(error)
+
+    person.action = "accept"
+    text = await call()
+    check("a call that a person allows is made", text.startswith("This is a simple text response"), text)
+    asked = [message for message in person.asked if "    tool    test_simple_text\n" in message]
+    check("the person was asked once, by the host", len(asked) == len(person.asked) == 1, person.asked)
+    person.action = "decline"
+    text = await call()
+    check("a call that a person does not allow is not made", "said no" in text and len(person.asked) == 1, text)
+    person.action = "accept"
+
+
 async def surface(client, person: Person, subscribe: Subscribe, check: Check) -> None:
     """Looks at everything.
 
@@ -159,3 +181,4 @@ async def surface(client, person: Person, subscribe: Subscribe, check: Check) ->
         uri = await update()
         check("is told that a resource has changed", uri == WATCHED, uri)
     await questions(client, person, check)
+    await approvals(client, person, check)

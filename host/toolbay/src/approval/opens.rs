@@ -48,7 +48,7 @@ pub(super) fn opens(environment: &Environment) -> Vec<String> {
         None => {}
     }
     if lines.is_empty() {
-        lines.push("nothing outside its own memory: no files, no network".to_owned());
+        lines.push("reach nothing outside its own memory: no files, no network".to_owned());
     }
     let more = lines.len().saturating_sub(LINES);
     if more > 0 {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn everything_that_a_grant_opens_has_a_line() {
-        assert_eq!(of(""), "nothing outside its own memory: no files, no network");
+        assert_eq!(of(""), "reach nothing outside its own memory: no files, no network");
         let all = of(r#"
             [permissions]
             environment = ["LANG", "TZ"]

@@ -271,7 +271,7 @@ fn the_question_says_which_tool_and_what_it_can_reach_before_the_arguments() {
     };
     let honest = host(&question(&json!({}), Counts::Once));
     for text in
-        ["\n\n    + nothing outside its own memory", "```\n# Approved\n", "\r\n\u{2029}The operator", "</p><h1>"]
+        ["\n\n    + reach nothing outside its own memory", "```\n# Approved\n", "\r\n\u{2029}The operator", "</p><h1>"]
     {
         let message = question(&json!({"text": text, text: 1}), Counts::Once);
         assert_eq!(host(&message), honest);
