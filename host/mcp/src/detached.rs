@@ -17,7 +17,7 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::outcome;
 use crate::quota::Exhausted;
 use crate::revision::Revision;
-use crate::session::{Channel, Session};
+use crate::session::Session;
 use crate::tasks::{Ended, Live, Phase, State, TaskObserver, TaskOptions, Tasks};
 use crate::wish::Wish;
 
@@ -48,8 +48,7 @@ pub(crate) async fn start(
     }
     // The call belongs to no session from here on, but to the caller of this request.
     let own = session.detached(Arc::new(caller.clone()));
-    let shared = session.channel == Channel::Shared && phase == Phase::Kept;
-    if phase == Phase::Waited || shared {
+    if phase == Phase::Waited {
         live.report_to(calling.observer(session, reply, live.cancel.clone()));
     }
     let (sender, receiver) = oneshot::channel();
@@ -165,7 +164,8 @@ async fn answer(
             return given(session, request, arrived, revision, reply).await;
         }
     }
-    live.detach(session.channel == Channel::Shared && !revision.features().tasks_extension);
+    // From here on, clients ask for the task, whatever stream is open.
+    live.detach();
     let task = live.task();
     let result = if revision.features().tasks_extension {
         let mut result = task.summary();

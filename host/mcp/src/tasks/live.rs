@@ -118,11 +118,9 @@ impl Live {
         }
     }
 
-    /// The request gets its response now. `keeps_peer` if its client is still told of progress.
-    pub(crate) fn detach(&self, keeps_peer: bool) {
-        if !keeps_peer {
-            *lock(&self.peer) = None;
-        }
+    /// The request gets its response now: nothing more is sent on its stream.
+    pub(crate) fn detach(&self) {
+        *lock(&self.peer) = None;
     }
 
     /// Moves from [`Phase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
