@@ -89,7 +89,14 @@ fn a_plugin_without_tools_lists_the_rest_at_once() {
     assert_eq!(catalog.audience, ["user", "assistant"]);
     assert_eq!(catalog.last_modified.as_deref(), Some("2026-01-12T15:00:58Z"));
     let templates: Vec<_> = said.templates.iter().map(|template| (&*template.uri, &*template.name)).collect();
-    assert_eq!(templates, [("library://books/{author}/{title}", "book"), ("library://misbehave/{how}", "misbehave")]);
+    assert_eq!(
+        templates,
+        [
+            ("library://books/{author}/{title}", "book"),
+            ("library://misbehave/{how}", "misbehave"),
+            ("ui://library/probe/{port}", "probe")
+        ]
+    );
 }
 
 #[test]
