@@ -222,9 +222,8 @@ impl Service {
         }
         let (activity, environment) = (self.activity(plugin), target.environment());
         let record = client.records.of(plugin, || Record::of(plugin));
-        let concurrency = plugin.terms.environment.limits.concurrency;
-        let (admission, memory) = (&self.inner.admission, environment.limits.memory);
-        let permit = match admission.admit(client, &activity, &record, name, concurrency, memory).await {
+        let (concurrency, memory) = (plugin.terms.environment.limits.concurrency, environment.limits.memory);
+        let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency, memory).await {
             Ok(permit) => permit,
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };
