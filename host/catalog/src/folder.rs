@@ -189,8 +189,17 @@ fn no_folder(path: &Path) -> Option<String> {
     }
 }
 
+/// Names of folders that are easily mistaken for those of plain files, with the right ones.
+const MISTAKEN: [(&str, &str); 3] = [(".prompt", ".prompts"), (".resource", ".resources"), (".skills", ".skill")];
+
 /// The note about a file whose name is none of a plugin's.
 fn note(name: &OsStr) -> Option<String> {
+    let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
+    let plain = Part::ALL.iter().filter(|(part, _)| part.is_plain()).map(|(_, right)| (*right, *right));
+    let near = MISTAKEN.into_iter().chain(plain).find(|(wrong, _)| stem(OsStr::new(&lower), wrong).is_some());
+    if let Some((_, right)) = near {
+        return Some(format!("its name must end in {right} in lower case"));
+    }
     let bytes = name.as_encoded_bytes();
     let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
     if !ending.eq_ignore_ascii_case(b".wasm") || bytes.starts_with(b".") {
@@ -334,7 +343,21 @@ mod tests {
     fn only_files_that_were_probably_meant_as_plugins_are_noted() {
         use std::os::unix::ffi::OsStrExt as _;
         let dir = tempfile::tempdir().unwrap();
-        for name in ["LOUD.WASM", "lonely.toml", "toolbay.toml", "readme.md", ".hidden.WASM", "a.wasm~", "wasm"] {
+        for name in [
+            "a.prompt",
+            "b.Prompts",
+            "c.skills",
+            "d.resource",
+            "e.resourceful",
+            ".f.prompt",
+            "LOUD.WASM",
+            "lonely.toml",
+            "toolbay.toml",
+            "readme.md",
+            ".hidden.WASM",
+            "a.wasm~",
+            "wasm",
+        ] {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
         std::fs::write(dir.path().join(OsStr::from_bytes(b"\xff.wasm")), "").unwrap();
@@ -344,6 +367,10 @@ mod tests {
         let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
         insta::assert_snapshot!(notes.join("\n"), @r#"
         LOUD.WASM: its name must end in .wasm in lower case
+        a.prompt: its name must end in .prompts in lower case
+        b.Prompts: its name must end in .prompts in lower case
+        c.skills: its name must end in .skill in lower case
+        d.resource: its name must end in .resources in lower case
         lonely.toml: it is a grant, but there is no lonely.wasm, lonely.prompts, lonely.resources or lonely.skill
         loop.wasm: it cannot be read: filesystem loop or indirection limit (e.g. symlink loop)
         �.wasm: its name is not valid UTF-8

@@ -86,6 +86,17 @@ impl TextPrompt {
                 named.join(", ")
             ));
         }
+        let is_used = |name: &str| pieces.iter().any(|piece| matches!(piece, Piece::Value(used) if &**used == name));
+        let arguments = entry.prompt.arguments.iter().map(|argument| argument.name.as_str());
+        let idle: Vec<String> = arguments.filter(|name| !is_used(name)).map(|name| line(name, SHOWN)).collect();
+        if !idle.is_empty() {
+            let more = idle.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let named = idle.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+            remarks.push(format!(
+                "its text has no place for the argument {named}{more}; write {{{{NAME}}}} where it goes"
+            ));
+        }
         Ok((Self { entry: Arc::new(entry), pieces: pieces.into(), size }, remarks))
     }
 
@@ -210,6 +221,8 @@ Review this {{language}} code: {{ code }}
         }
         let (_, remarks) = TextPrompt::parse("a", &text("{{a}} {{b}} {{c}} {{a b}}")).unwrap();
         assert_eq!(remarks, ["{{b}}, {{c}} in its text is not one of its arguments, and stays as it is"]);
+        let (_, remarks) = TextPrompt::parse("a", &text("{{b}}")).unwrap();
+        assert_eq!(remarks[1..], ["its text has no place for the argument a; write {{NAME}} where it goes"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::Icon;
 use toolbay_model::setting::{any, count, size};
-use toolbay_model::text::line;
+use toolbay_model::text::{clean, line};
 
 use super::bounds::{MANY, many};
 use crate::machine;
@@ -178,6 +178,12 @@ impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), String> {
         if self.scratch.as_ref().is_some_and(|scratch| scratch.as_os_str().is_empty()) {
             return Err("server.scratch: expected the path of a folder, not an empty string".to_owned());
+        }
+        // Clients show these as they are.
+        for (key, text) in [("title", &self.title), ("description", &self.description)] {
+            if clean(text) != text.as_str() {
+                return Err(format!("server.{key}: expected text without control characters"));
+            }
         }
         if !self.website.is_empty() && !is_web(&self.website) {
             return Err(format!(
