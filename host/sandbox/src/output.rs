@@ -179,6 +179,9 @@ fn completions(suggestions: Suggestions, cleaner: &mut Cleaner<'_>) -> Completio
 /// A failure's message, at most as long as a result may be.
 fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     let mut text = Cleaner::new(secrets).text(text);
+    if text.trim().is_empty() {
+        return "The plugin did not say why.".to_owned();
+    }
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));
     text
@@ -321,6 +324,9 @@ mod tests {
         let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, Secrets::none()).unwrap();
         assert_eq!(shown.content[0].body, Body::Text("red".into()));
         assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT, Secrets::none()), "no");
+        for empty in ["", " \n", "\u{1b}[2J"] {
+            assert_eq!(message(empty.into(), &Limits::DEFAULT, Secrets::none()), "The plugin did not say why.");
+        }
     }
 
     #[test]
