@@ -23,6 +23,7 @@ enum Toml {
 const TOML: [(&str, Toml); 13] = [
     ("README.md", Toml::Foreign),
     ("docs/src/approve.md", Toml::Grant),
+    ("docs/src/large-results.md", Toml::Configuration),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
