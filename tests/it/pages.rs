@@ -20,15 +20,15 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 13] = [
+const TOML: [(&str, Toml); 14] = [
     ("README.md", Toml::Foreign),
     ("docs/src/approve.md", Toml::Grant),
-    ("docs/src/large-results.md", Toml::Configuration),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
+    ("docs/src/large-results.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/tasks.md", Toml::Grant),
