@@ -116,7 +116,10 @@ fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
     assert_eq!(image["contents"][0]["blob"], items[1]["blob"]);
     for (wrong, why) in [
         (format!("{uri}/3"), "the result has the parts 0 to 2"),
-        (format!("{uri}?offset=1"), "offset and length: the result has several parts; add the number of one to the URI, such as /0"),
+        (
+            format!("{uri}?offset=1"),
+            "offset and length: the result has several parts; add the number of one to the URI, such as /0",
+        ),
         (format!("{uri}/2?offset=100001"), "offset: this part of the result has 99968 bytes"),
     ] {
         let error = server.error("resources/read", json!({"uri": wrong}));

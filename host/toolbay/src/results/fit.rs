@@ -130,7 +130,7 @@ impl Fitted {
         let Self { mut output, whole, missing, most, .. } = self;
         let (named, more) = missing.split_at(missing.len().min(NAMED));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let (all, mime_type) = (whole.content(), whole.mime_type().map(str::to_owned));
+        let (all, parts, mime_type) = (whole.content(), whole.len(), whole.mime_type().map(str::to_owned));
         let mut note = format!(
             "[Cut: this result has {}, and at most {} are shown. Missing: {}{more}.",
             iec(all),
@@ -141,10 +141,19 @@ impl Fitted {
         match &offered {
             Some(Offered { address, ttl }) => {
                 let ttl = duration(*ttl);
-                note.push_str(&format!(
-                    " For {ttl} the resource {address} has all of it; ?offset=0&length=50000 at the end of that URI reads \
-                     a portion, in bytes.]"
-                ));
+                // Of a single text, where it goes on.
+                let seen = match output.content.first().map(|content| &content.body) {
+                    Some(Body::Text(text)) => text.len(),
+                    _ => 0,
+                };
+                note.push_str(&format!(" For {ttl} the resource {address} has all of it; at the end of that URI, "));
+                note.push_str(&match parts {
+                    1 => format!("?offset={seen}&length={most} reads a portion, in bytes.]"),
+                    _ => format!(
+                        "/0 to /{} read a single part, and ?offset=0&length={most} after that a portion, in bytes.]",
+                        parts - 1
+                    ),
+                });
             }
             None => note.push_str(" The rest was not kept, because it is too large.]"),
         }

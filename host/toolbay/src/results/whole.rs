@@ -96,6 +96,11 @@ impl Whole {
         Self { parts, size }
     }
 
+    /// How many parts it has.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
     /// The bytes that it takes.
     pub(crate) fn size(&self) -> usize {
         self.size
