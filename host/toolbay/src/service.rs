@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
@@ -32,6 +33,7 @@ use crate::config::Config;
 use crate::learn::Learner;
 use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
+use crate::results::{Reading, Results, fit, shorten};
 use crate::tally::Tally;
 use crate::target::{Plain, Target, no_values};
 use crate::views::Views;
@@ -42,6 +44,12 @@ const FIRST_CALL: Duration = Duration::from_secs(10);
 /// Largest result that is checked on a guests' thread, in bytes. Cleaning and parsing it takes half a millisecond or so;
 /// a guest gives way every 2 ms.
 const AT_ONCE: usize = 64 << 10;
+
+/// How long reading a result may wait for a thread.
+const READING: Duration = Duration::from_secs(10);
+
+/// What reading a result takes, in multiples of its size: the text, and its JSON, in which some characters are longer.
+const WRITTEN: u64 = 3;
 
 /// Longest failure that is logged, in bytes: parts of it come from guests.
 const LOGGED: usize = 1_000;
@@ -63,6 +71,7 @@ struct Inner {
     updates: Updates,
     request_states: RequestStates,
     tasks: Tasks,
+    results: Results,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     /// Proposes grants; `None` unless the operator asked for that.
@@ -105,6 +114,7 @@ impl Service {
             updates,
             request_states,
             tasks: Tasks::new(config.tasks.options()),
+            results: Results::new(config.results),
             tally: Arc::default(),
             breaker: config.breaker,
             learner: learner.map(Arc::new),
@@ -201,6 +211,9 @@ impl Service {
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
         let failed = |failure| Answer { result: Err(failure), usage: None };
+        if let Some(reading) = self.kept(client, &call.request) {
+            return self.read_kept(client, threads, reading, held).await;
+        }
         let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
         let ready = |snapshot: &Snapshot| snapshot.complete || Target::find(snapshot, &call.request).is_some();
         let snapshot = self.snapshot_within(FIRST_CALL, ready).await;
@@ -279,15 +292,18 @@ impl Service {
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(prepared, entry, asked).instrument(span.clone()).await;
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
-        let result = match entered.result {
-            Ok(returned) => work.check_output(&target, returned).instrument(span.clone()).await,
-            Err(error) => Err(error),
+        let room = self.inner.results.room(client, &environment.limits);
+        let (result, size) = match entered.result {
+            Ok(returned) => {
+                let size = returned.size();
+                (work.check_output(&target, returned, room.kept).instrument(span.clone()).await, size)
+            }
+            Err(error) => (Err(error), 0),
         };
         let result = match entered.hindered {
             Some(hindrance) => result.map_err(|error| hindrance.explain(error)),
             None => result,
         };
-        drop(work);
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         self.note_crash(&record, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
@@ -295,12 +311,53 @@ impl Service {
         let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished));
         let result = match finished.result {
-            Ok(Some(reply)) => Ok(of_edition(limited(&target, reply, &*observer), edition)),
+            Ok(Some(reply)) => {
+                let reply = limited(&target, reply, &*observer);
+                let fitted =
+                    work.fit(&self.inner.results, client, &target, reply, room.shown.filter(|most| size > *most));
+                fitted.await.map(|reply| of_edition(reply, edition))
+            }
             Ok(None) => Err(unknown_of(&request, &target)),
             Err(CallError::Incapable(kinds)) => Err(unanswered(&request, &kinds)),
-            Err(error) => Err(Failure::Call(error)),
+            Err(error) => Err(Failure::Call(shortened(error, room.shown))),
         };
         Answer { result, usage: Some(usage) }
+    }
+
+    /// The result that a request reads, which was too large for its client before.
+    fn kept(&self, client: &ClientPermits, request: &Request) -> Option<Reading> {
+        let Request::Resource { uri } = request else { return None };
+        self.inner.results.find(&client.name, uri)
+    }
+
+    /// Reads such a result.
+    async fn read_kept(
+        &self,
+        client: &ClientPermits,
+        threads: &OffloadShare,
+        reading: Reading,
+        held: &mut Option<Arc<Permit>>,
+    ) -> Answer {
+        let size = reading.size();
+        // As it is read, and as it is written.
+        let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
+        let permit = match self.inner.admission.admit_host(client, ByteSize::b(memory)).await {
+            Ok(permit) => permit,
+            Err(rejection) => return Answer { result: Err(Failure::Rejected(rejection)), usage: None },
+        };
+        let permit = Arc::clone(held.insert(Arc::new(permit)));
+        let read = if size <= AT_ONCE {
+            Ok(reading.read())
+        } else {
+            let deadline = Instant::now() + READING;
+            self.inner.offload.run(threads, &permit, deadline, move |_| reading.read()).await
+        };
+        let result = match read {
+            Ok(Ok(items)) => Ok(Reply::Resource(items)),
+            Ok(Err(why)) => Err(CallError::InvalidArguments(why.to_string())),
+            Err(TooLate) => Err(CallError::limit(Limit::Deadline(READING))),
+        };
+        Answer { result: result.map_err(Failure::Call), usage: None }
     }
 
     /// What passes on what a call reports, and logs what it was denied.
@@ -689,12 +746,52 @@ impl Work<'_> {
         }
     }
 
+    /// The reply as the client gets it: of a tool's result at most `most` bytes, where that is less than it has. The whole is
+    /// kept.
+    ///
+    /// # Errors
+    ///
+    /// The structured content that the tool promised is among what does not fit, or there was no time left.
+    async fn fit(
+        &self,
+        results: &Results,
+        client: &ClientPermits,
+        target: &Arc<Target>,
+        reply: Reply,
+        most: Option<usize>,
+    ) -> Result<Reply, Failure> {
+        let (output, most, offer) = match (reply, most, &**target) {
+            (Reply::Tool(output), Some(most), Target::Tool(offer)) => (output, most, offer),
+            (reply, ..) => return Ok(reply),
+        };
+        let promised = offer.definition.output.is_some();
+        let fitted = self.offload.run(self.threads, &self.permit, self.deadline, move |_| fit(output, most, promised));
+        match fitted.await {
+            Ok(Ok(fitted)) => {
+                let broken = promised && fitted.is_unstructured;
+                let shown = fitted.offer(target.shown(), |whole| results.keep(&client.name, whole));
+                // A client would not accept such a result as one that succeeded.
+                if broken { Err(Failure::Oversized(Box::new(shown))) } else { Ok(Reply::Tool(shown)) }
+            }
+            Ok(Err(output)) => Ok(Reply::Tool(output)),
+            Err(TooLate) => {
+                let error = CallError::limit(Limit::Deadline(self.timeout));
+                Err(Failure::Call(own_limit(error, target.plugin(), target.name())))
+            }
+        }
+    }
+
     /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no
     /// such resource.
-    async fn check_output(&self, target: &Arc<Target>, returned: Unchecked) -> Result<Option<Reply>, CallError> {
+    async fn check_output(
+        &self,
+        target: &Arc<Target>,
+        returned: Unchecked,
+        kept: Option<ByteSize>,
+    ) -> Result<Option<Reply>, CallError> {
         let limits = &target.environment().limits;
         let reply = if returned.size() <= AT_ONCE {
-            let reply = returned.check(limits, &Interrupt::at(self.deadline))?;
+            let reply = returned.check(limits, kept, &Interrupt::at(self.deadline))?;
             match structured(target, reply.as_ref())? {
                 None => return Ok(reply),
                 Some((schema, structured)) => {
@@ -710,7 +807,7 @@ impl Work<'_> {
         let target = Arc::clone(target);
         let timeout = limits.timeout;
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let reply = reply.or_else(|returned| returned.check(&target.environment().limits, interrupt))?;
+            let reply = reply.or_else(|returned| returned.check(&target.environment().limits, kept, interrupt))?;
             let Some((schema, structured)) = structured(&target, reply.as_ref())? else { return Ok(reply) };
             let violations = schema.violations_until(structured, interrupt);
             let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
@@ -718,6 +815,14 @@ impl Work<'_> {
         });
         checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(timeout))))
     }
+}
+
+/// What the client is told of a failure, of which at most `most` bytes are shown.
+fn shortened(mut error: CallError, most: Option<usize>) -> CallError {
+    if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) = (&mut error, most) {
+        shorten(text, most);
+    }
+    error
 }
 
 /// What the audit log says of a request that is no call of a tool.

@@ -37,9 +37,19 @@ struct Queued {
 impl Share {
     /// The share of the caller with this name.
     pub(crate) fn new(service: Service, name: &str) -> Self {
-        let permits = Arc::new(service.admission().client(name));
+        let permits = service.admission().client(name);
+        Self::with(service, permits)
+    }
+
+    /// The share of the program that the server is a part of, which gets results whole.
+    pub(crate) fn embedder(service: Service, name: &str) -> Self {
+        let permits = service.admission().embedder(name);
+        Self::with(service, permits)
+    }
+
+    fn with(service: Service, permits: ClientPermits) -> Self {
         let threads = service.offload().share();
-        Self { service, permits, threads }
+        Self { service, permits: Arc::new(permits), threads }
     }
 }
 
