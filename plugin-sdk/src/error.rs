@@ -52,6 +52,15 @@ impl Error {
         Self(Failure::InvalidArguments(message.to_string()))
     }
 
+    /// The same error with words before it that say what was being done: `reading notes.md: no such file`.
+    #[must_use]
+    pub fn context(self, what: impl Display) -> Self {
+        Self(match self.0 {
+            Failure::InvalidArguments(message) => Failure::InvalidArguments(format!("{what}: {message}")),
+            Failure::Failed(message) => Failure::Failed(format!("{what}: {message}")),
+        })
+    }
+
     /// Whether the arguments are invalid.
     pub fn is_invalid_arguments(&self) -> bool {
         matches!(self.0, Failure::InvalidArguments(_))
@@ -88,6 +97,61 @@ impl Display for Error {
 impl Debug for Error {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, formatter)
+    }
+}
+
+/// Says what was being done when an error occurred.
+///
+/// ```
+/// use toolbay_plugin::prelude::*;
+///
+/// fn port(text: &str) -> Result<u16> {
+///     text.parse().with_context(|| format!("the port {text:?}"))
+/// }
+///
+/// fn first(words: &[String]) -> Result<&String> {
+///     words.first().context("there are no words")
+/// }
+///
+/// assert_eq!(
+///     port("http").unwrap_err().message(),
+///     "the port \"http\": invalid digit found in string",
+/// );
+/// assert_eq!(first(&[]).unwrap_err().message(), "there are no words");
+/// ```
+pub trait WithContext<T> {
+    /// Puts words before the error, or makes one of them if there is no value. See [`Error::context`].
+    ///
+    /// # Errors
+    ///
+    /// This is one, or has no value.
+    fn context(self, what: impl Display) -> Result<T>;
+
+    /// The same, for words that are only made if they are needed.
+    ///
+    /// # Errors
+    ///
+    /// This is one, or has no value.
+    fn with_context<W: Display>(self, what: impl FnOnce() -> W) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> WithContext<T> for Result<T, E> {
+    fn context(self, what: impl Display) -> Result<T> {
+        self.map_err(|error| error.into().context(what))
+    }
+
+    fn with_context<W: Display>(self, what: impl FnOnce() -> W) -> Result<T> {
+        self.map_err(|error| error.into().context(what()))
+    }
+}
+
+impl<T> WithContext<T> for Option<T> {
+    fn context(self, what: impl Display) -> Result<T> {
+        self.ok_or_else(|| Error::msg(what))
+    }
+
+    fn with_context<W: Display>(self, what: impl FnOnce() -> W) -> Result<T> {
+        self.ok_or_else(|| Error::msg(what()))
     }
 }
 
@@ -181,5 +245,9 @@ mod tests {
         assert!(Error::invalid_arguments("a").is_invalid_arguments());
         assert!(!Error::msg("a").is_invalid_arguments());
         assert_eq!(format!("{:?}", Error::msg("a")), "a");
+        let invalid: Result<()> = Err(Error::invalid_arguments("a"));
+        let invalid = invalid.context("b").unwrap_err();
+        assert!(invalid.is_invalid_arguments());
+        assert_eq!(invalid.message(), "b: a");
     }
 }

@@ -195,7 +195,7 @@ pub use ask::{AskError, Elicited, Form, Question, Questions, Root, Roots, Sample
 pub use complete::{Complete, Completions, Given, IntoCompletions};
 pub use content::Content;
 pub use context::Context;
-pub use error::{Error, Result};
+pub use error::{Error, Result, WithContext};
 pub use icon::{Icon, Theme};
 pub use media::{Audio, Image};
 pub use output::{IntoOutput, Json, Output};

@@ -7,5 +7,5 @@ pub use crate::log::{Level, alert, critical, debug, emergency, error, info, noti
 pub use crate::{
     Argument, AskError, Audio, Completions, Content, Contents, Context, Elicited, Error, Form, Given, Image,
     IntoOutput, Json, JsonSchema, Message, Messages, Output, Resource, ResourceLink, Result, Roots, Sampling, Visit,
-    bail, completion, ensure, export, invalid, prompt, resource, schemars, tool,
+    WithContext, bail, completion, ensure, export, invalid, prompt, resource, schemars, tool,
 };

@@ -101,6 +101,78 @@ fn a_wit_file_beside_a_component_documents_its_functions() {
 }
 
 #[test]
+fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
+    // As AssemblyScript makes it, whose runtime imports `abort`.
+    let module = r#"(module (import "env" "abort" (func $abort (param i32 i32 i32 i32))) (memory (export "memory") 1)
+        (func (export "add") (param i32 i32) (result i32)
+            (if (i32.eqz (local.get 0)) (then (call $abort (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))
+            (i32.add (local.get 0) (local.get 1))))"#;
+    let folder = Folder::with("sums.wasm", wat::parse_str(module).unwrap());
+    let mut server = Server::start(&folder);
+    let why = "a core WebAssembly module that exports functions such as `add`, but not their types; put a .wit file of the \
+               same name beside it";
+    server.log.wait_for(why);
+    folder.put(
+        "sums.wit",
+        "package local:sums; world sums { /// Adds two numbers.\nexport add: func(a: s32, b: s32) -> s32; }",
+    );
+    server.wait_until_listed(&["add"]);
+    assert_eq!(tool(&mut server, "add")["description"], "Adds two numbers.");
+    assert_eq!(server.call("add", json!({"a": 2, "b": -5}))["structuredContent"], json!({"result": -3}));
+    let (kind, said) = server.failure("add", json!({"a": 0, "b": 0}));
+    assert_eq!(kind, "trap", "{said}");
+}
+
+#[test]
+fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
+    let wit = "package local:shapes; interface shapes {
+        record point { x: u8, y: u8 }
+        variant shape { none, circle(u8), at(point) }
+        draw: func(what: shape, where: option<point>, n: u64) -> u32;
+    } world shapes { export shapes; }";
+    let draw =
+        r#"(func (export "local:shapes/shapes#draw") (param i32 i32 i32 i32 i32 i32 i64) (result i32) (i32.const 7))"#;
+    let mut server = Server::start(&Folder::with("shapes.wasm", component(wit, draw)));
+    server.wait_until_listed(&["draw"]);
+    let mut said = |arguments: Value| text(&server.call("draw", arguments)).lines().nth(1).unwrap().to_owned();
+    let at = |y: u32| json!({"what": {"at": {"x": 1, "y": y}}, "n": 1});
+    assert_eq!(said(at(300)), "/what/at/y: 300 is greater than the maximum of 255");
+    assert_eq!(
+        said(json!({"what": "none", "where": {"x": 1, "y": 300}, "n": 1})),
+        "/where/y: 300 is greater than the maximum of 255"
+    );
+    assert_eq!(said(json!({"what": {"circle": -1}, "n": 1})), "/what/circle: -1 is less than the minimum of 0");
+    assert_eq!(said(json!({"what": "square", "n": 1})), "/what: \"square\" is not one of \"none\"");
+}
+
+#[test]
+fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
+    let wit = "package local:n; world n { export wide: func(n: s64) -> s64; }";
+    let wide = r#"(func (export "wide") (param i64) (result i64) local.get 0)"#;
+    let mut server = Server::start(&Folder::with("n.wasm", component(wit, wide)));
+    server.wait_until_listed(&["wide"]);
+    for (n, expected) in
+        [("9007199254740993", "9007199254740993"), ("\"-9223372036854775808\"", "-9223372036854775808")]
+    {
+        let arguments = serde_json::from_str(&format!("{{\"n\": {n}}}")).unwrap();
+        assert_eq!(server.call("wide", arguments)["structuredContent"], json!({"result": expected}));
+    }
+    for n in ["-9223372036854775809", "9007199254740993.0", "1e300"] {
+        let arguments: Value = serde_json::from_str(&format!("{{\"n\": {n}}}")).unwrap();
+        let (kind, said) = server.failure("wide", arguments);
+        assert_eq!(kind, "invalid-arguments", "{n}: {said}");
+    }
+}
+
+#[test]
+fn a_command_has_a_readable_name_whatever_the_alphabet() {
+    let folder = Folder::with("wetter-übersicht.wasm", command(""));
+    folder.put("天気.wasm", command(""));
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["TianQi", "wetter-ubersicht"]);
+}
+
+#[test]
 fn the_operator_can_change_how_a_tool_is_shown() {
     let folder = Folder::with("greeter.wasm", greeter());
     let grant = |hidden: bool| {

@@ -155,7 +155,7 @@ fn the_grant_raises_every_limit() {
 #[test]
 fn every_default_limit_holds() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.gate());
+    folder.put("hostile.toml", folder.gate() + "[limits]\noversize = \"error\"\n");
     folder.put("random.wasm", random(65_537).build());
     folder.put("table.wasm", grows_a_table(20_001).build());
     folder.put("table.toml", "prefix = \"table\"");

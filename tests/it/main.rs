@@ -44,6 +44,7 @@ mod questions;
 mod rates;
 mod reload;
 mod requests;
+mod results;
 mod retry;
 mod revisions;
 mod seams;

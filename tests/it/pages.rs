@@ -20,7 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 13] = [
+const TOML: [(&str, Toml); 14] = [
     ("README.md", Toml::Foreign),
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/audit.md", Toml::Config),
@@ -28,6 +28,7 @@ const TOML: [(&str, Toml); 13] = [
     ("docs/src/configuration.md", Toml::Config),
     ("docs/src/grants.md", Toml::Grant),
     ("docs/src/http.md", Toml::Config),
+    ("docs/src/large-results.md", Toml::Config),
     ("docs/src/plain-functions.md", Toml::Grant),
     ("docs/src/recipes.md", Toml::Grant),
     ("docs/src/tasks.md", Toml::Grant),

@@ -1,6 +1,6 @@
 //! `cargo xtask languages`: a project in each language, made and built as its author would, and called by a client.
 
-mod project;
+pub(crate) mod project;
 mod table;
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask build`, `test`, `languages`, `conformance`, `demo`, `soak`, `durability`,
+//! The project's own commands: `cargo xtask build`, `test`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
 //! `bench`, `fuzz`, `miri`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
@@ -18,6 +18,7 @@ mod serving;
 mod tally;
 mod test;
 mod toolchain;
+mod toolchains;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,8 @@ enum Command {
     Test(test::Options),
     /// Build the plugins of each language from its template, and call every tool through an official client
     Languages(languages::Options),
+    /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every tool
+    Toolchains,
     /// Run the official conformance suite against the real server
     Conformance,
     /// Demonstrate the main features against the real server, with measured times
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Build => build::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Test(options) => test::run(&workspace, &options),
         Command::Languages(options) => languages::run(&workspace, &options),
+        Command::Toolchains => toolchains::run(&workspace),
         Command::Conformance => conformance::run(&workspace),
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),

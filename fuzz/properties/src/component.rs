@@ -179,6 +179,7 @@ fn judge(answer: &Answer) {
         Err(Failure::Call(CallError::Incapable(_))) => unreachable!("it is told as missing capabilities"),
         Err(Failure::Outdated) => unreachable!("nothing was asked"),
         Err(Failure::Unapproved(_)) => unreachable!("nobody needs to allow it"),
+        Err(Failure::Oversized(_)) => unreachable!("an embedder gets results whole"),
         Err(Failure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
         Err(Failure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
             assert_eq!(clean(text), *text);

@@ -17,7 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{Digest, LimitsPatch, TaskSupport, ToolRateLimit, is_name};
+use toolbay_model::{Digest, LimitsPatch, Oversize, TaskSupport, ToolRateLimit, is_name};
 use toolbay_policy::{OriginPattern, Permissions};
 use toolbay_secrets::{Fixed, Vault};
 use toolbay_settings::toml_file;
@@ -130,19 +130,26 @@ pub struct ToolLimits {
     /// See [`LimitsPatch::output`].
     #[serde(deserialize_with = "positive")]
     pub output: Option<ByteSize>,
+    /// See [`LimitsPatch::oversize`].
+    pub oversize: Option<Oversize>,
 }
 
 impl ToolLimits {
     /// The keys that are set.
     pub(crate) fn keys(&self) -> Vec<&'static str> {
-        let set =
-            [("fuel", self.fuel.is_some()), ("timeout", self.timeout.is_some()), ("output", self.output.is_some())];
+        let set = [
+            ("fuel", self.fuel.is_some()),
+            ("timeout", self.timeout.is_some()),
+            ("output", self.output.is_some()),
+            ("oversize", self.oversize.is_some()),
+        ];
         set.into_iter().filter(|(_, set)| *set).map(|(key, _)| key).collect()
     }
 
     /// The same keys as a patch.
     pub fn patch(&self) -> LimitsPatch {
-        LimitsPatch { fuel: self.fuel, timeout: self.timeout, output: self.output, ..LimitsPatch::default() }
+        let Self { fuel, timeout, output, oversize } = self.clone();
+        LimitsPatch { fuel, timeout, output, oversize, ..LimitsPatch::default() }
     }
 }
 

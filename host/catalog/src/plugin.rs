@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use any_ascii::any_ascii_char;
 use toolbay_model::{Digest, Limit, Prompt, TOOL_NAME, Tool, is_name};
 use toolbay_sandbox::Environment;
 
@@ -172,8 +173,11 @@ fn prompts(component: &Component, files: &PlainFiles, terms: &Terms) -> Vec<Name
     named.collect()
 }
 
-/// A tool name derived from a file name: each character that tool names cannot have becomes `_`.
+/// A tool name derived from a file name: in Latin letters, and with `_` for each other character that tool names cannot have.
 pub fn tool_name(id: &str) -> String {
     let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
-    id.chars().map(|c| if allowed(c) { c } else { '_' }).take(TOOL_NAME).collect()
+    let latin = id.chars().map(|c| if c.is_ascii() { c.to_string() } else { any_ascii_char(c).to_owned() });
+    let latin = latin.map(|letters| if letters.is_empty() { "_".to_owned() } else { letters });
+    let latin: String = latin.collect();
+    latin.chars().map(|c| if allowed(c) { c } else { '_' }).take(TOOL_NAME).collect()
 }

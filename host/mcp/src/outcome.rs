@@ -85,6 +85,13 @@ pub(crate) fn outcome(
         Failure::Outdated if revision.features().input_requests => Err(invalid_state(Invalid::Outdated)),
         Failure::Outdated => failed("The plugin or its grant changed while the call waited for an answer. Call again."),
         Failure::Unapproved(unapproved) => failed(&unapproved.to_string()),
+        Failure::Oversized(output) => {
+            let mut result = shape::output(*output, revision);
+            result.insert("isError".into(), true.into());
+            add_meta(&mut result, Some((ERROR, error_kind.as_str().into())));
+            add_meta(&mut result, usage.map(|usage| (USAGE, self::usage(usage))));
+            Ok(result)
+        }
         Failure::Rejected(rejection) => rejected(rejection, kind),
         Failure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
             Err(error(INVALID_PARAMS, &text, error_kind))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorKind, Rejection, Reply, TargetKind, Unapproved, Usage, Violation};
+use crate::{CallError, ErrorKind, Output, Rejection, Reply, TargetKind, Unapproved, Usage, Violation};
 
 /// How a call ended.
 #[derive(Debug)]
@@ -29,6 +29,9 @@ pub enum Failure {
     Unapproved(Unapproved),
     /// The call was not admitted.
     Rejected(Rejection),
+    /// The result is too large, and this is what the client gets of it: without the structured content that the tool's
+    /// output schema promises.
+    Oversized(Box<Output>),
     /// The call ran and failed.
     Call(CallError),
 }
@@ -42,6 +45,7 @@ impl Failure {
             Self::InvalidArguments(_) | Self::Outdated => ErrorKind::InvalidArguments,
             Self::Unapproved(_) => ErrorKind::NotApproved,
             Self::Rejected(rejection) => rejection.reason.kind(),
+            Self::Oversized(_) => ErrorKind::Output,
             Self::Call(error) => error.kind(),
         }
     }

@@ -204,6 +204,8 @@ pub enum Limit {
     Stack(ByteSize),
     /// [`Limits::output`](crate::Limits::output).
     Output(ByteSize),
+    /// The largest result that is kept for its caller: `results.size`.
+    ResultSize(ByteSize),
     /// [`Limits::output_items`](crate::Limits::output_items).
     OutputItems(usize),
     /// [`Limits::memory`](crate::Limits::memory), by the values in a result when its JSON is parsed.
@@ -262,9 +264,12 @@ impl Limit {
             Self::Deadline(_) => ErrorKind::Deadline,
             Self::Memory(_) => ErrorKind::Memory,
             Self::Stack(_) => ErrorKind::Stack,
-            Self::Output(_) | Self::OutputItems(_) | Self::Parsed(_) | Self::Transfer(_) | Self::Stdio(_) => {
-                ErrorKind::Output
-            }
+            Self::Output(_)
+            | Self::ResultSize(_)
+            | Self::OutputItems(_)
+            | Self::Parsed(_)
+            | Self::Transfer(_)
+            | Self::Stdio(_) => ErrorKind::Output,
             Self::Log(_)
             | Self::Handles(_)
             | Self::Random(_)
@@ -296,6 +301,7 @@ impl Limit {
             Self::Memory(_) | Self::Parsed(_) => "limits.memory",
             Self::Stack(_) => "server.stack",
             Self::Output(_) => "limits.output",
+            Self::ResultSize(_) => "results.size",
             Self::OutputItems(_) => "limits.output_items",
             Self::Transfer(_) => "limits.transfer",
             Self::Stdio(_) => "limits.stdio",
@@ -330,6 +336,7 @@ impl Limit {
             Self::Memory(size) => format!("{it} needed more than {} of memory", bytes(size)),
             Self::Stack(size) => format!("{it} overflowed its stack of {}", bytes(size)),
             Self::Output(size) => format!("{its} result is larger than {}", bytes(size)),
+            Self::ResultSize(size) => format!("{its} result is larger than {}, the most that is kept", bytes(size)),
             Self::OutputItems(n) => format!("{its} result has more than {} content blocks", count(n)),
             Self::Parsed(size) => {
                 format!("{its} result needs more than {} of memory when its JSON is parsed", bytes(size))
@@ -373,7 +380,7 @@ impl Limit {
         let (words, key) = (self.words("The tool", "The tool's"), self.key());
         match tool {
             Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
-            None if matches!(self, Self::Stack(_) | Self::StateTotal(_)) => {
+            None if matches!(self, Self::Stack(_) | Self::StateTotal(_) | Self::ResultSize(_)) => {
                 format!("{words} (to allow more, raise {key}, which applies to all plugins).")
             }
             None => format!("{words} (to allow more, raise {key})."),
@@ -422,6 +429,7 @@ mod tests {
             (Limit::Memory(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
             (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack"),
             (Limit::Output(ByteSize::mib(1)), "1.0 MiB", "limits.output"),
+            (Limit::ResultSize(ByteSize::mib(16)), "16.0 MiB", "results.size"),
             (Limit::OutputItems(1000), "1,000", "limits.output_items"),
             (Limit::Parsed(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
             (Limit::Transfer(ByteSize::mib(16)), "16.0 MiB", "limits.transfer"),

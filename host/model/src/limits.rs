@@ -11,6 +11,7 @@ use bytesize::ByteSize;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::Oversize;
 use crate::text::{duration, thousands};
 
 /// Makes [`Limits`] and [`LimitsPatch`] from rows `key: type, 0 allowed or not, default, ceiling, utmost`.
@@ -21,6 +22,8 @@ macro_rules! limits {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Limits {
             $($(#[$doc])* pub $key: $type,)*
+            /// What becomes of a tool's result that is larger than its client gets. It has no amount and no ceiling.
+            pub oversize: Oversize,
         }
 
         /// A parsed `[limits]` or `[ceilings]` table. `None` means that the key is not set. 0 is accepted only for
@@ -34,19 +37,21 @@ macro_rules! limits {
                 #[serde(deserialize_with = $zero)]
                 pub $key: Option<$type>,
             )*
+            /// See [`Limits::oversize`].
+            pub oversize: Option<Oversize>,
         }
 
         impl Limits {
             /// The values that apply where neither the server's `[limits]` nor a grant sets one. The chapter "Limits"
             /// of the book gives the reasons.
-            pub const DEFAULT: Self = Self { $($key: $default,)* };
+            pub const DEFAULT: Self = Self { $($key: $default,)* oversize: Oversize::Link };
 
             /// The highest values that a grant can set, unless the operator changes them under `[ceilings]`.
-            pub const CEILING: Self = Self { $($key: $ceiling,)* };
+            pub const CEILING: Self = Self { $($key: $ceiling,)* oversize: Oversize::Link };
 
             /// The highest values of a ceiling. The operator cannot raise these: a pooled memory has at most 4 GiB, and
             /// the pool reserves space for instances and memories.
-            pub const UTMOST: Self = Self { $($key: $utmost,)* };
+            pub const UTMOST: Self = Self { $($key: $utmost,)* oversize: Oversize::Link };
 
             /// The keys of all limits, in the order of the struct.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
@@ -55,8 +60,10 @@ macro_rules! limits {
             /// each key that was lowered.
             pub fn with(&self, patch: &LimitsPatch, ceiling: &Self) -> (Self, Vec<Clamp>) {
                 let mut clamps = Vec::new();
-                let limits =
-                    Self { $($key: clamp(&mut clamps, stringify!($key), patch.$key, self.$key, ceiling.$key),)* };
+                let limits = Self {
+                    $($key: clamp(&mut clamps, stringify!($key), patch.$key, self.$key, ceiling.$key),)*
+                    oversize: patch.oversize.unwrap_or(self.oversize),
+                };
                 (limits, clamps)
             }
 

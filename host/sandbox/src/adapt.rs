@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use toolbay_model::text::{joined, line};
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
 use wasmparser::{ExternalKind, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
 use crate::part::Part;
 use crate::versions::SERVED;
@@ -36,6 +37,13 @@ const WASI: [(&str, &str, &[Page]); 2] = [
     ),
 ];
 
+/// What the runtimes of languages export for their own use.
+const RUNTIME: [&str; 8] =
+    ["memory", "malloc", "free", "cabi_realloc", "canonical_abi_realloc", "alloc", "dealloc", "main"];
+
+/// Longest name that is quoted, in bytes.
+const SHOWN: usize = 100;
+
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -45,6 +53,8 @@ pub(crate) enum Kind {
     Module,
     /// A core module that exports the functions of the contract.
     ContractModule,
+    /// A core module whose functions have their types in the `.wit` file beside it.
+    TypedModule,
     /// A core module with a `_start`: a WASI 0.1 command.
     CommandModule,
 }
@@ -55,6 +65,7 @@ impl fmt::Display for Kind {
             Self::Component => "a component",
             Self::Module => "a core module with an embedded component type",
             Self::ContractModule => "a core module that exports the functions of toolbay:plugin",
+            Self::TypedModule => "a core module with its types in the .wit file beside it",
             Self::CommandModule => "a core module that exports `_start` (a WASI 0.1 command)",
         })
     }
@@ -67,16 +78,29 @@ struct Look {
     /// The interfaces of the contract whose functions it exports, by their version.
     contract: BTreeMap<String, BTreeSet<Part>>,
     has_start: bool,
-    /// The modules that it imports from, each with the name of the first import.
+    /// The names of all functions that it exports.
+    functions: BTreeSet<String>,
+    /// The modules that it imports from, each with the name of the first import that nothing here provides.
     imports: Vec<(String, String)>,
+    /// Whether it imports what [`ABORT`] provides.
+    aborts: bool,
 }
 
-/// Returns a component made from these bytes, and the kind of the file.
+/// The name of the module from which programs in `AssemblyScript` import what their runtime needs.
+const ENV: &str = "env";
+
+/// A module that provides `abort (param i32 i32 i32 i32)`, which `AssemblyScript` calls when a program fails: it ends with a
+/// trap.
+const ABORT: &[u8] = b"\0asm\x01\0\0\0\x01\x08\x01\x60\x04\x7f\x7f\x7f\x7f\0\x03\x02\x01\0\x07\x09\x01\x05abort\0\0\
+    \x0a\x05\x01\x03\0\0\x0b";
+
+/// Returns a component made from these bytes, and the kind of the file. `wit` is the text of the `.wit` file beside it, or
+/// empty.
 ///
 /// # Errors
 ///
 /// Why they cannot become one, and what would help.
-pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
+pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Kind), String> {
     if !Parser::is_core_wasm(&bytes) {
         return Ok((bytes, Kind::Component));
     }
@@ -88,17 +112,18 @@ pub(crate) fn componentize(bytes: Vec<u8>) -> Result<(Vec<u8>, Kind), String> {
         (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::ContractModule)
     } else if let Some(why) = foreign(&look) {
         return Err(why);
+    } else if let Some(module) = with_wit(&bytes, wit, &look)? {
+        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, Kind::TypedModule)
     } else if look.has_start {
         (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, Kind::CommandModule)
     } else {
-        return Err("a core WebAssembly module that exports neither `_start` nor the functions of toolbay:plugin, \
-                    so it cannot be called; build it for wasm32-wasip2, or convert it with `wasm-tools component new`"
-            .into());
+        return Err(untyped(&look, wit));
     };
     let component = ComponentEncoder::default()
         .validate(true)
         .module(&module)
         .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
+        .and_then(|encoder| if look.aborts { encoder.adapter(ENV, ABORT) } else { Ok(encoder) })
         .and_then(|mut encoder| encoder.encode());
     let why = |error| {
         foreign(&look).unwrap_or_else(|| format!("a core module that cannot be converted to a component: {error:#}"))
@@ -121,12 +146,17 @@ fn look(bytes: &[u8]) -> wasmparser::Result<Look> {
                             look.contract.entry(version.to_owned()).or_default().insert(part);
                         }
                         look.has_start |= export.name == "_start";
+                        look.functions.insert(export.name.to_owned());
                     }
                 }
             }
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports() {
                     let import = import?;
+                    if (import.module, import.name) == (ENV, "abort") {
+                        look.aborts = true;
+                        continue;
+                    }
                     if !look.imports.iter().any(|(module, _)| module == import.module) {
                         look.imports.push((import.module.to_owned(), import.name.to_owned()));
                     }
@@ -187,6 +217,75 @@ fn with_contract(mut module: Vec<u8>, contract: &Contract<'_>, look: &Look) -> a
     Ok(module)
 }
 
+/// The module with the types of the world in `wit` embedded, if it exports a function of that world.
+///
+/// # Errors
+///
+/// The text is not valid WIT, or leaves open which world is meant.
+fn with_wit(module: &[u8], wit: &str, look: &Look) -> Result<Option<Vec<u8>>, String> {
+    if wit.is_empty() {
+        return Ok(None);
+    }
+    let (resolve, world) = world(wit)?;
+    let Some(functions) = resolve.worlds.get(world).map(|world| core_names(&resolve, world)) else { return Ok(None) };
+    if !functions.iter().any(|name| look.functions.contains(name)) {
+        return Ok(None);
+    }
+    let mut module = module.to_vec();
+    let embedded = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8);
+    embedded.map_err(|error| format!("its .wit file does not fit: {error:#}"))?;
+    Ok(Some(module))
+}
+
+/// The only world of a WIT file.
+fn world(wit: &str) -> Result<(Resolve, WorldId), String> {
+    let wrong = |why: String| format!("its .wit file is not valid: {}", joined(&why));
+    let mut resolve = Resolve::default();
+    let group = UnresolvedPackageGroup::parse("wit", wit).map_err(|(sources, error)| wrong(error.render(&sources)))?;
+    let package = resolve.push_group(group).map_err(|error| wrong(format!("{error:#}")))?;
+    let world = resolve.select_world(&[package], None).map_err(|error| wrong(format!("{error:#}")))?;
+    Ok((resolve, world))
+}
+
+/// The names under which a core module exports the functions of a world.
+fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
+    let mut names = Vec::new();
+    for (key, item) in &world.exports {
+        match item {
+            WorldItem::Function(function) => names.push(function.name.clone()),
+            WorldItem::Interface { id, .. } => {
+                let interface = resolve.name_world_key(key);
+                let functions =
+                    resolve.interfaces.get(*id).into_iter().flat_map(|interface| interface.functions.keys());
+                names.extend(functions.map(|function| format!("{interface}#{function}")));
+            }
+            WorldItem::Type { .. } => {}
+        }
+    }
+    names
+}
+
+/// Why a core module cannot be called, and what would help.
+fn untyped(look: &Look, wit: &str) -> String {
+    let own = look.functions.iter().find(|name| !name.starts_with('_') && !RUNTIME.contains(&name.as_str()));
+    match own {
+        Some(function) if wit.is_empty() => format!(
+            "a core WebAssembly module that exports functions such as `{}`, but not their types; put a .wit file of the same \
+             name beside it, with a world that exports them, or build it for wasm32-wasip2",
+            line(function, SHOWN)
+        ),
+        Some(function) => format!(
+            "a core WebAssembly module that exports none of the functions of its .wit file, but `{}`",
+            line(function, SHOWN)
+        ),
+        None => {
+            "a core WebAssembly module that exports neither `_start` nor functions of its own, so it cannot be called; \
+                 build it for wasm32-wasip2, or convert it with `wasm-tools component new`"
+                .to_owned()
+        }
+    }
+}
+
 /// The host for which a module was built, if that is not a host of components.
 fn foreign(look: &Look) -> Option<String> {
     let imports = |modules: &[&str]| look.imports.iter().find(|(module, _)| modules.contains(&module.as_str()));
@@ -196,6 +295,13 @@ fn foreign(look: &Look) -> Option<String> {
     if imports(&["gojs", "go"]).is_some() {
         return Some(
             "built for Go's JavaScript host; rebuild it with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared"
+                .into(),
+        );
+    }
+    if look.imports.iter().any(|(module, _)| module.starts_with("extism:host/")) {
+        return Some(
+            "a plug-in for Extism (as hyper-mcp uses them), which has a host interface of its own; rebuild it with an SDK of \
+             toolbay:plugin, or as a component"
                 .into(),
         );
     }
@@ -214,7 +320,11 @@ mod tests {
     use super::*;
 
     fn adapted(wat: &str) -> Result<Kind, String> {
-        componentize(wat::parse_str(wat).unwrap()).map(|(bytes, kind)| {
+        adapted_with(wat, "")
+    }
+
+    fn adapted_with(wat: &str, wit: &str) -> Result<Kind, String> {
+        componentize(wat::parse_str(wat).unwrap(), wit).map(|(bytes, kind)| {
             assert!(Parser::is_component(&bytes));
             kind
         })
@@ -223,7 +333,7 @@ mod tests {
     #[test]
     fn a_component_is_unchanged() {
         let bytes = wat::parse_str("(component)").unwrap();
-        assert_eq!(componentize(bytes.clone()).unwrap(), (bytes, Kind::Component));
+        assert_eq!(componentize(bytes.clone(), "").unwrap(), (bytes, Kind::Component));
     }
 
     #[test]
@@ -294,16 +404,49 @@ mod tests {
     fn errors_of_modules_that_cannot_be_adapted_say_what_to_do() {
         let import = |module: &str| format!(r#"(module (import "{module}" "x" (func)) (func (export "_start")))"#);
         let cases = [
-            ("(module (func (export \"f\")))".to_owned(), "so it cannot be called"),
+            ("(module)".to_owned(), "so it cannot be called"),
+            ("(module (func (export \"f\")))".to_owned(), "such as `f`, but not their types; put a .wit file"),
             (import("gojs"), "GOOS=wasip1"),
             (import("wasi_unstable"), "before 0.1"),
             (import("__wbindgen_placeholder__"), "wasm32-wasip2"),
             (import("env"), "imports env.x"),
+            (import("extism:host/env"), "a plug-in for Extism"),
             (import("other"), "cannot be converted"),
         ];
         for (module, expected) in cases {
             let why = adapted(&module).unwrap_err();
             assert!(why.contains(expected), "{module}: {why}");
         }
+    }
+
+    #[test]
+    fn a_module_gets_its_types_from_the_wit_file_beside_it() {
+        let wit = "package local:sums; interface sums { add: func(a: s32, b: s32) -> s32; } world plugin {
+            export sums; export double: func(n: f64) -> f64; }";
+        let add = r#"(func (export "local:sums/sums#add") (param i32 i32) (result i32) i32.const 7)"#;
+        let double = r#"(func (export "double") (param f64) (result f64) local.get 0)"#;
+        let module = |items: &str| format!("(module {items})");
+        assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(Kind::TypedModule));
+        // As AssemblyScript makes it.
+        let aborts = r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
+        assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(Kind::TypedModule));
+        let half = adapted_with(&module(double), wit).unwrap_err();
+        assert!(half.contains("local:sums/sums#add"), "{half}");
+        let other = adapted_with(&module(r#"(func (export "other"))"#), wit).unwrap_err();
+        assert_eq!(other, "a core WebAssembly module that exports none of the functions of its .wit file, but `other`");
+        let invalid = adapted_with(&module(double), "world {").unwrap_err();
+        assert!(invalid.starts_with("its .wit file is not valid: "), "{invalid}");
+        let two = adapted_with(&module(double), "package a:b; world c {} world d {}").unwrap_err();
+        assert!(two.contains("its .wit file is not valid: "), "{two}");
+    }
+
+    #[test]
+    fn a_command_of_assemblyscript_can_abort() {
+        let command = r#"(module (import "env" "abort" (func (param i32 i32 i32 i32)))
+            (memory (export "memory") 1) (func (export "_start")))"#;
+        assert_eq!(adapted(command), Ok(Kind::CommandModule));
+        let seed = r#"(module (import "env" "abort" (func (param i32 i32 i32 i32))) (import "env" "seed" (func (result f64)))
+            (memory (export "memory") 1) (func (export "_start")))"#;
+        assert!(adapted(seed).unwrap_err().contains("imports env.seed"));
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use toolbay_model::text::{line, thousands};
-use toolbay_model::{TOOL_NAME, ToolDefinition};
+use toolbay_model::{Description, TOOL_NAME, ToolDefinition};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
 use wasmtime::{Engine, Store};
@@ -27,6 +27,9 @@ const VALUE: &str = "result";
 
 /// So many functions that are left out are named, with the reasons.
 const REFUSED: usize = 32;
+
+/// Longest description that is made of types, in bytes. They are in the schemas, too.
+const SUMMARY: usize = 200;
 
 /// Longest name of one of them, in bytes.
 const SHOWN: usize = 200;
@@ -206,6 +209,16 @@ impl Function {
         Ok(function)
     }
 
+    /// What it is called with, for a model that has no other words of it: in WIT notation, or the names alone if that is long.
+    fn summary(&self) -> String {
+        let signature = self.signature();
+        if signature.len() <= SUMMARY {
+            return signature;
+        }
+        let names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
+        line(&format!("{}({})", self.name, names.join(", ")), SUMMARY)
+    }
+
     /// The function in WIT notation.
     fn signature(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(|(name, shape)| format!("{name}: {shape}")).collect();
@@ -235,7 +248,7 @@ impl Function {
         ToolDefinition {
             name: tool.to_owned(),
             // Types alone are better than nothing.
-            description: Some(docs.and_then(|docs| docs.text.clone()).unwrap_or_else(|| self.signature())),
+            description: Some(docs.and_then(|docs| docs.text.clone()).unwrap_or_else(|| self.summary())),
             input_schema: input.to_string(),
             output_schema: output.map(|schema| schema.to_string()),
             ..ToolDefinition::default()
@@ -282,6 +295,15 @@ impl Functions {
             function.definition(tool, docs.of(function.interface.as_deref(), &function.name))
         };
         self.by_tool.iter().map(definition).collect()
+    }
+
+    /// The names of the tools in `description` that have no words of their own.
+    pub(crate) fn wordless(&self, description: &Description) -> Vec<String> {
+        let is_wordless = |tool: &&ToolDefinition| {
+            let function = self.by_tool.get(&tool.name);
+            function.is_some_and(|function| tool.description.as_ref() == Some(&function.summary()))
+        };
+        description.tools.iter().filter(is_wordless).map(|tool| tool.name.clone()).collect()
     }
 
     /// The functions that were left out, with the reasons.

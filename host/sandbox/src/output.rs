@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytesize::ByteSize;
 use toolbay_model::{
     CallError, Completions, Interrupt, JsonSize, Limit, Limits, Output, PromptMessage, PromptOutput, Reply, Resource,
     ResourceContent, ResourceItem,
@@ -36,16 +37,23 @@ impl Unchecked {
     /// Checks the bounds of what was returned and the contract, and takes what only acts and what is secret out of all
     /// text. Returns `None` if the guest said that there is no resource with this URI.
     ///
-    /// Takes about 10 ms for each megabyte, of which there are as many as [`Limits::output`] allows.
+    /// A tool's result can have `kept` bytes, if that is more than [`Limits::output`]: its client gets a part of it.
+    ///
+    /// Takes about 10 ms for each megabyte, of which there are as many as the bounds allow.
     ///
     /// # Errors
     ///
     /// What the guest said of its failure, the bound or the rule that its answer breaks, or [`Limit::Deadline`] if
     /// `interrupt` was due first.
-    pub fn check(self, limits: &Limits, interrupt: &Interrupt) -> Result<Option<Reply>, CallError> {
+    pub fn check(
+        self,
+        limits: &Limits,
+        kept: Option<ByteSize>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Reply>, CallError> {
         let Self { returned, secrets } = self;
         match returned {
-            Ok(returned) => check(returned, limits, &secrets, interrupt),
+            Ok(returned) => check(returned, limits, kept, &secrets, interrupt),
             Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(message(text, limits, &secrets))),
             Err(Refusal::Failed(text)) => Err(CallError::Failed(message(text, limits, &secrets))),
         }
@@ -56,6 +64,7 @@ impl Unchecked {
 fn check(
     returned: Returned,
     limits: &Limits,
+    kept: Option<ByteSize>,
     secrets: &Secrets,
     interrupt: &Interrupt,
 ) -> Result<Option<Reply>, CallError> {
@@ -64,7 +73,7 @@ fn check(
         // The first values are taken, however many there are.
         Returned::Completion(suggestions) => Ok(Some(Reply::Completion(completions(suggestions, &mut cleaner)))),
         returned => {
-            bounded(&returned, limits)?;
+            bounded(&returned, limits, kept)?;
             cleaned(returned, &mut cleaner).map_err(CallError::InvalidOutput)
         }
     };
@@ -75,12 +84,13 @@ fn check(
 /// # Errors
 ///
 /// The limit that an answer exceeds.
-fn bounded(returned: &Returned, limits: &Limits) -> Result<(), CallError> {
+fn bounded(returned: &Returned, limits: &Limits, kept: Option<ByteSize>) -> Result<(), CallError> {
     if returned.items() > limits.output_items {
         return Err(CallError::limit(Limit::OutputItems(limits.output_items)));
     }
-    if returned.size() as u64 > limits.output.as_u64() {
-        return Err(CallError::limit(Limit::Output(limits.output)));
+    let kept = kept.filter(|kept| matches!(returned, Returned::Tool(_)) && *kept > limits.output);
+    if returned.size() as u64 > kept.unwrap_or(limits.output).as_u64() {
+        return Err(CallError::limit(kept.map_or(Limit::Output(limits.output), Limit::ResultSize)));
     }
     // The guest's own memory is free by now: the values in its answer may take its place.
     if returned.json().map(|text| JsonSize::of(text).memory).sum::<u64>() > limits.memory.as_u64() {
@@ -179,6 +189,9 @@ fn completions(suggestions: Suggestions, cleaner: &mut Cleaner<'_>) -> Completio
 /// A failure's message, at most as long as a result may be.
 fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
     let mut text = Cleaner::new(secrets).text(text);
+    if text.trim().is_empty() {
+        return "The plugin did not say why.".to_owned();
+    }
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));
     text
@@ -186,7 +199,6 @@ fn message(text: String, limits: &Limits, secrets: &Secrets) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bytesize::ByteSize;
     use serde_json::{Value, json};
     use toolbay_model::Body;
 
@@ -195,7 +207,7 @@ mod tests {
 
     /// As it is checked where nothing is in a hurry.
     fn check(result: ToolResult, limits: &Limits, secrets: &Secrets) -> Result<Output, CallError> {
-        match super::check(Returned::Tool(result), limits, secrets, &Interrupt::default())? {
+        match super::check(Returned::Tool(result), limits, None, secrets, &Interrupt::default())? {
             Some(Reply::Tool(output)) => Ok(output),
             other => panic!("{other:?}"),
         }
@@ -204,7 +216,7 @@ mod tests {
     /// The same for any answer, within the usual limits and with a secret.
     fn checked(returned: Returned) -> Result<Option<Reply>, CallError> {
         let secrets = Secrets::new([("token", &toolbay_secrets::Value::parse(b"12345678901").unwrap())]).unwrap();
-        super::check(returned, &Limits::DEFAULT, &secrets, &Interrupt::default())
+        super::check(returned, &Limits::DEFAULT, None, &secrets, &Interrupt::default())
     }
 
     fn invalid(returned: Returned) -> String {
@@ -295,7 +307,7 @@ mod tests {
             || ToolResult { structured: Some(r#"["\u001b[31m"]"#.into()), ..output(vec![text("\u{1b}[31m")]) };
         let due = Interrupt::default();
         due.raise();
-        let stopped = super::check(Returned::Tool(returned()), &Limits::DEFAULT, Secrets::none(), &due);
+        let stopped = super::check(Returned::Tool(returned()), &Limits::DEFAULT, None, Secrets::none(), &due);
         assert_eq!(stopped, Err(CallError::limit(Limit::Deadline(Limits::DEFAULT.timeout))));
         assert!(check(returned(), &Limits::DEFAULT, Secrets::none()).is_ok());
     }
@@ -317,10 +329,27 @@ mod tests {
     }
 
     #[test]
+    fn a_result_of_a_tool_can_be_larger_than_its_client_gets() {
+        let limits = Limits { output: ByteSize::kib(1), ..Limits::DEFAULT };
+        let of = |returned, kept| super::check(returned, &limits, Some(kept), Secrets::none(), &Interrupt::default());
+        let tool = |bytes| Returned::Tool(output(vec![text(&"x".repeat(bytes))]));
+        assert!(of(tool(4 << 10), ByteSize::kib(8)).is_ok());
+        let too_large = of(tool(9 << 10), ByteSize::kib(8)).unwrap_err();
+        assert_eq!(too_large, CallError::limit(Limit::ResultSize(ByteSize::kib(8))));
+        let kept_less = of(tool(2 << 10), ByteSize::b(100)).unwrap_err();
+        assert_eq!(kept_less, CallError::limit(Limit::Output(limits.output)));
+        let resource = of(read(vec![item(&"x".repeat(4 << 10))]), ByteSize::kib(8)).unwrap_err();
+        assert_eq!(resource, CallError::limit(Limit::Output(limits.output)));
+    }
+
+    #[test]
     fn text_is_cleaned() {
         let shown = check(output(vec![text("\u{1b}[31mred\u{202e}")]), &Limits::DEFAULT, Secrets::none()).unwrap();
         assert_eq!(shown.content[0].body, Body::Text("red".into()));
         assert_eq!(message("\u{1b}[2Jno".into(), &Limits::DEFAULT, Secrets::none()), "no");
+        for empty in ["", " \n", "\u{1b}[2J"] {
+            assert_eq!(message(empty.into(), &Limits::DEFAULT, Secrets::none()), "The plugin did not say why.");
+        }
     }
 
     #[test]
@@ -472,7 +501,7 @@ mod tests {
     #[test]
     fn bounds_hold_for_every_answer() {
         let limits = Limits { output: ByteSize::b(30), output_items: 2, ..Limits::DEFAULT };
-        let check = |returned| super::check(returned, &limits, Secrets::none(), &Interrupt::default());
+        let check = |returned| super::check(returned, &limits, None, Secrets::none(), &Interrupt::default());
         let prompt = |messages, description: &str| {
             Returned::Prompt(FilledPrompt { messages, description: Some(description.into()), meta: None })
         };
@@ -489,7 +518,7 @@ mod tests {
         assert_eq!(check(read(vec![item(""), item(""), item("")])), items);
         let limits = Limits { output: ByteSize::mib(16), ..Limits::DEFAULT };
         let meta = || Item { meta: Some(format!("[{}!", "[],".repeat(700_000))), ..item("") };
-        let parsed = super::check(read(vec![meta(), meta()]), &limits, Secrets::none(), &Interrupt::default());
+        let parsed = super::check(read(vec![meta(), meta()]), &limits, None, Secrets::none(), &Interrupt::default());
         assert_eq!(parsed, Err(CallError::limit(Limit::Parsed(limits.memory))));
     }
 

@@ -106,6 +106,14 @@ impl Prepared {
         matches!(self.form, Form::Command(_))
     }
 
+    /// The names of tools in its description of which it says nothing.
+    pub fn wordless(&self, description: &Description) -> Vec<String> {
+        match &self.form {
+            Form::Functions(functions) => functions.wordless(description),
+            Form::Contract(_) | Form::Command(_) => Vec::new(),
+        }
+    }
+
     /// Asks it for what it offers, if it has lists of its own.
     pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {

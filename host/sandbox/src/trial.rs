@@ -94,7 +94,7 @@ impl Loaded {
         let entry = Entry { environment, caller: None, trace: None, observer, answerable, journal, deadline };
         let Finished { result, usage, stdout, stderr, log_dropped, hindered } =
             runtime().block_on(self.sandbox.call(&self.prepared, entry, asked));
-        let check = |returned: crate::Unchecked| returned.check(&environment.limits, &Interrupt::at(deadline));
+        let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));
         Finished { result: result.and_then(check), usage, stdout, stderr, log_dropped, hindered }
     }
 }

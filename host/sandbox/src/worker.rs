@@ -70,7 +70,7 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
 
 /// The compiled form of a plugin file and the notes about it, or what is wrong with it.
 pub(crate) fn compile(engine: &Engine, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
-    let (component, kind) = adapt::componentize(file)?;
+    let (component, kind) = adapt::componentize(file, wit)?;
     let is_valid = check_exports(&component)?;
     let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
     if !is_valid {

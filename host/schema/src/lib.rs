@@ -5,6 +5,7 @@
 
 mod automaton;
 mod backtracking;
+mod branch;
 mod budget;
 mod counted;
 mod equality;

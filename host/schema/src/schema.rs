@@ -9,6 +9,7 @@ use serde_json::Value;
 use toolbay_model::text::line;
 use toolbay_model::{Interrupt, Violation};
 
+use super::branch;
 use super::budget::{self, Budget, NameCost};
 use super::counted::{Counted, Looked};
 use super::names::Names;
@@ -167,8 +168,14 @@ impl Schema {
     /// Why `instance` does not fit.
     fn list(&self, instance: &Value, budget: Budget, interrupt: &Interrupt) -> Vec<Violation> {
         let listed = || {
-            let errors = self.validator.iter_errors(Looked(instance)).take(VIOLATIONS);
-            errors.map(|error| Violation { pointer: place(&error), message: describe(&error) }).collect()
+            let mut violations = Vec::new();
+            for error in self.validator.iter_errors(Looked(instance)).take(VIOLATIONS) {
+                branch::explain(&error, &mut |error| {
+                    violations.push(Violation { pointer: place(error), message: describe(error) });
+                });
+            }
+            violations.truncate(VIOLATIONS);
+            violations
         };
         self.within(budget, interrupt, listed)
             .unwrap_or_else(|| whole("does not match the schema (finding the exact location takes too long)"))

@@ -30,7 +30,7 @@ pub(crate) struct Admission {
     client_rate: Option<RateLimit>,
     client_calls: usize,
     queue: usize,
-    wait: Duration,
+    patience: Duration,
 }
 
 /// One client's share: running calls, waiting calls, rates and crashes. A stdio session is one client.
@@ -38,6 +38,8 @@ pub(crate) struct Admission {
 pub(crate) struct ClientPermits {
     /// Name of the caller, for the log.
     pub(crate) name: String,
+    /// Whether it gets results whole, however large: a link would lead nowhere.
+    pub(crate) is_embedder: bool,
     /// The caller, if it is authenticated.
     pub(crate) identity: Option<Identity>,
     /// What the caller did with each plugin that it has called. Freed with the share.
@@ -51,7 +53,7 @@ pub(crate) struct ClientPermits {
 
 /// The permission to run one call. Dropping it frees the slot.
 #[derive(Debug)]
-pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [OwnedSemaphorePermit; 4]);
+pub(crate) struct Permit(#[expect(dead_code, reason = "held for its Drop")] [Option<OwnedSemaphorePermit>; 4]);
 
 impl Admission {
     /// Admission with the limits of the configuration, and room for at most `calls` calls at once.
@@ -66,7 +68,7 @@ impl Admission {
             client_rate,
             client_calls: server.client_calls,
             queue: server.queue,
-            wait: server.queue_wait,
+            patience: server.queue_wait,
         }
     }
 
@@ -74,12 +76,18 @@ impl Admission {
     pub(crate) fn client(&self, name: &str) -> ClientPermits {
         ClientPermits {
             name: name.to_owned(),
+            is_embedder: false,
             identity: Identity::of(name),
             records: ByPlugin::default(),
             rate: self.client_rate.and_then(RateCounter::new),
             calls: Arc::new(Semaphore::new(self.client_calls)),
             places: Arc::new(Semaphore::new(self.client_calls.saturating_add(self.queue))),
         }
+    }
+
+    /// The share of the program that the server is a part of.
+    pub(crate) fn embedder(&self, name: &str) -> ClientPermits {
+        ClientPermits { is_embedder: true, ..self.client(name) }
     }
 
     /// Takes a place in the client's queue. Held from the arrival of a call until its response is queued.
@@ -115,25 +123,49 @@ impl Admission {
             let rejected = |retry_after| Rejection { reason: Reason::ToolRate(rates.limit()), retry_after };
             rates.take(name).map_err(rejected)?;
         }
+        self.wait(client, Some((&activity.slots, concurrency)), memory).await
+    }
+
+    /// Waits until the host may do something for a client that no plugin has to do with. It may hold `memory`.
+    ///
+    /// # Errors
+    ///
+    /// No slot became free within `server.queue_wait`.
+    pub(crate) async fn admit_host(&self, client: &ClientPermits, memory: ByteSize) -> Result<Permit, Rejection> {
+        self.wait(client, None, memory).await
+    }
+
+    /// Waits for the slots of a call: `plugin` has those of the plugin, and how many there are.
+    async fn wait(
+        &self,
+        client: &ClientPermits,
+        plugin: Option<(&Arc<Semaphore>, usize)>,
+        memory: ByteSize,
+    ) -> Result<Permit, Rejection> {
         // In this order, so that a call that waits for a busy plugin does not hold a slot of the server.
         let mut full = (Bound::Client, self.client_calls);
         let permits = async {
             let client = Arc::clone(&client.calls).acquire_owned().await.ok()?;
-            full = (Bound::Plugin, concurrency);
-            let plugin = Arc::clone(&activity.slots).acquire_owned().await.ok()?;
+            let plugin = match plugin {
+                Some((slots, most)) => {
+                    full = (Bound::Plugin, most);
+                    Some(Arc::clone(slots).acquire_owned().await.ok()?)
+                }
+                None => None,
+            };
             full = (Bound::Server, self.server_calls);
             let server = Arc::clone(&self.calls).acquire_owned().await.ok()?;
             full = (Bound::Memory, (self.server_memory as usize).saturating_mul(KIB));
             let reserved = kib(memory).min(self.server_memory);
             let memory = Arc::clone(&self.memory).acquire_many_owned(reserved).await.ok()?;
-            Some(Permit([client, plugin, server, memory]))
+            Some(Permit([Some(client), plugin, Some(server), Some(memory)]))
         };
-        let permit = timeout(self.wait, permits).await.ok().flatten();
+        let permit = timeout(self.patience, permits).await.ok().flatten();
         permit.ok_or_else(|| self.busy(full.0, full.1))
     }
 
     fn busy(&self, bound: Bound, most: usize) -> Rejection {
-        let retry_after = self.wait.clamp(Duration::from_millis(100), Duration::from_secs(5));
+        let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
         Rejection { reason: Reason::Busy { bound, most }, retry_after }
     }
 }

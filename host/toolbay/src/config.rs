@@ -9,6 +9,7 @@ mod describe;
 mod error;
 mod http;
 mod http_client;
+mod results;
 mod server;
 mod state;
 mod tasks;
@@ -34,6 +35,8 @@ pub use self::describe::Describe;
 pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
+pub(crate) use self::results::LEAST;
+pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
 pub use self::state::StateConfig;
 pub use self::tasks::TasksConfig;
@@ -99,6 +102,8 @@ pub struct Config {
     pub state: StateConfig,
     /// Calls that go on as tasks.
     pub tasks: TasksConfig,
+    /// Tools' results that are larger than their clients get.
+    pub results: ResultsConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -127,6 +132,7 @@ impl Default for Config {
             http_client: HttpClient::default(),
             state: StateConfig::default(),
             tasks: TasksConfig::default(),
+            results: ResultsConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -368,6 +374,9 @@ impl Config {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.http.check().map_err(ConfigError)?;
+        if self.ceilings.oversize.is_some() {
+            return Err(ConfigError("ceilings.oversize: it has no ceiling; set limits.oversize".to_owned()));
+        }
         self.server.check().map_err(ConfigError)?;
         self.http_client.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
@@ -539,7 +548,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, http, http_client, audit, state, tasks
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, http, http_client, audit, state, tasks, results
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

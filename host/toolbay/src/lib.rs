@@ -36,6 +36,7 @@ mod offload;
 mod rate_counter;
 mod recent_usage;
 mod record;
+mod results;
 mod server;
 mod service;
 mod share;
@@ -49,6 +50,6 @@ pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth,
-    ProxyUrl, ServerConfig, StateConfig, TasksConfig, Token,
+    ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

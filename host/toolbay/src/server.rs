@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolbay_audit::Audit;
 use toolbay_catalog::{Catalog, Loader, Reloader, Snapshot, Watcher, Witness, channel};
 use toolbay_mcp::streams::{Reader, Writer};
-use toolbay_mcp::{Call, Capabilities, Client, Host as _, Portion, RequestStates, Updates, http, stdio};
+use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, http, stdio};
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_private::Private;
 use toolbay_sandbox::Sandbox;
@@ -22,6 +22,7 @@ use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
 use crate::learn::Learner;
 use crate::service::{Protocol, Service};
+use crate::share::Share;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
 const EMBEDDER: &str = "embedder";
@@ -206,7 +207,7 @@ impl Server {
         loading: CancellationToken,
     ) -> Self {
         let service = Service::new(catalog, sandbox, learner, audited.clone(), protocol, &config);
-        let client = service.client(EMBEDDER);
+        let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
         Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
     }
 
@@ -228,7 +229,8 @@ impl Server {
     /// Calls a tool, with the same limits as when it is served. All calls that are made like this count as those of one
     /// client.
     ///
-    /// A call that a person must allow first is refused: see [`Server::call_allowed`].
+    /// A call that a person must allow first is refused: see [`Server::call_allowed`]. A result is whole, unless it is larger
+    /// than both `limits.output` and `results.size`, or `limits.oversize` is `error`.
     pub async fn call(&self, tool: String, arguments: Map<String, Value>, observer: Arc<dyn Observer>) -> Answer {
         self.run(tool, arguments, observer, Answerable::default(), Journal::default()).await
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
@@ -14,9 +15,9 @@ use toolbay_catalog::{Catalog, Offer, Plugin, Snapshot, VIEW_LINKS};
 use toolbay_mcp::{Call, Listings, Options, RequestStates, Tasks, Updates};
 use toolbay_model::text::{duration, line};
 use toolbay_model::{
-    Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, LogLevel,
-    Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind, Trace,
-    Violation,
+    Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, Limits,
+    LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind,
+    Trace, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
@@ -32,6 +33,7 @@ use crate::config::Config;
 use crate::learn::Learner;
 use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
+use crate::results::{Reading, Results, Room, fit, shorten};
 use crate::tally::Tally;
 use crate::target::{Plain, Target, no_values};
 use crate::views::Views;
@@ -42,6 +44,12 @@ const FIRST_CALL: Duration = Duration::from_secs(10);
 /// Largest result that is checked on a guests' thread, in bytes. Cleaning and parsing it takes half a millisecond or so;
 /// a guest gives way every 2 ms.
 const AT_ONCE: usize = 64 << 10;
+
+/// How long reading a result may wait for a thread.
+const READING: Duration = Duration::from_secs(10);
+
+/// What reading a result takes, in multiples of its size: the text, and its JSON, in which some characters are longer.
+const WRITTEN: u64 = 3;
 
 /// Longest failure that is logged, in bytes: parts of it come from guests.
 const LOGGED: usize = 1_000;
@@ -63,6 +71,7 @@ struct Inner {
     updates: Updates,
     request_states: RequestStates,
     tasks: Tasks,
+    results: Results,
     tally: Arc<Tally>,
     breaker: BreakerRules,
     /// Proposes grants; `None` unless the operator asked for that.
@@ -105,6 +114,7 @@ impl Service {
             updates,
             request_states,
             tasks: Tasks::new(config.tasks.options()),
+            results: Results::new(config.results),
             tally: Arc::default(),
             breaker: config.breaker,
             learner: learner.map(Arc::new),
@@ -228,19 +238,17 @@ impl Service {
             Err(rejection) => return failed(Failure::Rejected(rejection)),
         };
         // From here on, whatever is computed for the call is within its time, and holds its permit.
-        let timeout = environment.limits.timeout;
-        let deadline = Instant::now() + timeout;
         let permit = Arc::clone(held.insert(Arc::new(permit)));
-        let work = Work { offload: &self.inner.offload, threads, permit, deadline, timeout };
+        let work = self.work(client, threads, permit, &environment.limits);
         let identity = client.identity.as_ref();
         let recorder = match &line {
-            Some(line) => Some(line.audited().recorder(&environment.secrets, identity, deadline).await),
+            Some(line) => Some(line.audited().recorder(&environment.secrets, identity, work.deadline).await),
             None => None,
         };
         let plain = target.plain(&call.request);
         let checked = work.check_request(&target, call.request, recorder).await;
         let Ok(Checked { request, violations, record: of_arguments }) = checked else {
-            let error = own_limit(CallError::limit(Limit::Deadline(timeout)), plugin, name);
+            let error = own_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
             tracing::warn!(plugin = plugin.id, target = target.shown(), "call stopped: {error}");
             return failed(Failure::Call(error));
         };
@@ -274,33 +282,73 @@ impl Service {
             observer: Arc::clone(&observer),
             answerable: call.answerable,
             journal,
-            deadline,
+            deadline: work.deadline,
         };
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(prepared, entry, asked).instrument(span.clone()).await;
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
-        let result = match entered.result {
-            Ok(returned) => work.check_output(&target, returned).instrument(span.clone()).await,
-            Err(error) => Err(error),
-        };
+        let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
         let result = match entered.hindered {
             Some(hindrance) => result.map_err(|error| hindrance.explain(error)),
             None => result,
         };
-        drop(work);
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         self.note_crash(&record, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
         let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
         let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished));
-        let result = match finished.result {
-            Ok(Some(reply)) => Ok(of_edition(limited(&target, reply, &*observer), edition)),
-            Ok(None) => Err(unknown_of(&request, &target)),
-            Err(CallError::Incapable(kinds)) => Err(unanswered(&request, &kinds)),
-            Err(error) => Err(Failure::Call(error)),
+        let result = work.tell(&target, &request, finished.result, size, &*observer).await;
+        Answer { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
+    }
+
+    /// What the host computes for one call within these limits, from now on.
+    fn work<'a>(
+        &'a self,
+        client: &'a ClientPermits,
+        threads: &'a OffloadShare,
+        permit: Arc<Permit>,
+        limits: &Limits,
+    ) -> Work<'a> {
+        let (offload, results, timeout) = (&self.inner.offload, &self.inner.results, limits.timeout);
+        let room = results.room(client, limits);
+        Work { offload, threads, permit, deadline: Instant::now() + timeout, timeout, results, client, room }
+    }
+
+    /// The result that a request reads, which was too large for its client before.
+    pub(crate) fn kept(&self, client: &ClientPermits, request: &Request) -> Option<Reading> {
+        let Request::Resource { uri } = request else { return None };
+        self.inner.results.find(&client.name, uri)
+    }
+
+    /// Reads such a result. The permit is left in `held`, as by [`Service::answer`].
+    pub(crate) async fn read_kept(
+        &self,
+        client: &ClientPermits,
+        threads: &OffloadShare,
+        reading: Reading,
+        held: &mut Option<Arc<Permit>>,
+    ) -> Answer {
+        let size = reading.size();
+        // As it is read, and as it is written.
+        let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
+        let permit = match self.inner.admission.admit_host(client, ByteSize::b(memory)).await {
+            Ok(permit) => permit,
+            Err(rejection) => return Answer { result: Err(Failure::Rejected(rejection)), usage: None },
         };
-        Answer { result, usage: Some(usage) }
+        let permit = Arc::clone(held.insert(Arc::new(permit)));
+        let read = if size <= AT_ONCE {
+            Ok(reading.read())
+        } else {
+            let deadline = Instant::now() + READING;
+            self.inner.offload.run(threads, &permit, deadline, move |_| reading.read()).await
+        };
+        let result = match read {
+            Ok(Ok(items)) => Ok(Reply::Resource(items)),
+            Ok(Err(why)) => Err(CallError::InvalidArguments(why.to_string())),
+            Err(TooLate) => Err(CallError::limit(Limit::Deadline(READING))),
+        };
+        Answer { result: result.map_err(Failure::Call), usage: None }
     }
 
     /// What passes on what a call reports, and logs what it was denied.
@@ -479,6 +527,10 @@ struct Work<'a> {
     deadline: Instant,
     /// The time that the call has.
     timeout: Duration,
+    results: &'a Results,
+    client: &'a ClientPermits,
+    /// What its result can have.
+    room: Room,
 }
 
 /// A request whose arguments were checked.
@@ -689,12 +741,77 @@ impl Work<'_> {
         }
     }
 
+    /// What became of entering a guest, checked, and the bytes that it returned.
+    async fn judge(
+        &self,
+        target: &Arc<Target>,
+        entered: Result<Unchecked, CallError>,
+    ) -> (Result<Option<Reply>, CallError>, usize) {
+        match entered {
+            Ok(returned) => {
+                let size = returned.size();
+                (self.check_output(target, returned).await, size)
+            }
+            Err(error) => (Err(error), 0),
+        }
+    }
+
+    /// What the client gets of a reply of `size` bytes, or is told of a failure.
+    async fn tell(
+        &self,
+        target: &Target,
+        request: &Ready,
+        result: Result<Option<Reply>, CallError>,
+        size: usize,
+        observer: &dyn Observer,
+    ) -> Result<Reply, Failure> {
+        let shown = self.room.shown;
+        match result {
+            Ok(Some(reply)) => {
+                let reply = limited(target, reply, observer);
+                self.fit(target, reply, shown.filter(|most| size > *most)).await
+            }
+            Ok(None) => Err(unknown_of(request, target)),
+            Err(CallError::Incapable(kinds)) => Err(unanswered(request, &kinds)),
+            Err(error) => Err(Failure::Call(shortened(error, shown))),
+        }
+    }
+
+    /// The reply as the client gets it: of a tool's result at most `most` bytes, where that is less than it has. The whole is
+    /// kept.
+    ///
+    /// # Errors
+    ///
+    /// The structured content that the tool promised is among what does not fit, or there was no time left.
+    async fn fit(&self, target: &Target, reply: Reply, most: Option<usize>) -> Result<Reply, Failure> {
+        let (output, most, offer) = match (reply, most, target) {
+            (Reply::Tool(output), Some(most), Target::Tool(offer)) => (output, most, offer),
+            (reply, ..) => return Ok(reply),
+        };
+        let promised = offer.definition.output.is_some();
+        let fitted = self.offload.run(self.threads, &self.permit, self.deadline, move |_| fit(output, most, promised));
+        match fitted.await {
+            Ok(Ok(fitted)) => {
+                let broken = promised && fitted.is_unstructured;
+                let shown = fitted.offer(target.shown(), |whole| self.results.keep(&self.client.name, whole));
+                // A client would not accept such a result as one that succeeded.
+                if broken { Err(Failure::Oversized(Box::new(shown))) } else { Ok(Reply::Tool(shown)) }
+            }
+            Ok(Err(output)) => Ok(Reply::Tool(*output)),
+            Err(TooLate) => {
+                let error = CallError::limit(Limit::Deadline(self.timeout));
+                Err(Failure::Call(own_limit(error, target.plugin(), target.name())))
+            }
+        }
+    }
+
     /// What a guest returned, checked against its bounds, the contract and a tool's output schema. `None` if there is no
     /// such resource.
     async fn check_output(&self, target: &Arc<Target>, returned: Unchecked) -> Result<Option<Reply>, CallError> {
+        let kept = self.room.kept;
         let limits = &target.environment().limits;
         let reply = if returned.size() <= AT_ONCE {
-            let reply = returned.check(limits, &Interrupt::at(self.deadline))?;
+            let reply = returned.check(limits, kept, &Interrupt::at(self.deadline))?;
             match structured(target, reply.as_ref())? {
                 None => return Ok(reply),
                 Some((schema, structured)) => {
@@ -710,7 +827,7 @@ impl Work<'_> {
         let target = Arc::clone(target);
         let timeout = limits.timeout;
         let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let reply = reply.or_else(|returned| returned.check(&target.environment().limits, interrupt))?;
+            let reply = reply.or_else(|returned| returned.check(&target.environment().limits, kept, interrupt))?;
             let Some((schema, structured)) = structured(&target, reply.as_ref())? else { return Ok(reply) };
             let violations = schema.violations_until(structured, interrupt);
             let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
@@ -718,6 +835,14 @@ impl Work<'_> {
         });
         checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(timeout))))
     }
+}
+
+/// What the client is told of a failure, of which at most `most` bytes are shown.
+fn shortened(mut error: CallError, most: Option<usize>) -> CallError {
+    if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) = (&mut error, most) {
+        shorten(text, most);
+    }
+    error
 }
 
 /// What the audit log says of a request that is no call of a tool.

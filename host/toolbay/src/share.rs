@@ -37,9 +37,19 @@ struct Queued {
 impl Share {
     /// The share of the caller with this name.
     pub(crate) fn new(service: Service, name: &str) -> Self {
-        let permits = Arc::new(service.admission().client(name));
+        let permits = service.admission().client(name);
+        Self::with(service, permits)
+    }
+
+    /// The share of the program that the server is a part of, which gets results whole.
+    pub(crate) fn embedder(service: Service, name: &str) -> Self {
+        let permits = service.admission().embedder(name);
+        Self::with(service, permits)
+    }
+
+    fn with(service: Service, permits: ClientPermits) -> Self {
         let threads = service.offload().share();
-        Self { service, permits, threads }
+        Self { service, permits: Arc::new(permits), threads }
     }
 }
 
@@ -74,7 +84,10 @@ impl Place for Queued {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             let Self { service, permits, threads, line, permit, .. } = self;
-            let answer = service.answer(permits, threads, call, observer, line.as_mut(), permit).await;
+            let answer = match service.kept(permits, &call.request) {
+                Some(reading) => service.read_kept(permits, threads, reading, permit).await,
+                None => service.answer(permits, threads, call, observer, line.as_mut(), permit).await,
+            };
             if let Some(line) = line {
                 line.end(&answer).await;
             }

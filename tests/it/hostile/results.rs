@@ -146,8 +146,12 @@ cases! {
         => fails("output", "The tool's result has more than 1,000 content blocks (to allow more, raise limits.output_items).");
 
     two_megabytes: Call, "returns a text of 2 MB", |folder| put(folder, hostile())
-        => tool("big_output", r#"{"n": 2000000}"#)
+        => tool("big_output", r#"{"n": 2000000}"#) => grant("[limits]\noversize = \"error\"")
         => fails("output", "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output).");
+
+    two_megabytes_with_a_link: Call, "returns a text of 2 MB, of which the client gets the first", |folder| put(folder, hostile())
+        => tool("big_output", r#"{"n": 2000000}"#) => may_leave(8)
+        => answers("xxx…");
 
     deep_json: Call, "returns structured content that is nested 100,000 levels deep",
         |folder| structured(folder, &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))

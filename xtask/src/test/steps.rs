@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::context::Context;
 use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
-use crate::{apps, clients, conformance, languages};
+use crate::{apps, clients, conformance, languages, toolchains};
 
 /// One part of the tests.
 pub(super) struct Step {
@@ -63,6 +63,12 @@ pub(super) const STEPS: &[Step] = &[
         name: "languages",
         about: "Plugins in every language, built from their templates and called",
         run: |context| languages::test(context.workspace, &context.built()?.server, context.tally),
+        ..BUILT
+    },
+    Step {
+        name: "toolchains",
+        about: "What other compilers make by default, through an official client",
+        run: |context| toolchains::test(context.workspace, &context.built()?.server, context.tally),
         ..BUILT
     },
     Step {

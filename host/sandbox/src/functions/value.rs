@@ -54,7 +54,11 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
         Shape::Integer(integer) => {
             let (least, most) = integer.range();
             let n = read_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
-            narrowed(*integer, n.ok_or_else(|| misfit(&format!("an integer from {least} to {most}")))?)
+            let expected = || {
+                let digits = if json.is_f64() { ", written in digits alone" } else { "" };
+                misfit(&format!("an integer from {least} to {most}{digits}"))
+            };
+            narrowed(*integer, n.ok_or_else(expected)?)
         }
         Shape::Float32 => {
             let n = json.as_f64().ok_or_else(|| misfit("a number"))?;
@@ -240,16 +244,18 @@ fn read_case(json: &Value) -> Option<(&str, Option<&Value>)> {
     }
 }
 
-/// An integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, and strings for types whose numbers are
-/// not exact everywhere.
+/// An integer. Also accepts `1.0` and `1e3`, which are integers in JSON Schema, as far as they are exact, and strings for
+/// types whose numbers are not exact everywhere.
 fn read_integer(json: &Value, as_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {
             let exact = n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
             exact.or_else(|| {
-                let n = n.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e19)?;
-                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-                Some(n as i128)
+                let n = n.as_f64().filter(|n| n.fract() == 0.0)?;
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and `as` saturates")]
+                let n = n as i128;
+                // Beyond, it may have been another number before it was read.
+                (-EXACT..=EXACT).contains(&n).then_some(n)
             })
         }
         Value::String(text) if as_text => text.parse().ok(),

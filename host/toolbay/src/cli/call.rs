@@ -95,7 +95,13 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, ye
 /// The message about an unknown tool: the most similar name, and the problems of plugins that may have the tool.
 fn unknown(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
+    let suffix = format!(".{tool}");
+    let prefixed: Vec<&str> = names.iter().filter(|name| name.ends_with(&suffix)).copied().take(PROBLEMS).collect();
     let mut said = match nearest(tool, &names) {
+        _ if !prefixed.is_empty() => {
+            let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();
+            format!("unknown tool {tool:?}; its full name is {}", full.join(" or "))
+        }
         Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
         None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
     };

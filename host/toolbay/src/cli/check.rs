@@ -135,6 +135,7 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         (prepared, description, about, Some(compile_ms))
     };
     let mut remarks = description.remarks.clone();
+    remarks.extend(without_words(&prepared.wordless(&description), file));
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
     remarks.extend(contents.view_remarks());
     let (form, memory) = (prepared.form(), prepared.memory());
@@ -143,6 +144,18 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
         BTreeMap::new()
     });
     Ok(Findings { digest, size, about, form, memory, memory_limit, compile_ms, remarks, contents, asks })
+}
+
+/// How to describe tools that are plain functions.
+fn without_words(tools: &[String], file: &Path) -> Option<String> {
+    let first = line(tools.first()?, WHY);
+    let more = if tools.len() > 1 { format!(" and {} more", tools.len() - 1) } else { String::new() };
+    let wit = file.with_extension("wit");
+    let wit = wit.file_name().unwrap_or_default().to_string_lossy();
+    Some(format!(
+        "nothing says what {first}{more} does; put the WIT of its functions, with comments, beside it as {}",
+        line(&wit, WHY)
+    ))
 }
 
 /// Which calls of the tools of `file` a person must allow first: as the grant beside it says, or else as the server's

@@ -17,6 +17,36 @@ pub(crate) fn big_output(args: Size) -> String {
     "x".repeat(args.n)
 }
 
+/// Returns numbered lines of 64 bytes, `n` bytes in all.
+#[tool]
+pub(crate) fn lines(args: Size) -> String {
+    let line = |number: usize| format!("{number:08} {}\n", "abcdefghijklmnopqrstuvwxyz ".repeat(2));
+    (0..args.n / 64).map(line).collect()
+}
+
+/// Returns a caption, an image of `n` bytes, and numbered lines of as many.
+#[tool]
+pub(crate) fn illustrated(args: Size) -> Vec<Content> {
+    vec![Content::text("The picture:"), Content::image(vec![7; args.n], "image/png"), Content::text(lines(args))]
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Rows {
+    rows: Vec<String>,
+}
+
+/// Returns structured content of about `n` bytes, as it promised.
+#[tool]
+pub(crate) fn rows(args: Size) -> Json<Rows> {
+    Json(Rows { rows: lines(args).lines().map(str::to_owned).collect() })
+}
+
+/// Fails with a message of `n` bytes.
+#[tool]
+pub(crate) fn fail_at_length(args: Size) -> Result<String> {
+    Err(Error::msg(lines(args)))
+}
+
 /// Returns `n` blocks.
 #[tool]
 pub(crate) fn many_items(args: Size) -> Vec<Content> {

@@ -1,0 +1,134 @@
+//! The mistake in the branch of `anyOf` or `oneOf` that was meant.
+//!
+//! A value that fits no branch violates each of them. That says nothing to whoever wrote it: a number that is too large is no
+//! string either. If all branches but one are for values of another kind, only that one's violations are told.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+
+/// How many branches within branches are looked into.
+const DEPTH: usize = 16;
+
+/// Passes on what is wrong: the error itself, or those of the one branch that the value was meant for.
+pub(crate) fn explain<'a>(error: &'a ValidationError<'a>, tell: &mut dyn FnMut(&'a ValidationError<'a>)) {
+    explain_within(error, DEPTH, tell);
+}
+
+fn explain_within<'a>(error: &'a ValidationError<'a>, depth: usize, tell: &mut dyn FnMut(&'a ValidationError<'a>)) {
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
+        return tell(error);
+    };
+    match meant(context, error.instance_path().as_str()) {
+        Some(branch) if depth > 0 => {
+            for error in branch {
+                explain_within(error, depth - 1, tell);
+            }
+        }
+        _ => tell(error),
+    }
+}
+
+/// The only branch whose violations do not say that it is for another kind of value than the one at `place`.
+fn meant<'a>(branches: &'a [Vec<ValidationError<'static>>], place: &str) -> Option<&'a [ValidationError<'static>]> {
+    let of = |is_other: fn(&ValidationErrorKind) -> bool| {
+        let fits = |errors: &&Vec<ValidationError<'static>>| {
+            !errors.is_empty()
+                && !errors.iter().any(|error| error.instance_path().as_str() == place && is_other(error.kind()))
+        };
+        let mut left = branches.iter().filter(fits);
+        match (left.next(), left.next()) {
+            (Some(only), None) => Some(only.as_slice()),
+            _ => None,
+        }
+    };
+    // An object with other members can be meant for a branch, if it is the only one for objects.
+    of(has_other_members).or_else(|| of(is_another_kind))
+}
+
+fn is_another_kind(kind: &ValidationErrorKind) -> bool {
+    matches!(
+        kind,
+        ValidationErrorKind::Type { .. } | ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. }
+    )
+}
+
+fn has_other_members(kind: &ValidationErrorKind) -> bool {
+    is_another_kind(kind)
+        || matches!(
+            kind,
+            ValidationErrorKind::Required { .. }
+                | ValidationErrorKind::AdditionalProperties { .. }
+                | ValidationErrorKind::UnevaluatedProperties { .. }
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Schema;
+
+    fn said(schema: &Value, value: &Value) -> Vec<String> {
+        let schema = Schema::compile(&schema.to_string()).unwrap();
+        schema.violations(value).iter().map(ToString::to_string).collect()
+    }
+
+    /// As the schemas of plain functions are: an optional integer, a wide one, and a variant with a record.
+    fn schema() -> Value {
+        let byte = json!({"type": "integer", "minimum": 0, "maximum": 255});
+        let case = |name: &str, of: Value| json!({"type": "object", "properties": {name: of}, "required": [name], "additionalProperties": false});
+        let point = json!({
+            "type": "object", "properties": {"x": byte, "y": byte}, "required": ["x", "y"], "additionalProperties": false
+        });
+        json!({
+            "type": "object",
+            "properties": {
+                "n": {"anyOf": [byte, {"type": "null"}]},
+                "wide": {"anyOf": [
+                    {"type": "integer", "minimum": 0},
+                    {"type": "string", "pattern": "^[0-9]{1,20}$"}
+                ]},
+                "p": {"anyOf": [point, {"type": "null"}]},
+                "shape": {"anyOf": [
+                    {"type": "string", "enum": ["none"]}, case("circle", byte.clone()), case("at", point.clone())
+                ]},
+            }
+        })
+    }
+
+    #[test]
+    fn the_mistake_is_told_within_the_branch_that_was_meant() {
+        let cases = [
+            (json!({"n": 300}), "/n: 300 is greater than the maximum of 255"),
+            (json!({"wide": -1}), "/wide: -1 is less than the minimum of 0"),
+            (json!({"wide": "12x"}), "/wide: \"12x\" does not match \"^[0-9]{1,20}$\""),
+            (json!({"p": {"x": 1, "y": 300}}), "/p/y: 300 is greater than the maximum of 255"),
+            (json!({"p": {"x": 1}}), "/p: \"y\" is a required property"),
+            (json!({"shape": {"circle": 300}}), "/shape/circle: 300 is greater than the maximum of 255"),
+            (json!({"shape": {"at": {"x": 0, "y": -1}}}), "/shape/at/y: -1 is less than the minimum of 0"),
+            (json!({"shape": "square"}), "/shape: \"square\" is not one of \"none\""),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(said(&schema(), &value), [expected]);
+        }
+    }
+
+    #[test]
+    fn where_no_branch_or_several_could_be_meant_all_are_named() {
+        for value in [json!({"n": "x"}), json!({"shape": 7}), json!({"shape": {"square": 1}})] {
+            let said = said(&schema(), &value);
+            assert_eq!(said.len(), 1);
+            assert!(said[0].contains("is not valid under any of the schemas"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn branches_within_branches_are_looked_into_to_a_bound() {
+        let mut schema = json!({"type": "integer", "maximum": 9});
+        for _ in 0..20 {
+            schema = json!({"anyOf": [schema, {"type": "null"}]});
+        }
+        let said = said(&schema, &json!(10));
+        assert_eq!(said.len(), 1, "{said:?}");
+    }
+}

@@ -1,0 +1,305 @@
+//! Results that were too large for their callers, kept for a while so that these can read them as resources.
+//!
+//! Bounded in bytes, for each caller and in all: what is oldest makes room, first that of the caller with the most.
+
+mod fit;
+mod uri;
+mod whole;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytesize::ByteSize;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use toolbay_model::{Limits, Oversize, ResourceItem};
+
+pub(crate) use self::fit::{Offered, fit, shorten};
+use self::uri::{Address, Portion};
+use self::whole::{Unreadable, Whole};
+use crate::admission::ClientPermits;
+use crate::config::{LEAST, ResultsConfig};
+
+/// What a kept result takes beside its bytes: its places in tables, the names of its parts.
+const ENTRY: usize = 1 << 10;
+
+/// Results that their callers can read as resources.
+#[derive(Clone, Debug)]
+pub(crate) struct Results {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: ResultsConfig,
+    kept: Mutex<Kept>,
+    /// Where time passes for them.
+    runtime: Handle,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// By the name of the caller. Nobody has an empty one.
+    of: HashMap<Arc<str>, Own>,
+    bytes: usize,
+    /// Whether a task waits for the next one whose time is over.
+    watched: bool,
+}
+
+/// What is kept for one caller.
+#[derive(Debug, Default)]
+struct Own {
+    /// Oldest first, which is also the order in which their time is over.
+    entries: VecDeque<Entry>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: String,
+    whole: Arc<Whole>,
+    until: Instant,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        ENTRY + self.whole.size()
+    }
+}
+
+impl Results {
+    /// Keeps nothing yet. Must be called on a tokio runtime.
+    pub(crate) fn new(config: ResultsConfig) -> Self {
+        Self { inner: Arc::new(Inner { config, kept: Mutex::default(), runtime: Handle::current() }) }
+    }
+
+    /// What a tool's result within these limits can have.
+    pub(crate) fn room(&self, client: &ClientPermits, limits: &Limits) -> Room {
+        let most = self.inner.config.shown.map_or(limits.output, |shown| shown.min(limits.output));
+        if limits.oversize == Oversize::Error || most < LEAST {
+            return Room { shown: None, kept: None };
+        }
+        let shown = Some(bytes(most.as_u64())).filter(|_| !client.is_embedder);
+        Room { shown, kept: Some(self.inner.config.size) }
+    }
+
+    /// Keeps a result for the caller with this name, and returns where it can be read, and for how long; `None` if it is
+    /// larger than what one caller can have, or the system has no random bytes.
+    pub(crate) fn keep(&self, caller: &str, whole: Whole) -> Option<Offered> {
+        self.keep_from(Instant::now(), caller, whole)
+    }
+
+    fn keep_from(&self, now: Instant, caller: &str, whole: Whole) -> Option<Offered> {
+        let address = Address::new()?;
+        let until = now + self.inner.config.ttl;
+        let entry = Entry { id: address.id().to_owned(), whole: Arc::new(whole), until };
+        let all = bytes(self.inner.config.memory.as_u64());
+        if entry.bytes() > all / 2 {
+            return None;
+        }
+        let mut kept = self.inner.kept();
+        kept.expire(now);
+        while kept.of.get(caller).map_or(0, |own| own.bytes) + entry.bytes() > all / 2 {
+            kept.drop_oldest_of(caller);
+        }
+        while kept.bytes + entry.bytes() > all {
+            let most = kept.of.iter().max_by_key(|(_, own)| own.bytes).map(|(name, _)| Arc::clone(name));
+            kept.drop_oldest_of(&most?);
+        }
+        kept.bytes += entry.bytes();
+        let own = kept.of.entry(caller.into()).or_default();
+        own.bytes += entry.bytes();
+        own.entries.push_back(entry);
+        if !kept.watched {
+            kept.watched = true;
+            self.inner.runtime.spawn(watch(Arc::downgrade(&self.inner)));
+        }
+        Some(Offered { address, ttl: self.inner.config.ttl })
+    }
+
+    /// What the caller with this name reads under a URI; `None` if it is not that of a result which is kept for it.
+    pub(crate) fn find(&self, caller: &str, uri: &str) -> Option<Reading> {
+        let (address, portion) = Address::parse(uri)?;
+        Some(Reading { whole: self.whole(Instant::now(), caller, &address)?, uri: uri.to_owned(), address, portion })
+    }
+
+    fn whole(&self, now: Instant, caller: &str, address: &Address) -> Option<Arc<Whole>> {
+        let kept = self.inner.kept();
+        let is_it = |entry: &&Entry| entry.id == address.id() && entry.until > now;
+        Some(Arc::clone(&kept.of.get(caller)?.entries.iter().find(is_it)?.whole))
+    }
+
+    /// How many results there are, and their bytes.
+    #[cfg(test)]
+    fn held(&self) -> (usize, usize) {
+        let kept = self.inner.kept();
+        (kept.of.values().map(|own| own.entries.len()).sum(), kept.bytes)
+    }
+}
+
+/// What a tool's result can have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The most bytes that its client gets, and a link to the whole; `None` if it gets all of it.
+    pub(crate) shown: Option<usize>,
+    /// The most bytes of the whole, if that can be more than `limits.output`.
+    pub(crate) kept: Option<ByteSize>,
+}
+
+/// What is read of a result.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    whole: Arc<Whole>,
+    uri: String,
+    address: Address,
+    portion: Portion,
+}
+
+impl Reading {
+    /// How many bytes there are to read.
+    pub(crate) fn size(&self) -> usize {
+        self.whole.to_read(self.portion)
+    }
+
+    /// Its parts, or what is asked for of one.
+    ///
+    /// # Errors
+    ///
+    /// The result does not have what is asked for.
+    pub(crate) fn read(&self) -> Result<Vec<ResourceItem>, Unreadable> {
+        self.whole.read(&self.uri, &self.address, self.portion)
+    }
+}
+
+impl Inner {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn drop_oldest_of(&mut self, caller: &str) {
+        let Some(own) = self.of.get_mut(caller) else { return };
+        if let Some(entry) = own.entries.pop_front() {
+            own.bytes -= entry.bytes();
+            self.bytes -= entry.bytes();
+        }
+        if own.entries.is_empty() {
+            self.of.remove(caller);
+        }
+    }
+
+    /// Drops those whose time is over, and returns when that is the case for the next one.
+    fn expire(&mut self, now: Instant) -> Option<Instant> {
+        let over = |own: &Own| own.entries.front().is_some_and(|entry| entry.until <= now);
+        let callers: Vec<Arc<str>> =
+            self.of.iter().filter(|(_, own)| over(own)).map(|(name, _)| Arc::clone(name)).collect();
+        for caller in callers {
+            while self.of.get(&caller).is_some_and(over) {
+                self.drop_oldest_of(&caller);
+            }
+        }
+        self.of.values().filter_map(|own| own.entries.front()).map(|entry| entry.until).min()
+    }
+}
+
+/// Drops results when their time is over, until there are none.
+async fn watch(inner: Weak<Inner>) {
+    loop {
+        let next = {
+            let Some(inner) = inner.upgrade() else { return };
+            let mut kept = inner.kept();
+            let next = kept.expire(Instant::now());
+            kept.watched = next.is_some();
+            next
+        };
+        let Some(next) = next else { return };
+        tokio::time::sleep_until(next).await;
+    }
+}
+
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::whole::Part;
+    use super::*;
+
+    const TTL: Duration = Duration::from_mins(10);
+
+    fn results(memory: ByteSize) -> Results {
+        Results::new(ResultsConfig { memory, ttl: TTL, ..ResultsConfig::default() })
+    }
+
+    fn whole(bytes: usize) -> Whole {
+        Whole::new(vec![Part::text(None, "x".repeat(bytes))])
+    }
+
+    #[tokio::test]
+    async fn a_result_is_there_for_its_caller_alone_and_until_its_time_is_over() {
+        let (results, now) = (results(ByteSize::mib(1)), Instant::now());
+        let address = results.keep_from(now, "ada", whole(1000)).unwrap().address;
+        let is_there = |caller, at| results.whole(at, caller, &address).is_some();
+        assert!(is_there("ada", now) && !is_there("bob", now));
+        assert!(is_there("ada", now + TTL - Duration::from_millis(1)));
+        assert!(!is_there("ada", now + TTL));
+        assert!(results.find("ada", &Address::new().unwrap().to_string()).is_none());
+    }
+
+    #[tokio::test]
+    async fn its_memory_is_freed_when_its_time_is_over_though_nobody_asks() {
+        let ttl = Duration::from_millis(20);
+        let results = Results::new(ResultsConfig { ttl, ..ResultsConfig::default() });
+        // Twice, because the watch ends when there is nothing left.
+        for _ in 0..2 {
+            results.keep("ada", whole(1000)).unwrap();
+            results.keep("bob", whole(1000)).unwrap();
+            while results.held().0 > 0 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(results.held(), (0, 0));
+            assert!(!results.inner.kept().watched);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_pushes_out_its_own_and_what_is_too_large_is_not_kept() {
+        let results = results(ByteSize::kib(64));
+        assert!(results.keep("ada", whole(32 << 10)).is_none(), "with its entry it is more than half");
+        let of_bob = results.keep("bob", whole(10 << 10)).unwrap().address.to_string();
+        let of_ada: Vec<_> =
+            (0..3).map(|_| results.keep("ada", whole(12 << 10)).unwrap().address.to_string()).collect();
+        assert!(results.find("ada", &of_ada[0]).is_none());
+        assert!(results.find("ada", &of_ada[1]).is_some() && results.find("ada", &of_ada[2]).is_some());
+        assert!(results.find("bob", &of_bob).is_some());
+    }
+
+    #[tokio::test]
+    async fn if_there_is_no_room_for_all_the_oldest_of_the_one_with_the_most_goes() {
+        let results = results(ByteSize::kib(64));
+        let of_ada: Vec<_> =
+            (0..2).map(|_| results.keep("ada", whole(14 << 10)).unwrap().address.to_string()).collect();
+        let of_bob = results.keep("bob", whole(20 << 10)).unwrap().address.to_string();
+        let of_eve = results.keep("eve", whole(20 << 10)).unwrap().address.to_string();
+        assert!(results.find("ada", &of_ada[0]).is_none());
+        assert!(results.find("ada", &of_ada[1]).is_some());
+        assert!(results.find("bob", &of_bob).is_some() && results.find("eve", &of_eve).is_some());
+        assert!(results.held().1 <= 64 << 10);
+    }
+
+    #[tokio::test]
+    async fn ten_thousand_callers_hold_no_more_than_all_may() {
+        let results = results(ByteSize::mib(1));
+        for caller in 0..10_000 {
+            results.keep(&format!("ip:{caller}"), whole(1 << 10)).unwrap();
+            assert!(results.held().1 <= 1 << 20);
+        }
+        let (entries, _) = results.held();
+        assert!(entries > 400);
+        assert_eq!(results.inner.kept().of.len(), entries);
+    }
+}

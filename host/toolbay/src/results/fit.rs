@@ -1,0 +1,411 @@
+//! What fits of a result that is too large for its caller: a pure function.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use bytes::Bytes;
+use bytesize::ByteSize;
+use serde::Serialize;
+use toolbay_model::text::duration;
+use toolbay_model::{Body, Content, Output, Resource, ResourceContent, ResourceLink};
+
+use super::uri::Address;
+use super::whole::{Part, Whole};
+
+/// What is left for the note and the link, in bytes.
+const NOTE: usize = 1 << 10;
+
+/// The shortest beginning of a text that is worth showing, in bytes.
+const SHORTEST: usize = 64;
+
+/// How many of the parts that are missing are named.
+const NAMED: usize = 8;
+
+/// MIME type of structured content.
+const JSON: &str = "application/json";
+
+/// A result of which a part is left out, before it says so.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    /// What is shown.
+    output: Output,
+    /// All of it.
+    whole: Whole,
+    /// What is missing, in words.
+    missing: Vec<String>,
+    /// The most that is shown.
+    most: usize,
+    /// Whether the structured content is missing.
+    pub(crate) is_unstructured: bool,
+}
+
+/// Where the whole is, and for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Offered {
+    pub(crate) address: Address,
+    pub(crate) ttl: Duration,
+}
+
+/// The bytes of content, structured content and `_meta`, without the JSON around them. Values count as JSON text.
+pub(crate) fn size(output: &Output) -> usize {
+    output.content.iter().map(|content| block(&content.body)).sum::<usize>()
+        + output.structured.as_ref().map_or(0, json)
+        + if output.meta.is_empty() { 0 } else { json(&output.meta) }
+}
+
+/// A result of which at most `most` bytes are shown. Structured content that the tool has promised (`promised`) comes first.
+///
+/// # Errors
+///
+/// All of it fits.
+pub(crate) fn fit(output: Output, most: usize, promised: bool) -> Result<Fitted, Box<Output>> {
+    if size(&output) <= most {
+        return Err(Box::new(output));
+    }
+    let mut room = most.saturating_sub(NOTE);
+    let (mut shown, mut parts, mut missing) = (Output::default(), Vec::new(), Vec::new());
+    let Output { content, structured, meta } = output;
+    if json(&meta) <= room / 4 {
+        room -= if meta.is_empty() { 0 } else { json(&meta) };
+        shown.meta = meta;
+    } else {
+        // It is for programs, which do not read what is kept for models.
+        missing.push("the members of _meta".to_owned());
+        drop(meta);
+    }
+    let mut is_unstructured = false;
+    let value = structured.map(|value| {
+        let text = value.to_string();
+        if text.len() <= if promised { room } else { room / 2 } {
+            room -= text.len();
+            shown.structured = Some(value);
+        } else {
+            missing.push(format!("the structured content ({})", iec(text.len())));
+            is_unstructured = true;
+        }
+        text
+    });
+    for (number, content) in (1..).zip(content) {
+        let size = block(&content.body);
+        if size <= room {
+            room -= size;
+            parts.extend(part(content.body.clone()));
+            shown.content.push(content);
+            continue;
+        }
+        let begun = beginning(&content, room);
+        missing.push(match &begun {
+            Some((_, rest)) => format!("the last {} of block {number}", iec(*rest)),
+            None => format!("block {number} ({}, {})", kind(&content.body), iec(size)),
+        });
+        parts.extend(part(content.body));
+        if let Some((beginning, _)) = begun {
+            room -= block(&beginning.body);
+            shown.content.push(beginning);
+        }
+    }
+    let has_text = shown.content.iter().any(|content| matches!(content.body, Body::Text(_)));
+    if let Some(text) = value.as_ref().filter(|_| is_unstructured && !has_text) {
+        // As a client without structured content gets it.
+        let begun = beginning(&plain(Body::Text(text.clone())), room);
+        shown.content.extend(begun.map(|(beginning, _)| beginning));
+    }
+    parts.extend(value.map(|text| Part::text(Some(JSON.to_owned()), text)));
+    Ok(Fitted { output: shown, whole: Whole::new(parts), missing, most, is_unstructured })
+}
+
+/// The beginning of a failure's text with a note, if it is longer than `most`.
+pub(crate) fn shorten(text: &mut String, most: usize) {
+    if text.len() <= most {
+        return;
+    }
+    let all = text.len();
+    text.truncate(sensible(text, most.saturating_sub(NOTE)));
+    let _ = write!(text, "\n[Cut: the message has {}, and at most {} are shown.]", iec(all), iec(most));
+}
+
+impl Fitted {
+    /// What the caller gets: what fits, what is missing, and where `keep` has put all of it, if it has.
+    pub(crate) fn offer(self, tool: &str, keep: impl FnOnce(Whole) -> Option<Offered>) -> Output {
+        let Self { mut output, whole, missing, most, .. } = self;
+        let (named, more) = missing.split_at(missing.len().min(NAMED));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let (all, parts, mime_type) = (whole.content(), whole.len(), whole.mime_type().map(str::to_owned));
+        let mut note = format!(
+            "[Cut: this result has {}, and at most {} are shown. Missing: {}{more}.",
+            iec(all),
+            iec(most),
+            named.join(", ")
+        );
+        let offered = keep(whole);
+        match &offered {
+            Some(Offered { address, ttl }) => {
+                let ttl = duration(*ttl);
+                // Of a single text, where it goes on.
+                let seen = match output.content.first().map(|content| &content.body) {
+                    Some(Body::Text(text)) => text.len(),
+                    _ => 0,
+                };
+                let _ = write!(note, " For {ttl} the resource {address} has all of it; at the end of that URI, ");
+                let _ = match parts {
+                    1 => write!(note, "?offset={seen}&length={most} reads a portion, in bytes.]"),
+                    _ => write!(
+                        note,
+                        "/0 to /{} read a single part, and ?offset=0&length={most} after that a portion, in bytes.]",
+                        parts - 1
+                    ),
+                };
+            }
+            None => note.push_str(" The rest was not kept, because it is too large.]"),
+        }
+        output.content.push(plain(Body::Text(note)));
+        if let Some(Offered { address, .. }) = offered {
+            output.content.push(plain(Body::ResourceLink(ResourceLink {
+                uri: address.to_string(),
+                name: format!("The whole result of {tool}"),
+                title: None,
+                description: None,
+                mime_type,
+                size: Some(all as u64),
+            })));
+        }
+        output
+    }
+}
+
+fn plain(body: Body) -> Content {
+    Content { body, audience: Vec::new(), priority: None, last_modified: None }
+}
+
+/// What a block is of the whole result; a link is only where it is.
+fn part(body: Body) -> Option<Part> {
+    let media = |media: toolbay_model::Media| Part::media(Some(media.mime_type), media.data);
+    match body {
+        Body::Text(text) => Some(Part::text(Some("text/plain".to_owned()), text)),
+        Body::Image(image) => Some(media(image)),
+        Body::Audio(audio) => Some(media(audio)),
+        Body::ResourceLink(_) => None,
+        Body::Resource(Resource { mime_type, content: ResourceContent::Text(text), .. }) => {
+            Some(Part::text(mime_type, text))
+        }
+        Body::Resource(Resource { mime_type, content: ResourceContent::Blob(bytes), .. }) => {
+            Some(Part::media(mime_type, own(&bytes)))
+        }
+    }
+}
+
+/// Bytes that hold no more memory than they have.
+fn own(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
+}
+
+/// The beginning of a text that is cut at a sensible place within `room`, and the bytes that are missing; `None` of anything
+/// else, or if there is no room for it.
+fn beginning(content: &Content, room: usize) -> Option<(Content, usize)> {
+    let Body::Text(text) = &content.body else { return None };
+    if room < SHORTEST {
+        return None;
+    }
+    let end = sensible(text, room);
+    let body = Body::Text(text.get(..end)?.to_owned());
+    Some((
+        Content {
+            body,
+            audience: content.audience.clone(),
+            priority: content.priority,
+            last_modified: content.last_modified.clone(),
+        },
+        text.len() - end,
+    ))
+}
+
+/// Where a text of at most `most` bytes ends well: after a line, else after a word, else after a character.
+fn sensible(text: &str, most: usize) -> usize {
+    let most = text.floor_char_boundary(most);
+    let Some(begin) = text.get(..most) else { return 0 };
+    // A line or a word that begins before that is too long to wait for its end.
+    let (line, word) = (most / 2, most - most.min(1 << 10) / 2);
+    let after = |at: Option<usize>, least: usize| at.map(|at| at + 1).filter(|end| *end >= least);
+    after(begin.rfind('\n'), line).or_else(|| after(begin.rfind(' '), word)).unwrap_or(most)
+}
+
+fn kind(body: &Body) -> &str {
+    match body {
+        Body::Text(_) => "text",
+        Body::Image(media) | Body::Audio(media) => &media.mime_type,
+        Body::ResourceLink(_) => "resource link",
+        Body::Resource(resource) => resource.mime_type.as_deref().unwrap_or("resource"),
+    }
+}
+
+/// The bytes of a block.
+fn block(body: &Body) -> usize {
+    match body {
+        Body::Text(text) => text.len(),
+        Body::Image(media) | Body::Audio(media) => media.data.len() + media.mime_type.len(),
+        Body::ResourceLink(link) => {
+            let texts = [&link.title, &link.description, &link.mime_type];
+            link.uri.len() + link.name.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+        }
+        Body::Resource(Resource { uri, mime_type, content }) => {
+            let content = match content {
+                ResourceContent::Text(text) => text.len(),
+                ResourceContent::Blob(bytes) => bytes.len(),
+            };
+            uri.len() + mime_type.as_ref().map_or(0, String::len) + content
+        }
+    }
+}
+
+/// The bytes of a value as JSON.
+fn json(value: &impl Serialize) -> usize {
+    let mut counted = Counted(0);
+    // Only writing could fail.
+    let _ = serde_json::to_writer(&mut counted, value);
+    counted.0
+}
+
+/// Counts what is written.
+struct Counted(usize);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn iec(bytes: usize) -> String {
+    ByteSize::b(bytes as u64).display().iec().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use toolbay_model::Media;
+
+    use super::*;
+
+    const MOST: usize = 8 << 10;
+
+    fn text(text: &str) -> Content {
+        plain(Body::Text(text.to_owned()))
+    }
+
+    fn image(bytes: usize) -> Content {
+        plain(Body::Image(Media { data: vec![7; bytes].into(), mime_type: "image/png".to_owned() }))
+    }
+
+    fn output(content: Vec<Content>) -> Output {
+        Output { content, ..Output::default() }
+    }
+
+    fn lines(bytes: usize) -> String {
+        "0123456789 abcdefghijklmnopqrst\n".repeat(bytes / 32)
+    }
+
+    /// What a caller gets, the words of each block.
+    fn shown(output: Output, promised: bool) -> (Vec<String>, Option<Value>, bool) {
+        let fitted = fit(output, MOST, promised).unwrap();
+        let failed = fitted.is_unstructured;
+        let address = Address::parse("toolbay://results/0123456789abcdef0123456789abcdef").unwrap().0;
+        let offered = Offered { address, ttl: Duration::from_mins(10) };
+        let output = fitted.offer("dump", |_| Some(offered));
+        assert!(size(&output) <= MOST, "{}", size(&output));
+        let words = |content: Content| match content.body {
+            Body::Text(text) if text.len() > 1000 => format!("text of {}", text.len()),
+            Body::Text(text) => text,
+            body => format!("{} of {}", kind(&body), block(&body)),
+        };
+        (output.content.into_iter().map(words).collect(), output.structured, failed)
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        let all = Output { structured: Some(json!({"a": 1})), ..output(vec![text("a"), image(MOST - 17)]) };
+        assert_eq!(size(&all), MOST);
+        assert_eq!(*fit(all.clone(), MOST, true).unwrap_err(), all);
+        assert!(fit(all, MOST - 1, true).is_ok());
+    }
+
+    #[test]
+    fn a_long_text_is_cut_after_a_line() {
+        let (blocks, _, failed) = shown(output(vec![text(&lines(1 << 20))]), false);
+        insta::assert_debug_snapshot!(blocks);
+        assert!(!failed);
+        let fitted = fit(output(vec![text(&lines(1 << 20))]), MOST, false).unwrap();
+        let Body::Text(begin) = &fitted.output.content[0].body else { panic!() };
+        assert!(begin.ends_with("t\n") && begin.len() > MOST - NOTE - 64);
+        assert_eq!(fitted.whole.content(), 1 << 20);
+    }
+
+    #[test]
+    fn a_text_without_lines_or_words_is_cut_after_a_character() {
+        assert_eq!(sensible(&"€".repeat(100), 100), 99);
+        assert_eq!(sensible(&format!("{} {}", "a".repeat(90), "b".repeat(90)), 100), 91);
+        assert_eq!(sensible(&format!("a\n{}", "b".repeat(200)), 100), 100, "nearly nothing would be left");
+        assert_eq!(sensible("a\nb", 2), 2);
+        assert_eq!(sensible("", 100), 0);
+    }
+
+    #[test]
+    fn blocks_that_fit_stay_and_others_are_named() {
+        let many = vec![text("before"), image(20_000), text("after"), text(&lines(20_000)), image(5000), text("end")];
+        insta::assert_debug_snapshot!(shown(output(many), false).0);
+        let images = (0..1000).map(|_| image(10_000)).collect();
+        insta::assert_debug_snapshot!(shown(output(images), false).0);
+    }
+
+    #[test]
+    fn structured_content_stays_if_it_fits_and_first_if_it_was_promised() {
+        let value = json!({"rows": ["x".repeat(MOST / 2)]});
+        let all = || Output { structured: Some(value.clone()), ..output(vec![text(&lines(MOST))]) };
+        let (blocks, structured, failed) = shown(all(), true);
+        assert!(structured.is_some() && !failed);
+        assert_eq!(blocks.len(), 3, "{blocks:?}");
+        let (blocks, structured, failed) = shown(all(), false);
+        assert!(structured.is_none() && failed);
+        assert!(blocks[1].contains("Missing: the structured content (4.0 KiB), the last "), "{blocks:?}");
+        let larger = Output { structured: Some(json!("x".repeat(MOST))), ..output(vec![]) };
+        let (blocks, structured, failed) = shown(larger, true);
+        assert!(structured.is_none() && failed);
+        insta::assert_debug_snapshot!(blocks);
+    }
+
+    #[test]
+    fn large_members_of_meta_are_left_out() {
+        let meta = |bytes: usize| json!({"a": "x".repeat(bytes)}).as_object().unwrap().clone();
+        let large = Output { meta: meta(MOST), ..output(vec![text("a")]) };
+        let fitted = fit(large, MOST, false).unwrap();
+        assert!(fitted.output.meta.is_empty());
+        assert_eq!(fitted.missing, ["the members of _meta"]);
+        let small = Output { meta: meta(100), ..output(vec![text(&lines(MOST * 2))]) };
+        let fitted = fit(small, MOST, false).unwrap();
+        assert_eq!(fitted.output.meta.len(), 1);
+    }
+
+    #[test]
+    fn what_was_not_kept_is_not_offered() {
+        let fitted = fit(output(vec![text(&lines(20_000))]), MOST, false).unwrap();
+        let Output { content, .. } = fitted.offer("dump", |_| None);
+        let Body::Text(note) = &content[1].body else { panic!() };
+        assert!(note.ends_with("The rest was not kept, because it is too large.]"), "{note}");
+        assert_eq!(content.len(), 2);
+    }
+
+    #[test]
+    fn a_long_message_of_a_failure_is_cut_with_a_note() {
+        let mut message = lines(20_000);
+        shorten(&mut message, MOST);
+        assert!(message.len() <= MOST);
+        assert!(message.ends_with("\n[Cut: the message has 19.5 KiB, and at most 8.0 KiB are shown.]"), "{message}");
+        let mut short = "no".to_owned();
+        shorten(&mut short, MOST);
+        assert_eq!(short, "no");
+    }
+}

@@ -1,0 +1,131 @@
+//! Where a result can be read: `toolbay://results/ID`, one of its parts, or some bytes of that.
+
+use std::fmt;
+
+/// What every address begins with.
+const BASE: &str = "toolbay://results/";
+
+/// Random bytes of an address. Nobody can guess it.
+const RANDOM: usize = 16;
+
+/// The address of a result: `toolbay://results/` and 32 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    id: String,
+}
+
+/// What is read of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Portion {
+    /// The part, from 0; `None` for all of them.
+    pub(crate) part: Option<usize>,
+    /// Bytes that are skipped.
+    pub(crate) offset: Option<usize>,
+    /// The most bytes that are read.
+    pub(crate) length: Option<usize>,
+}
+
+impl Address {
+    /// A new address; `None` if the system has no random bytes.
+    pub(crate) fn new() -> Option<Self> {
+        let mut random = [0; RANDOM];
+        getrandom::fill(&mut random).ok()?;
+        Some(Self { id: hex::encode(random) })
+    }
+
+    /// The address in `uri`, and what is read of it; `None` if it is something else.
+    pub(crate) fn parse(uri: &str) -> Option<(Self, Portion)> {
+        let rest = uri.strip_prefix(BASE)?;
+        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+        let (id, part) = path.split_once('/').map_or((path, None), |(id, part)| (id, Some(part)));
+        if id.len() != RANDOM * 2 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return None;
+        }
+        let part = match part {
+            Some(part) => Some(number(part)?),
+            None => None,
+        };
+        let mut portion = Portion { part, ..Portion::default() };
+        for (key, value) in query
+            .into_iter()
+            .flat_map(|query| query.split('&'))
+            .map(|pair| pair.split_once('='))
+            .collect::<Option<Vec<_>>>()?
+        {
+            let place = match key {
+                "offset" => &mut portion.offset,
+                "length" => &mut portion.length,
+                _ => return None,
+            };
+            if place.replace(number(value)?).is_some() {
+                return None;
+            }
+        }
+        Some((Self { id: id.to_owned() }, portion))
+    }
+
+    /// What tells it from others.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The URI of one part.
+    pub(crate) fn part(&self, part: usize) -> String {
+        format!("{self}/{part}")
+    }
+}
+
+/// The URI.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{BASE}{}", self.id)
+    }
+}
+
+/// Digits alone, because a sign or a space would be another spelling of the same.
+fn number(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_as_it_was_written() {
+        let address = Address::new().unwrap();
+        assert_eq!(Address::parse(&address.to_string()), Some((address.clone(), Portion::default())));
+        let second = Portion { part: Some(1), ..Portion::default() };
+        assert_eq!(Address::parse(&address.part(1)), Some((address.clone(), second)));
+        let some = Portion { offset: Some(7), length: Some(100), ..second };
+        assert_eq!(Address::parse(&format!("{address}/1?length=100&offset=7")), Some((address, some)));
+    }
+
+    #[test]
+    fn anything_else_is_no_address() {
+        let id = "0123456789abcdef0123456789abcdef";
+        for other in [
+            String::new(),
+            "toolbay://results".to_owned(),
+            "toolbay://results/".to_owned(),
+            format!("toolbay://result/{id}"),
+            format!("toolbay://results/{}", &id[1..]),
+            format!("toolbay://results/{id}0"),
+            format!("toolbay://results/{}", id.to_uppercase()),
+            format!("toolbay://results/{id}/"),
+            format!("toolbay://results/{id}/x"),
+            format!("toolbay://results/{id}/1/2"),
+            format!("toolbay://results/{id}/+1"),
+            format!("toolbay://results/{id}?"),
+            format!("toolbay://results/{id}?offset"),
+            format!("toolbay://results/{id}?offset="),
+            format!("toolbay://results/{id}?offset=-1"),
+            format!("toolbay://results/{id}?offset=99999999999999999999"),
+            format!("toolbay://results/{id}?offset=1&offset=2"),
+            format!("toolbay://results/{id}?limit=1"),
+            format!("toolbay://results/{id}#x"),
+        ] {
+            assert_eq!(Address::parse(&other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! A whole result, as it is kept and read.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde_json::Map;
+use toolbay_model::{Resource, ResourceContent, ResourceItem};
+
+use super::uri::{Address, Portion};
+
+/// A result that was too large: each of its texts, media and values.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    parts: Vec<Part>,
+    size: usize,
+}
+
+/// A text, some media, or JSON.
+#[derive(Debug)]
+pub(crate) struct Part {
+    mime_type: Option<String>,
+    bytes: Bytes,
+    /// Whether the bytes are UTF-8.
+    is_text: bool,
+}
+
+/// What a result does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// A part with this number; it has `parts`.
+    Part { parts: usize },
+    /// An offset; the part has `size` bytes.
+    Offset { size: usize },
+    /// A portion of all parts together.
+    Several,
+}
+
+impl Part {
+    /// A text. Its memory is made as small as the text.
+    pub(crate) fn text(mime_type: Option<String>, text: String) -> Self {
+        Self { mime_type, bytes: Bytes::from(text.into_boxed_str().into_boxed_bytes()), is_text: true }
+    }
+
+    /// Bytes that are no text.
+    pub(crate) fn media(mime_type: Option<String>, bytes: Bytes) -> Self {
+        Self { mime_type, bytes, is_text: false }
+    }
+
+    /// The MIME type, if it is known.
+    pub(crate) fn mime_type(&self) -> Option<&str> {
+        self.mime_type.as_deref()
+    }
+
+    /// Its bytes, from `offset`, at most `length` of them. A text is cut where a character begins, and has at least one
+    /// character.
+    fn read(&self, uri: String, portion: Portion) -> Result<ResourceItem, Unreadable> {
+        let size = self.bytes.len();
+        let from = portion.offset.unwrap_or(0);
+        if from > size {
+            return Err(Unreadable::Offset { size });
+        }
+        let to = portion.length.map_or(size, |length| from.saturating_add(length).min(size));
+        let content = if self.is_text {
+            ResourceContent::Text(between(&self.bytes, from, to))
+        } else {
+            ResourceContent::Blob(self.bytes.slice(from..to))
+        };
+        let resource = Resource { uri, mime_type: self.mime_type.clone(), content };
+        Ok(ResourceItem { resource, meta: Map::new() })
+    }
+}
+
+/// The text from the character in which byte `from` is to the one in which byte `to` is, without the latter.
+fn between(bytes: &[u8], from: usize, to: usize) -> String {
+    let begins = |at: usize| bytes.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let back = |mut at: usize| {
+        while !begins(at) {
+            at -= 1;
+        }
+        at
+    };
+    let wanted = to > from;
+    let (from, mut to) = (back(from), back(to));
+    if to == from && wanted {
+        // A character that is longer than what was asked for.
+        to = (from + 1..=bytes.len()).find(|at| begins(*at)).unwrap_or(from);
+    }
+    String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
+}
+
+impl Whole {
+    /// A result of these parts.
+    pub(crate) fn new(parts: Vec<Part>) -> Self {
+        let named = |part: &Part| part.mime_type.as_ref().map_or(0, String::len) + size_of::<Part>();
+        let size = parts.iter().map(|part| part.bytes.len() + named(part)).sum();
+        Self { parts, size }
+    }
+
+    /// How many parts it has.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The bytes of its texts and media.
+    pub(crate) fn content(&self) -> usize {
+        self.parts.iter().map(|part| part.bytes.len()).sum()
+    }
+
+    /// The MIME type, if it has one part.
+    pub(crate) fn mime_type(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [part] => part.mime_type(),
+            _ => None,
+        }
+    }
+
+    /// The bytes that there are to read.
+    pub(crate) fn to_read(&self, portion: Portion) -> usize {
+        let all = match portion.part {
+            Some(part) => self.parts.get(part).map_or(0, |part| part.bytes.len()),
+            None => self.size,
+        };
+        all.min(portion.length.unwrap_or(usize::MAX))
+    }
+
+    /// What is read under `uri`, which has this address and names this portion.
+    ///
+    /// # Errors
+    ///
+    /// There is no such portion.
+    pub(crate) fn read(&self, uri: &str, address: &Address, portion: Portion) -> Result<Vec<ResourceItem>, Unreadable> {
+        let parts = self.parts.len();
+        match (portion.part, self.parts.as_slice()) {
+            (Some(part), all) => {
+                let part = all.get(part).ok_or(Unreadable::Part { parts })?;
+                Ok(vec![part.read(uri.to_owned(), portion)?])
+            }
+            (None, [only]) => Ok(vec![only.read(uri.to_owned(), portion)?]),
+            (None, _) if portion != Portion::default() => Err(Unreadable::Several),
+            (None, all) => all.iter().enumerate().map(|(n, part)| part.read(address.part(n), portion)).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Part { parts: 1 } => write!(f, "the result has one part, 0"),
+            Self::Part { parts } => write!(f, "the result has the parts 0 to {}", parts.saturating_sub(1)),
+            Self::Offset { size } => write!(f, "offset: this part of the result has {size} bytes"),
+            Self::Several => {
+                write!(
+                    f,
+                    "offset and length: the result has several parts; add the number of one to the URI, such as /0"
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(whole: &Whole, uri: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let (address, portion) = Address::parse(uri).unwrap();
+        let items = whole.read(uri, &address, portion).map_err(|why| why.to_string())?;
+        let item = |item: ResourceItem| match item.resource.content {
+            ResourceContent::Text(text) => (item.resource.uri, text.into_bytes()),
+            ResourceContent::Blob(bytes) => (item.resource.uri, bytes.to_vec()),
+        };
+        Ok(items.into_iter().map(item).collect())
+    }
+
+    #[test]
+    fn a_result_of_one_part_is_read_whole_or_in_portions_of_characters() {
+        let whole = Whole::new(vec![Part::text(None, "aé€z".to_owned())]);
+        let base = Address::new().unwrap().to_string();
+        let text = |query: &str| {
+            let items = read(&whole, &format!("{base}{query}")).unwrap();
+            String::from_utf8(items[0].1.clone()).unwrap()
+        };
+        assert_eq!(text(""), "aé€z");
+        assert_eq!(text("/0"), "aé€z");
+        assert_eq!(text("?offset=1&length=2"), "é");
+        assert_eq!(text("?offset=1&length=4"), "é", "what is cut in the middle is left out");
+        assert_eq!(text("?offset=2&length=1"), "é", "a character is never lost");
+        assert_eq!(text("?offset=3&length=1"), "€");
+        assert_eq!(text("?offset=6"), "z");
+        assert_eq!(text("?offset=7"), "");
+        assert_eq!(text("?offset=0&length=0"), "");
+        assert_eq!(text("?length=999999"), "aé€z");
+        assert_eq!(
+            read(&whole, &format!("{base}?offset=8")).unwrap_err(),
+            "offset: this part of the result has 7 bytes"
+        );
+        assert_eq!(read(&whole, &format!("{base}/1")).unwrap_err(), "the result has one part, 0");
+        // Whoever reads on from where a portion ended gets everything.
+        let mut all = String::new();
+        while all.len() < 7 {
+            all += &text(&format!("?offset={}&length=1", all.len()));
+        }
+        assert_eq!(all, "aé€z");
+    }
+
+    #[test]
+    fn a_result_of_several_parts_is_read_in_items() {
+        let parts = vec![
+            Part::text(Some("application/json".into()), "{}".into()),
+            Part::media(None, Bytes::from_static(&[1, 2, 3])),
+        ];
+        let whole = Whole::new(parts);
+        let base = Address::new().unwrap().to_string();
+        assert_eq!(
+            read(&whole, &base).unwrap(),
+            [(format!("{base}/0"), b"{}".to_vec()), (format!("{base}/1"), vec![1, 2, 3])]
+        );
+        let uri = format!("{base}/1?offset=1&length=1");
+        assert_eq!(read(&whole, &uri).unwrap(), [(uri.clone(), vec![2])]);
+        assert!(
+            read(&whole, &format!("{base}?offset=1"))
+                .unwrap_err()
+                .starts_with("offset and length: the result has several")
+        );
+        assert_eq!(read(&whole, &format!("{base}/2")).unwrap_err(), "the result has the parts 0 to 1");
+    }
+}

@@ -1,0 +1,249 @@
+//! Results that are larger than their clients get: what fits, and a link to the whole.
+
+use serde_json::{Value, json};
+
+use crate::http::auth::token;
+use crate::memory::resident;
+use crate::support::{Folder, HttpServer, Server, failure, hostile};
+
+/// What clients get of results in most of the tests.
+const SMALL: &str = "[results]\nshown = \"16KiB\"\n";
+
+/// Room for results of 16 MiB.
+const LARGE: &str = "[limits]\ntransfer = \"64MiB\"\n";
+
+fn folder(grant: &str) -> Folder {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("hostile.toml", grant);
+    folder
+}
+
+/// The lines that the guest's tool `lines` returns.
+fn lines(bytes: usize) -> String {
+    (0..bytes / 64).map(|number| format!("{number:08} {}\n", "abcdefghijklmnopqrstuvwxyz ".repeat(2))).collect()
+}
+
+/// The only link of a result.
+fn link(result: &Value) -> &Value {
+    let blocks = result["content"].as_array().unwrap();
+    let links: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "resource_link").collect();
+    assert_eq!(links.len(), 1, "{result}");
+    links[0]
+}
+
+fn uri(result: &Value) -> String {
+    link(result)["uri"].as_str().unwrap().to_owned()
+}
+
+/// What the user sees, with the address replaced.
+fn shown(result: &Value) -> Value {
+    let (mut shown, address) = (result.clone(), uri(result));
+    let blocks = shown["content"].as_array_mut().unwrap();
+    for block in blocks {
+        for member in ["text", "uri"] {
+            if let Some(text) = block[member].as_str() {
+                let text = text.replace(&address, "toolbay://results/ID");
+                let is_long = text.len() > 1000;
+                let text = if is_long { format!("{}… {}", &text[..40], &text[text.len() - 70..]) } else { text };
+                block[member] = text.into();
+            }
+        }
+        if let Some(data) = block["data"].as_str() {
+            block["data"] = format!("{} characters", data.len()).into();
+        }
+    }
+    shown["_meta"] = Value::Null;
+    shown
+}
+
+#[test]
+fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
+    let folder = folder(LARGE);
+    for bytes in [64 << 10, 1 << 20, 4 << 20, (16 << 20) - 4096] {
+        let mut server = Server::configured(&folder, SMALL);
+        let result = server.call("lines", json!({"n": bytes}));
+        assert!(result.get("isError").is_none(), "{result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.len() <= 16 << 10 && text.len() > 14 << 10, "{}", text.len());
+        let whole = lines(bytes);
+        assert!(whole.starts_with(text) && text.ends_with('\n'));
+        let uri = uri(&result);
+        assert_eq!(link(&result)["size"], whole.len());
+        let read = server.result("resources/read", json!({"uri": uri}));
+        assert_eq!(read["contents"].as_array().unwrap().len(), 1);
+        assert_eq!(read["contents"][0]["uri"], uri);
+        assert!(read["contents"][0]["text"] == whole, "{bytes}");
+        let part = server.result("resources/read", json!({"uri": format!("{uri}?offset=128&length=64")}));
+        assert_eq!(part["contents"][0]["text"], whole[128..192]);
+        assert_eq!(server.text("count", json!({})), "1");
+    }
+}
+
+#[test]
+fn what_clients_see_of_a_long_text_in_every_revision() {
+    let folder = folder("");
+    let mut seen = Vec::new();
+    for revision in Server::start(&folder).with_sessions() {
+        let mut server = Server::configured_in(&revision, &folder, SMALL);
+        let result = server.call("lines", json!({"n": 100_000}));
+        let said = if result["content"].as_array().unwrap().iter().any(|block| block["type"] == "resource_link") {
+            shown(&result)
+        } else {
+            let note = result["content"][2]["text"].as_str().unwrap();
+            assert!(note.contains("toolbay://results/"), "{result}");
+            json!("the link is text")
+        };
+        seen.push((revision, said));
+    }
+    let server = HttpServer::configured(&folder, SMALL).ready();
+    let result = server.modern("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &[]).answer();
+    seen.push(("2026-07-28".to_owned(), shown(&result["result"])));
+    insta::assert_json_snapshot!(seen);
+}
+
+#[test]
+fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
+    let mut server = Server::configured(&folder(""), SMALL);
+    let result = server.call("illustrated", json!({"n": 100_000}));
+    insta::assert_json_snapshot!(shown(&result));
+    let uri = uri(&result);
+    let read = server.result("resources/read", json!({"uri": uri}));
+    let items = read["contents"].as_array().unwrap();
+    assert_eq!(items.len(), 3);
+    assert_eq!(items[0]["text"], "The picture:");
+    assert_eq!(items[1]["mimeType"], "image/png");
+    let image = server.result("resources/read", json!({"uri": format!("{uri}/1")}));
+    assert_eq!(image["contents"][0]["blob"], items[1]["blob"]);
+    for (wrong, why) in [
+        (format!("{uri}/3"), "the result has the parts 0 to 2"),
+        (
+            format!("{uri}?offset=1"),
+            "offset and length: the result has several parts; add the number of one to the URI, such as /0",
+        ),
+        (format!("{uri}/2?offset=100001"), "offset: this part of the result has 99968 bytes"),
+    ] {
+        let error = server.error("resources/read", json!({"uri": wrong}));
+        assert_eq!(error["message"], why);
+    }
+}
+
+#[test]
+fn structured_content_that_was_promised_and_does_not_fit_is_a_failure_with_a_link() {
+    let mut server = Server::configured(&folder(""), SMALL);
+    let fits = server.call("rows", json!({"n": 4096}));
+    assert_eq!(fits["structuredContent"]["rows"].as_array().unwrap().len(), 64);
+    let result = server.call("rows", json!({"n": 100_000}));
+    assert!(result.get("structuredContent").is_none());
+    assert_eq!(result["isError"], true);
+    assert_eq!(result["_meta"]["dev.toolbay/error"], "output");
+    let read = server.result("resources/read", json!({"uri": uri(&result)}));
+    assert_eq!(read["contents"][0]["mimeType"], "application/json");
+    let whole: Value = serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(whole["rows"].as_array().unwrap().len(), 100_000 / 64);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(r#"{"rows":["00000000 abc"#), "{text}");
+}
+
+#[test]
+fn a_long_failure_is_cut_with_a_note() {
+    let mut server = Server::configured(&folder(""), SMALL);
+    let result = server.call("fail_at_length", json!({"n": 100_000}));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert_eq!(result["isError"], true);
+    assert!(text.len() < 16 << 10, "{}", text.len());
+    assert!(text.ends_with("\n[Cut: the message has 97.6 KiB, and at most 16.0 KiB are shown.]"), "{text}");
+}
+
+#[test]
+fn a_grant_decides_between_a_link_and_an_error() {
+    let over = json!({"n": 2 << 20});
+    let (kind, text) = failure(&Server::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()));
+    assert_eq!(kind, "output");
+    assert_eq!(text, "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output).");
+    // For one tool, and for the server.
+    let grant = "[limits]\noversize = \"error\"\n[tools.lines.limits]\noversize = \"link\"";
+    let mut server = Server::start(&folder(grant));
+    link(&server.call("lines", over.clone()));
+    assert_eq!(failure(&server.call("big_output", over.clone())).0, "output");
+    let mut server = Server::configured(&folder(""), "[limits]\noversize = \"error\"");
+    assert_eq!(failure(&server.call("lines", over.clone())).0, "output");
+    // What is larger than the largest that is kept is an error, too.
+    let mut server = Server::configured(&folder(""), "[results]\nsize = \"1536KiB\"");
+    let (kind, text) = failure(&server.call("lines", over));
+    assert_eq!(kind, "output");
+    assert_eq!(
+        text,
+        "The tool's result is larger than 1.5 MiB, the most that is kept (to allow more, raise results.size, which applies \
+         to all plugins)."
+    );
+}
+
+#[test]
+fn a_result_is_read_by_its_caller_alone() {
+    // The tools that a caller may use say nothing of its results.
+    let ((ada, one), (bob, other)) = (token("ada", "tools = [\"lines\"]"), token("bob", ""));
+    let config = format!("{SMALL}{one}{other}");
+    let server = HttpServer::configured(&folder(""), &config).ready();
+    let ask = |method: &str, params: Value, token: &str| {
+        let authorization = format!("Bearer {token}");
+        server.modern(method, params, &[("Authorization", &authorization)]).answer()
+    };
+    let result = ask("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &ada);
+    let uri = uri(&result["result"]);
+    let read = |token: &str| ask("resources/read", json!({"uri": uri}), token);
+    assert_eq!(read(&ada)["result"]["contents"][0]["uri"], uri);
+    let refused = read(&bob);
+    assert_eq!(refused["error"]["message"], format!("Resource not found: {uri}"), "{refused}");
+    // It is in no list.
+    let list = ask("resources/list", json!({}), &ada);
+    assert_eq!(list["result"]["resources"], json!([]), "{list}");
+}
+
+#[test]
+fn a_result_is_gone_when_its_time_is_over() {
+    let mut server = Server::configured(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
+    let result = server.call("lines", json!({"n": 100_000}));
+    let note = result["content"][1]["text"].as_str().unwrap().to_owned();
+    assert!(note.contains("For 300ms the resource "), "{note}");
+    let uri = uri(&result);
+    server.until("the result is gone", |server| {
+        let id = server.request("resources/read", json!({"uri": uri}));
+        let answer = server.answer(id);
+        answer["error"]["message"] == format!("Resource not found: {uri}")
+    });
+}
+
+#[test]
+fn what_is_kept_is_bounded_in_sum() {
+    let config = "[results]\nshown = \"16KiB\"\nmemory = \"8MiB\"\n";
+    let mut server = Server::configured(&folder(""), config);
+    let call = |server: &mut Server| uri(&server.call("lines", json!({"n": 1 << 20})));
+    let first = call(&mut server);
+    for _ in 0..20 {
+        call(&mut server);
+    }
+    let before = resident(server.pid());
+    let mut last = String::new();
+    for _ in 0..100 {
+        last = call(&mut server);
+    }
+    let grown = resident(server.pid()).saturating_sub(before);
+    assert!(grown < 8 << 10, "{grown} KiB");
+    server.result("resources/read", json!({"uri": last}));
+    server.error("resources/read", json!({"uri": first}));
+    // Larger than half of all: shown, and not kept.
+    let result = server.call("lines", json!({"n": 5 << 20}));
+    let note = result["content"][1]["text"].as_str().unwrap();
+    assert!(note.ends_with("The rest was not kept, because it is too large.]"), "{note}");
+}
+
+#[test]
+fn a_task_has_a_result_that_fits_and_a_link() {
+    let folder = folder("[tools.lines]\ntask_support = \"required\"");
+    let mut server = Server::configured(&folder, SMALL);
+    let created = server.result("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}, "task": {}}));
+    let result = server.result("tasks/result", json!({"taskId": created["task"]["taskId"]}));
+    let uri = uri(&result);
+    let read = server.result("resources/read", json!({"uri": uri}));
+    assert!(read["contents"][0]["text"] == lines(100_000));
+}

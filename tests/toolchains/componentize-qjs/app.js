@@ -1,0 +1,11 @@
+export const texts = {
+  async greet(name) {
+    await Promise.resolve();
+    if (!name) throw "the name is empty";
+    return `Hello, ${name}.`;
+  },
+  double: (n) => n * 2n,
+  find: (text, word) =>
+    text.split("\n").flatMap((words, at) =>
+      words.split(" ").filter((found) => found === word).map((found) => ({ line: at + 1, word: found }))),
+};

@@ -1,0 +1,3 @@
+module local/command
+
+go 1.24

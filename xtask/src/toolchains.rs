@@ -1,0 +1,95 @@
+//! `cargo xtask toolchains`: what compilers and packagers make by default, with nothing for Toolbay, is served and called.
+//!
+//! Each folder of `tests/toolchains` is a project of one of them. What its tools must answer is in `calls.json`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anstream::println;
+use anyhow::{Context, Result, bail};
+use toolbay_testkit::build::{Builder, Profile};
+use toolbay_testkit::terminal;
+use toolbay_testkit::workspace::Workspace;
+
+use crate::clients;
+use crate::languages::project::{Machine, Project};
+use crate::tally::Tally;
+
+/// `cargo xtask toolchains`.
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+    let server = Builder::new(workspace).server(Profile::Dev)?;
+    let mut tally = Tally::default();
+    let result = test(workspace, &server, &mut tally);
+    println!("\n{tally}");
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// The step of the tests.
+pub(crate) fn test(workspace: &Workspace, server: &Path, tally: &mut Tally) -> Result<()> {
+    let sources = workspace.root.join("tests/toolchains");
+    let target = workspace.target.join("toolchain-plugins");
+    let (machine, plugins) = (Machine::new(workspace), target.join("plugins"));
+    if plugins.exists() {
+        fs::remove_dir_all(&plugins).with_context(|| format!("failed to empty {}", plugins.display()))?;
+    }
+    fs::create_dir_all(&plugins)?;
+    let mut failed = Vec::new();
+    for folder in projects(&sources)? {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match build(&machine, &folder, &target.join(&name), &plugins) {
+            Ok(()) => println!("built {name}"),
+            Err(error) => {
+                println!("{} {error:#}", terminal::red("error:"));
+                failed.push(name);
+            }
+        }
+    }
+    tally.failed += failed.len() as u64;
+    let mut client = clients::python_script(workspace, "toolchains.py")?;
+    client.arg(server).arg(&plugins).arg(sources.join("calls.json"));
+    tally.count(&mut client, |line| {
+        let count = Tally::of_line(line);
+        if count.is_none() {
+            println!("{line}");
+        }
+        count
+    })?;
+    if failed.is_empty() { Ok(()) } else { bail!("not built: {}", failed.join(", ")) }
+}
+
+/// The folders of projects, in the order of their names.
+fn projects(sources: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(sources).with_context(|| format!("failed to read {}", sources.display()))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.join(toolbay_settings::project::FILE).is_file());
+    folders.sort();
+    Ok(folders)
+}
+
+/// Builds a copy of a project, in which earlier runs have installed what it needs, and puts what it makes into `plugins`.
+fn build(machine: &Machine, source: &Path, copy: &Path, plugins: &Path) -> Result<()> {
+    fs::create_dir_all(copy).with_context(|| format!("failed to create {}", copy.display()))?;
+    for entry in fs::read_dir(source)?.flatten() {
+        if entry.path().is_file() {
+            let to = copy.join(entry.file_name());
+            fs::copy(entry.path(), &to).with_context(|| format!("failed to write {}", to.display()))?;
+        }
+    }
+    let project = Project::read(copy)?;
+    if let Some(missing) = machine.provide(&project.manifest.requires)? {
+        bail!("{missing}");
+    }
+    // What it installs is pinned by these commands: the same ones have the same effect.
+    let (setup, stamp) = (project.manifest.setup.join("\n"), copy.join("set-up"));
+    if fs::read_to_string(&stamp).ok().as_ref() != Some(&setup) {
+        project.manifest.setup.iter().try_for_each(|line| machine.run(&project, line))?;
+        fs::write(&stamp, &setup)?;
+    }
+    project.manifest.build.iter().try_for_each(|line| machine.run(&project, line))?;
+    project.copy_into(plugins)?;
+    // Several of them offer tools of the same names.
+    let name = &project.manifest.name;
+    fs::write(plugins.join(name).with_extension("toml"), format!("prefix = \"{name}\"\n"))
+        .with_context(|| format!("failed to write the grant of {name}"))
+}
