@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::auth::token;
 use crate::memory::resident;
-use crate::support::{Folder, HttpServer, Server, failure, hostile};
+use crate::support::{Folder, HttpServer, Server, Toolbay, failure, hostile};
 
 /// What clients get of results in most of the tests.
 const SMALL: &str = "[results]\nshown = \"16KiB\"\n";
@@ -246,4 +246,11 @@ fn a_task_has_a_result_that_fits_and_a_link() {
     let uri = uri(&result);
     let read = server.result("resources/read", json!({"uri": uri}));
     assert!(read["contents"][0]["text"] == lines(100_000));
+}
+
+#[test]
+fn a_command_prints_a_result_whole() {
+    let folder = folder("");
+    let outcome = Toolbay::new(&folder).args(["call", "lines", "{\"n\": 2097152}"]).run();
+    assert!(outcome.raw.starts_with(&lines(2 << 20)), "{} bytes", outcome.raw.len());
 }
