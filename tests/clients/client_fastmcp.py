@@ -22,6 +22,7 @@ from mcp.client.subscriptions import listen
 
 import serving
 from surface import Person, surface
+from tasks import tasks
 
 STREAMS_SINCE = "2026-07-28"
 """The revision from which a client asks for news with `subscriptions/listen`."""
@@ -108,6 +109,8 @@ async def converse(target: object, mode: str, folder: Path, newcomer: Path, chec
                 yield updates.get
 
         await surface(client, person, subscribe, lambda *check: checks.append(check))
+
+        await tasks(client, version >= STREAMS_SINCE, person, lambda *check: checks.append(check))
 
         if version >= STREAMS_SINCE:
             events = await stack.enter_async_context(listen(client.session, tools_list_changed=True))

@@ -25,6 +25,7 @@ import {
 
 import { addGuests, overHttp } from './serving.mjs';
 import { CAPABILITIES, Person, surface } from './surface.mjs';
+import { TASKS, tasks } from './tasks.mjs';
 
 // Milliseconds that the whole conversation may take.
 const PATIENCE = 180_000;
@@ -67,6 +68,7 @@ async function converse(client, folder) {
   const one = await client.callTool({ name: 'count', arguments: {} });
   check('it ends, so that the next one gets its turn', one.content[0].text === '1', one);
   await surface(client, person, subscribe, check);
+  await tasks(client, person, transport === 'stdio', check);
   // The first may be of the start; whoever is told looks again.
   let next = told();
   copyFileSync(newcomer, join(folder, 'newcomer.wasm'));
@@ -88,7 +90,7 @@ async function subscribe(uri) {
 
 const root = mkdtempSync(join(tmpdir(), 'toolbay-'));
 const person = new Person();
-const client = new Client({ name: 'toolbay-tests', version: '0' }, { capabilities: CAPABILITIES });
+const client = new Client({ name: 'toolbay-tests', version: '0' }, { capabilities: { ...CAPABILITIES, ...TASKS } });
 client.setRequestHandler(ElicitRequestSchema, ({ params }) => person.elicit(params));
 client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => person.sample(params));
 client.setRequestHandler(ListRootsRequestSchema, () => person.roots());

@@ -59,6 +59,7 @@ mod stderr;
 mod store;
 mod strangers;
 mod support;
+mod task_attacks;
 mod tasks;
 mod views;
 mod wire;

@@ -38,6 +38,43 @@ impl Peer<'_> {
         self.ask(method, params).answer()
     }
 
+    /// A session of a client that takes tasks and can answer everything; `None` if there are no sessions.
+    fn session_for_tasks(&self) -> Option<HttpSession<'_>> {
+        self.session.as_ref().map(|_| self.server.session_declaring(self.revision, for_tasks(), &[]))
+    }
+
+    /// The response to a request of such a client.
+    fn for_tasks(&self, method: &str, mut params: Value) -> Value {
+        if let Some(session) = self.session_for_tasks() {
+            return session.ask(method, params).answer();
+        }
+        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": for_tasks()});
+        self.answer(method, params)
+    }
+
+    /// What such a client gets when it calls a tool, if that is a task: how it got it, and the task's id.
+    fn task(&self, name: &str, arguments: Value) -> Option<(&'static str, String)> {
+        let call = json!({"name": name, "arguments": arguments, "task": {}});
+        let result = self.for_tasks("tools/call", call)["result"].take();
+        let id = |task: &Value| task["taskId"].as_str().unwrap().to_owned();
+        if let Some(task) = result.get("task") {
+            return Some(("if the client wants one", id(task)));
+        }
+        (result["resultType"] == "task").then(|| ("if it takes long", id(&result)))
+    }
+
+    /// Waits for a task, and returns its status.
+    fn waited(&self, id: &str) -> String {
+        loop {
+            let task = self.for_tasks("tasks/get", json!({"taskId": id}))["result"].take();
+            let status = task["status"].as_str().unwrap();
+            if status != "working" {
+                return status.to_owned();
+            }
+            std::thread::yield_now();
+        }
+    }
+
     fn tool(&self, name: &str) -> Value {
         let listed = self.answer("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().unwrap();
@@ -52,7 +89,7 @@ impl Peer<'_> {
 /// A row: its name, and what a client observes.
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
-const ROWS: [Row; 38] = [
+const ROWS: [Row; 43] = [
     ("sessions, with `initialize`", |peer| {
         let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).answer();
         yes(answer["result"]["protocolVersion"] == peer.revision)
@@ -136,6 +173,35 @@ const ROWS: [Row; 38] = [
         let messages = peer.ask("tools/call", call).messages();
         yes(messages.iter().filter(|message| message["method"] == "notifications/progress").count() == 3)
     }),
+    ("a call as a task", |peer| {
+        let task = peer.task("slow_compute", json!({"seconds": 0.8}));
+        task.map_or("–", |(how, _)| how).to_owned()
+    }),
+    ("a tool that runs only as a task, for a client that takes none", |peer| {
+        format!("`{}`", peer.answer("tools/call", json!({"name": "failing_job"}))["error"]["code"])
+    }),
+    ("the result of a task", |peer| {
+        let Some((_, id)) = peer.task("slow_compute", json!({"seconds": 0.8})) else { return "–".into() };
+        let answer = peer.for_tasks("tasks/result", json!({"taskId": id}));
+        if answer.get("result").is_some() {
+            return "`tasks/result`".into();
+        }
+        assert_eq!(peer.waited(&id), "completed");
+        "`tasks/get`".into()
+    }),
+    ("a question of a task", |peer| {
+        let Some((_, id)) = peer.task("confirm_delete", json!({"filename": "a"})) else { return "–".into() };
+        assert_eq!(peer.waited(&id), "input_required");
+        let Some(session) = peer.session_for_tasks() else { return "`tasks/get`".into() };
+        let question = session.ask("tasks/result", json!({"taskId": id})).next().unwrap();
+        assert_eq!(question["method"], "elicitation/create");
+        "on the stream of `tasks/result`".into()
+    }),
+    ("`tasks/list`, for callers that authenticate", |peer| {
+        // Without a token, the error says what is missing.
+        let error = peer.for_tasks("tasks/list", json!({}))["error"].take();
+        yes(error["message"].as_str().unwrap().contains("authenticate"))
+    }),
     ("`logging/setLevel`", |peer| has(&peer.answer("logging/setLevel", json!({"level": "info"})), "/result")),
     ("log lines by default", |peer| yes(logged(peer, json!({})))),
     ("log lines requested in a request", |peer| {
@@ -174,6 +240,17 @@ const ROWS: [Row; 38] = [
     }),
 ];
 
+/// The capabilities of a client that takes tasks and can answer everything.
+fn for_tasks() -> Value {
+    let mut all = everything();
+    all["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
+    all
+}
+
+fn everything() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
+}
+
 fn yes(yes: bool) -> String {
     if yes { "yes" } else { "–" }.to_owned()
 }
@@ -209,7 +286,7 @@ fn asked(peer: &Peer<'_>, mut question: Value) -> String {
 
 /// How a client that can answer everything gets the question of a request.
 fn asking(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
-    let all = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}});
+    let all = everything();
     if peer.session.is_none() {
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all});
         let answer = peer.answer(method, params);

@@ -151,6 +151,10 @@ impl Host for Stub {
         Box::pin(std::future::ready(()))
     }
 
+    fn loaded<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
+        self.complete()
+    }
+
     fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
         page(&self.tools, after, limit, rights, self.view(rights))
     }

@@ -18,7 +18,9 @@ use crate::outcome;
 use crate::quota::Exhausted;
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::tasks::{Ended, Live, Phase, State, TaskObserver, TaskOptions, Tasks};
+use crate::tasks::{
+    Ended, Live, NoRoom, Phase, State, TaskObserver, TaskOptions, Tasks, bytes_of_error, written_bytes,
+};
 use crate::wish::Wish;
 
 /// Begins a call that is, or may become, a task.
@@ -36,7 +38,7 @@ pub(crate) async fn start(
     let revision = calling.revision();
     let (phase, ttl) = match calling.wish() {
         Wish::Task { ttl } => (Phase::Kept, ttl),
-        Wish::Offered | Wish::None => (Phase::Waited, None),
+        Wish::Offered | Wish::None | Wish::Open(_) => (Phase::Waited, None),
     };
     let live = tasks.create(&caller.name, revision, ttl, phase);
     let live = live.ok_or_else(|| outcome::internal("the system provides no random bytes").of(&request.id))?;
@@ -72,13 +74,8 @@ async fn run(
     let updates = session.host.updates().clone();
     let observer = Arc::new(TaskObserver { live: Arc::clone(&live), updates });
     let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
-    let arrived = tokio::time::timeout_at(live.until, traveling).await;
-    let arrived = match arrived {
-        Ok(Ok(arrived)) => arrived,
-        Ok(Err(_panic)) => Arrived { told: Some(Told::failed(outcome::internal("a task panicked"))), place: None },
-        // Nobody can ask for it any more.
-        Err(_late) => Arrived { told: None, place: None },
-    };
+    let panicked = |_| Arrived { told: Some(Told::failed(outcome::internal("a task panicked"))), place: None };
+    let arrived = traveling.await.unwrap_or_else(panicked);
     if live.turn(Phase::Given) == Phase::Given {
         // If nobody waits any more, the request was cancelled.
         drop(waiting.send(arrived));
@@ -86,32 +83,41 @@ async fn run(
     }
     let Arrived { told, place } = arrived;
     let state = match told {
-        Some(Told { result, .. }) => State::Ended(Arc::new(ended(result, &session, &live))),
+        Some(Told { result, .. }) => State::Ended(Arc::new(ended(result, &session, &tasks, &live).await)),
         None => State::Cancelled,
     };
     drop(place);
-    live.end(state);
-    tasks.settle(&live, lost).await;
+    live.turn_to(state);
+    tasks.settle(&live).await;
 }
 
-/// What the request would have been answered with.
-fn ended(result: Result<Map<String, Value>, Error>, session: &Session, live: &Live) -> Ended {
+/// What the request would have been answered with. It is written when there is room for it among the results of its caller.
+async fn ended(result: Result<Map<String, Value>, Error>, session: &Session, tasks: &Tasks, live: &Live) -> Ended {
     let task = live.task();
-    let mut result = match result {
-        Ok(result) => result,
-        Err(error) => return Ended::failed(error),
-    };
-    session.complete(&mut result, task.revision);
-    let result = if task.revision.features().tasks_extension { result } else { interview::related(result, &task.id) };
-    Ended::with(&result).unwrap_or_else(|error| Ended::failed(outcome::internal(&error.to_string())))
+    let extension = task.revision.features().tasks_extension;
+    let result = result.map(|mut result| {
+        session.complete(&mut result, task.revision);
+        if extension { result } else { interview::related(result, &task.id) }
+    });
+    let bytes = result.as_ref().map_or_else(bytes_of_error, written_bytes);
+    match (tasks.reserve(live, bytes).await, result) {
+        (Ok(()), Ok(result)) => {
+            Ended::with(&result).unwrap_or_else(|error| Ended::failed(outcome::internal(&error.to_string())))
+        }
+        (Ok(()), Err(error)) => Ended::failed(error),
+        (Err(none), _) => Ended::failed(lost(bytes, none)),
+    }
 }
 
-/// The error for a result for which there is no room.
-fn lost() -> Error {
-    outcome::busy(
-        "The result was lost: the tasks of this caller take what they may take together (tasks.memory). Wait until some \
-         of them are forgotten, and call again.",
-    )
+/// The error for a result of this many bytes for which there is no room.
+fn lost(bytes: usize, none: NoRoom) -> Error {
+    let NoRoom::Exhausted(exhausted) = none else { return outcome::internal("the time of a task was over") };
+    let whose = if matches!(exhausted, Exhausted::Own(_)) { "those of this caller" } else { "all of them" };
+    outcome::busy(&format!(
+        "The result was lost: it has {bytes} bytes, and of tasks {whose} can take {} bytes together (tasks.memory), more \
+         than what is left. Wait until some are forgotten, or have less returned, and call again.",
+        exhausted.most()
+    ))
 }
 
 /// The error for a task for which there is no room.

@@ -67,12 +67,18 @@ pub(crate) async fn request(
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = entered(method) => {
             match entry::begin(session, caller, &request, read, rules) {
-                Ok(calling) if calling.wish() != Wish::None => {
-                    if let Err(error) = detached::start(session, caller, calling, reply).await {
-                        session.refuse(error, reply).await;
-                    }
+                Ok(calling) if matches!(calling.wish(), Wish::Open(_)) => {
+                    // Without delaying other requests.
+                    let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
+                    session.spawn(async move {
+                        match calling.settle_wish(&waiting).await {
+                            Ok(calling) => start(&waiting, &caller, calling, &reply).await,
+                            Err(Some(error)) => waiting.refuse(error, &reply).await,
+                            Err(None) => {}
+                        }
+                    });
                 }
-                Ok(calling) => start(session, calling, reply),
+                Ok(calling) => start(session, caller, calling, reply).await,
                 Err(error) => session.refuse(error, reply).await,
             }
         }
@@ -221,7 +227,14 @@ async fn batch(session: &Arc<Session>, caller: &Caller, messages: Vec<Result<Mes
     }
     let (calling, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
-        let ended = join_all(calls.into_iter().map(|call| call.run(&calling, &reply))).await;
+        let mut running = Vec::new();
+        for call in join_all(calls.into_iter().map(|call| call.settle_wish(&calling))).await {
+            match call {
+                Ok(call) => running.push(call),
+                Err(error) => answers.extend(error.map(|error| calling.refusal(&error))),
+            }
+        }
+        let ended = join_all(running.into_iter().map(|call| call.run(&calling, &reply))).await;
         let bytes: usize = ended.iter().map(Called::bytes).chain(answers.iter().map(|answer| answer.text.len())).sum();
         let capacity = reply.reserve(bytes).await;
         let (ended, places): (Vec<_>, Vec<_>) = ended.into_iter().map(|call| call.settle(&calling)).unzip();
@@ -251,7 +264,14 @@ async fn in_batch(session: &Arc<Session>, caller: &Caller, request: &Request<'_>
     }
 }
 
-fn start(session: &Arc<Session>, calling: Box<Calling>, reply: &Outbox) {
+/// Starts a call, as a task or as none.
+async fn start(session: &Arc<Session>, caller: &Caller, calling: Box<Calling>, reply: &Outbox) {
+    if calling.wish() != Wish::None {
+        if let Err(error) = detached::start(session, caller, calling, reply).await {
+            session.refuse(error, reply).await;
+        }
+        return;
+    }
     let (calls, reply) = (Arc::clone(session), reply.clone());
     session.spawn_call(async move {
         calling.run(&calls, &reply).await.send(&calls, &reply).await;

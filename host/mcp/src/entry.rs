@@ -301,6 +301,37 @@ impl Calling {
         self.wish
     }
 
+    /// Waits until it is known whether the call is to be a task, if it is not: what tools support is known when their plugins
+    /// are loaded.
+    ///
+    /// # Errors
+    ///
+    /// The tool can be called only as a task, or never. The call has ended; `None` if its client has cancelled it.
+    pub(crate) async fn settle_wish(mut self: Box<Self>, session: &Session) -> Result<Box<Self>, Option<Error>> {
+        if self.place.is_err() {
+            // It is not made anyway.
+            self.wish = Wish::None;
+            return Ok(self);
+        }
+        let settled = tokio::select! {
+            biased;
+            // The call ends with that.
+            () = self.request.cancelled.cancelled() => Ok(Wish::None),
+            () = session.life.stopped.cancelled() => Ok(Wish::None),
+            settled = self.wish.settled(session, self.call.request.target(), &self.rules) => settled,
+        };
+        match settled {
+            Ok(wish) => {
+                self.wish = wish;
+                Ok(self)
+            }
+            Err(error) => {
+                let is_wanted = session.in_flight.finish(&self.request);
+                Err(is_wanted.then(|| error.of(&self.request.id)))
+            }
+        }
+    }
+
     /// What tells the client of log messages and progress.
     pub(crate) fn observer(&self, session: &Session, reply: &Outbox, cancelled: CancellationToken) -> PeerObserver {
         let (target, token) = (self.call.request.target(), self.progress_token.clone());

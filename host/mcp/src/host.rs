@@ -33,6 +33,9 @@ pub trait Host: Send + Sync + 'static {
     /// Waits until [`Host::is_complete`], for at most the time that the host's configuration allows.
     fn complete(&self) -> BoxFuture<'_, ()>;
 
+    /// Waits until there is a tool with this name or [`Host::is_complete`], for at most the time that a call waits for that.
+    fn loaded<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
+
     /// At most `limit` tools in the order of their names: those after `after` that `rights` allow.
     fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool>;
 

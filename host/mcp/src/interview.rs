@@ -7,6 +7,7 @@ mod tests;
 mod transports;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -22,7 +23,7 @@ use crate::quota::Portion;
 use crate::request_state::{self, LIFE};
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::tasks::Live;
+use crate::tasks::{Live, NoRoom};
 
 /// Error code: the user rejected the request (MCP, "Sampling").
 const REJECTED: i32 = -1;
@@ -77,14 +78,18 @@ pub(crate) async fn conduct(
     let (texts, requests) = prepare(stream, &questions).map_err(failed)?;
     let questions: Vec<Open> = questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }).collect();
     let time = patience(journal);
+    let sent = Sent { requests, reply, count: AtomicUsize::new(0) };
     let waiting = async {
         for text in texts {
             // Boxed, as it takes more than the wait for the responses.
-            Box::pin(reply.send(Outgoing::request(text))).await;
+            if let Some(capacity) = Box::pin(reply.reserve(text.len())).await {
+                sent.count.fetch_add(1, Ordering::Relaxed);
+                capacity.send(Outgoing::request(text));
+            }
         }
-        requests.responses().await
+        sent.requests.responses().await
     };
-    let ended = tokio::select! {
+    let (answers, held) = tokio::select! {
         biased;
         () = cancelled.cancelled() => Err(Ended::Cancelled),
         responses = waiting => answers(&questions, responses).map_err(failed),
@@ -92,11 +97,7 @@ pub(crate) async fn conduct(
         // The responses would come too late.
         () = session.life.closing.cancelled() => Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(time) => Err(Ended::Failed(Failure::Call(late(journal)))),
-    };
-    if ended.is_err() {
-        withdraw(&requests, reply);
-    }
-    let (answers, held) = ended?;
+    }?;
     journal.answers.extend(answers);
     Ok(held)
 }
@@ -121,14 +122,16 @@ pub(crate) async fn wait(
     questions: Vec<Question>,
     journal: &mut Journal,
 ) -> Result<Vec<Portion>, Ended> {
-    live.ask(questions);
-    if !session.host.tasks().keep_live(live).await {
-        return Err(failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned()));
-    }
+    let asking = session.host.tasks().ask(live, questions).await.map_err(|none| match none {
+        NoRoom::Exhausted(_) => {
+            failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned())
+        }
+        NoRoom::Forgotten => Ended::Cancelled,
+    })?;
     let (answers, held) = tokio::select! {
         biased;
         () = live.cancelled().cancelled() => return Err(Ended::Cancelled),
-        answers = live.answers() => answers.map_err(Ended::Failed)?,
+        answers = asking.answers() => answers.map_err(Ended::Failed)?,
         () = session.life.closing.cancelled() => return Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
         () = tokio::time::sleep(patience(journal)) => return Err(Ended::Failed(Failure::Call(late(journal)))),
     };
@@ -198,12 +201,22 @@ fn failed(what: String) -> Ended {
     Ended::Failed(Failure::Call(CallError::Failed(what)))
 }
 
-/// Tells the client that nobody waits for its responses any more.
-fn withdraw(requests: &Requests<'_>, reply: &Outbox) {
-    for id in requests.open() {
-        let params = Withdrawn { request_id: &id, reason: "the call has ended" };
-        let text = jsonrpc::notification("notifications/cancelled", Some(&params));
-        reply.offer(Outgoing::notification(text));
+/// Requests that were sent to a client. When this is dropped, the client is told that nobody waits for the responses that are
+/// missing.
+struct Sent<'a> {
+    requests: Requests<'a>,
+    reply: &'a Outbox,
+    /// How many of them were sent.
+    count: AtomicUsize,
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        for id in self.requests.open(self.count.load(Ordering::Relaxed)) {
+            let params = Withdrawn { request_id: &id, reason: "the call has ended" };
+            let text = jsonrpc::notification("notifications/cancelled", Some(&params));
+            self.reply.offer(Outgoing::notification(text));
+        }
     }
 }
 

@@ -108,6 +108,12 @@ impl Pending {
         true
     }
 
+    /// Whether none waits.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table().waiting.is_empty()
+    }
+
     // Held for a few instructions and never across an await.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
@@ -142,10 +148,10 @@ impl Requests<'_> {
         (self.first..).take(self.count).map(|number| id(&prefix, number)).collect()
     }
 
-    /// The ids of those that have no response.
-    pub(crate) fn open(&self) -> Vec<Id> {
+    /// The ids of those among the first `sent` that have no response.
+    pub(crate) fn open(&self, sent: usize) -> Vec<Id> {
         let table = self.pending.table();
-        let open = (self.first..).take(self.count).filter(|number| table.waiting.contains_key(number));
+        let open = (self.first..).take(self.count.min(sent)).filter(|number| table.waiting.contains_key(number));
         open.map(|number| id(&table.prefix, number)).collect()
     }
 
@@ -205,7 +211,7 @@ mod tests {
         let ids = [one.ids(), two.ids()].concat();
         assert!(respond(&pending, &ids[2], Ok("{\"c\":3}")) && respond(&pending, &ids[1], Ok("{\"b\":2}")));
         assert!(one.responses().now_or_never().is_none());
-        assert_eq!(one.open(), [ids[0].clone()]);
+        assert_eq!((one.open(2), one.open(0)), (vec![ids[0].clone()], vec![]));
         assert!(respond(&pending, &ids[0], Ok("{\"a\":1}")));
         let texts = |responses: Vec<Option<Response>>| {
             responses.into_iter().map(|response| response.unwrap().unwrap().0).collect::<Vec<_>>()
@@ -223,7 +229,7 @@ mod tests {
         assert!(respond(&pending, &ids[1], Err(Error::new(-1, "no"))));
         let responses = requests.responses().now_or_never().unwrap();
         assert!(matches!(&responses[..], [None, Some(Err(error)), None] if error.code == -1));
-        assert_eq!(requests.open(), [ids[0].clone(), ids[2].clone()]);
+        assert_eq!(requests.open(3), [ids[0].clone(), ids[2].clone()]);
     }
 
     #[test]

@@ -139,6 +139,15 @@ impl Portion {
         Ok(())
     }
 
+    /// Takes what is missing to `amount`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Quota::take`]; the portion stays as it was.
+    pub(crate) fn grow_to(&mut self, amount: usize) -> Result<(), Exhausted> {
+        self.grow(amount.saturating_sub(self.amount))
+    }
+
     /// Whether there is room for `amount` more now. Takes nothing.
     ///
     /// # Errors

@@ -238,6 +238,10 @@ impl Host for Stub {
         Box::pin(async move { drop(view.wait_for(|_| self.is_complete()).await) })
     }
 
+    fn loaded<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
+        self.complete()
+    }
+
     fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
         self.page(&NAMES, tool, after, limit, rights)
     }
@@ -292,7 +296,8 @@ impl Host for Stub {
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         let support = *self.support.lock().unwrap();
-        NAMES.contains(&name).then(|| Arc::new(Tool { task_support: support, ..Tool::clone(&tool(name)) }))
+        (self.is_complete() && NAMES.contains(&name))
+            .then(|| Arc::new(Tool { task_support: support, ..Tool::clone(&tool(name)) }))
     }
 
     fn client(&self, _name: &str) -> Arc<dyn Client> {

@@ -1,9 +1,10 @@
 //! Tasks: calls that go on when their request has ended, and whose results are kept for their callers.
 //!
 //! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which is `live` while the call
-//! runs, and afterwards in the `store` until its time is over. It belongs to no request, session or connection, but to its
-//! caller.
+//! runs, and also in the `store` until its time is over, which the store decides. It belongs to no request, session or
+//! connection, but to its caller.
 
+mod expiry;
 mod live;
 mod memory;
 mod observer;
@@ -15,18 +16,21 @@ mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolbay_model::Question;
 
-pub(crate) use self::live::{Live, Phase};
+use self::expiry::Alarm;
+pub(crate) use self::live::{Asking, Live, Phase};
 use self::memory::InMemory;
 pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
+pub(crate) use self::store::NoRoom;
 use self::store::TaskStore;
-pub(crate) use self::task::{Ended, Outcome, State, Task};
+pub(crate) use self::task::{Ended, Outcome, State, Task, bytes_of_error, written_bytes};
 use crate::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::quota::Exhausted;
 use crate::revision::Revision;
@@ -53,6 +57,7 @@ struct Inner {
     /// Those whose call runs, or waits for answers.
     live: Mutex<HashMap<Arc<str>, Arc<Live>>>,
     running: TaskTracker,
+    alarm: Alarm,
 }
 
 /// Why a task was not cancelled.
@@ -78,6 +83,7 @@ impl Tasks {
             store: Box::new(InMemory::new(&options)),
             live: Mutex::default(),
             running: TaskTracker::new(),
+            alarm: Alarm::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -87,7 +93,7 @@ impl Tasks {
         let running: Vec<_> = self.table().values().map(Arc::clone).collect();
         for live in running {
             let error = Error::new(INTERNAL_ERROR, "The task was stopped because the server is shutting down.");
-            live.end(State::Ended(Arc::new(Ended::failed(error))));
+            live.turn_to(State::Ended(Arc::new(Ended::failed(error))));
             live.cancel.cancel();
         }
         self.inner.running.close();
@@ -127,18 +133,19 @@ impl Tasks {
         let Some(live) = self.live(owner, id) else {
             return if task.state.is_final() { Err(NotCancelled::Ended) } else { Err(NotCancelled::Unknown) };
         };
-        if !live.end(State::Cancelled) {
+        if !live.turn_to(State::Cancelled) {
             return Err(NotCancelled::Ended);
         }
         live.cancel.cancel();
         let task = live.task();
-        self.keep(owner, &task).await;
+        self.inner.store.update(owner, &task).await;
         Ok(task)
     }
 
     /// The call of a task of this caller; `None` if there is no such task, or if it has ended.
     pub(crate) fn live(&self, owner: &str, id: &str) -> Option<Arc<Live>> {
-        self.table().get(id).filter(|live| *live.owner == *owner).map(Arc::clone)
+        let now = Instant::now();
+        self.table().get(id).filter(|live| *live.owner == *owner && live.until > now).map(Arc::clone)
     }
 
     /// Makes a task known. Before its client learns its id, this must have succeeded.
@@ -148,14 +155,32 @@ impl Tasks {
     /// The caller, or all callers together, have as many tasks as they can have, or as many bytes of them.
     pub(crate) async fn add(&self, live: &Arc<Live>) -> Result<(), Exhausted> {
         let task = live.task();
-        self.inner.store.put(&live.owner, &task).await?;
+        self.inner.store.add(&live.owner, &task, live.until).await?;
         self.table().insert(Arc::clone(&task.id), Arc::clone(live));
+        self.watch_time(live.until);
         Ok(())
     }
 
-    /// Takes the state of a task over into the store, if it is one. Returns whether there was room.
-    pub(crate) async fn keep_live(&self, live: &Live) -> bool {
-        live.phase() != Phase::Kept || self.keep(&live.owner, &live.task()).await
+    /// Makes room for this many bytes of what the call of a task returned. It must have succeeded before that is written.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or the task's time is over.
+    pub(crate) async fn reserve(&self, live: &Live, bytes: usize) -> Result<(), NoRoom> {
+        self.inner.store.reserve(&live.owner, &live.task().id, bytes).await
+    }
+
+    /// Asks these questions in a task, until what is returned is dropped.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for them, or the task's time is over.
+    pub(crate) async fn ask<'a>(&self, live: &'a Live, questions: Vec<Question>) -> Result<Asking<'a>, NoRoom> {
+        let asked = live.with_keys(questions);
+        self.reserve(live, asked.iter().map(|asked| asked.size()).sum()).await?;
+        let asking = live.ask(asked);
+        self.inner.store.update(&live.owner, &live.task()).await;
+        Ok(asking)
     }
 
     /// Forgets a task that nobody has learned of.
@@ -165,29 +190,11 @@ impl Tasks {
         self.inner.store.remove(&live.owner, &task.id).await;
     }
 
-    /// Takes the state of a task over into the store. Returns whether there was room.
-    async fn keep(&self, owner: &str, task: &Arc<Task>) -> bool {
-        self.inner.store.put(owner, task).await.is_ok()
-    }
-
-    /// The call of a task has ended. From now on, only the store knows it, until its time is over. If there is no room for
-    /// its result, it has failed with the error `lost`.
-    pub(crate) async fn settle(&self, live: &Live, lost: impl FnOnce() -> Error + Send) {
+    /// The call of a task has ended, in a state for which there is room. From now on, only the store knows it.
+    pub(crate) async fn settle(&self, live: &Live) {
         let task = live.task();
-        if !self.keep(&live.owner, &task).await {
-            let failed = live.lose(lost());
-            self.keep(&live.owner, &failed).await;
-        }
+        self.inner.store.update(&live.owner, &task).await;
         self.table().remove(&task.id);
-        let (inner, owner): (Weak<Inner>, _) = (Arc::downgrade(&self.inner), Arc::clone(&live.owner));
-        let (id, until) = (Arc::clone(&task.id), live.until);
-        // Nothing is kept longer than it can be asked for.
-        tokio::spawn(async move {
-            tokio::time::sleep_until(until).await;
-            if let Some(inner) = inner.upgrade() {
-                inner.store.remove(&owner, &id).await;
-            }
-        });
     }
 
     /// The futures of calls that are tasks, or may become some.
@@ -210,9 +217,15 @@ impl Tasks {
         Some(Arc::new(Live::new(owner, task, Instant::now() + ttl, phase)))
     }
 
+    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Live>>> {
+        self.inner.table()
+    }
+}
+
+impl Inner {
     // Held for a few instructions and never across an await.
     fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Live>>> {
-        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -134,6 +134,15 @@ impl Updates {
         Subscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
     }
 
+    /// Takes so many bytes of those that subscriptions of the caller with this name may take, for one of another kind.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for it.
+    pub(crate) fn hold(&self, caller: &str, bytes: usize) -> Result<Portion, Exhausted> {
+        self.shared.quota.take(caller, bytes)
+    }
+
     /// What the subscriptions of the caller with this name take.
     #[cfg(test)]
     pub(crate) fn bytes_of(&self, caller: &str) -> usize {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
-use toolbay_model::{Request, TaskSupport};
+use serde_json::{Number, json};
+use toolbay_model::{Request, TaskSupport, Tool};
 
 use crate::caller::Caller;
 use crate::capabilities::TASKS;
@@ -26,12 +26,48 @@ pub(crate) enum Wish {
         /// For how long.
         ttl: Option<Duration>,
     },
+    /// The plugin of the tool may still be loading: what the tool supports is not known yet.
+    Open(Wanted),
 }
 
-/// `params.task` of 2025-11-25.
-#[derive(Deserialize)]
-struct Wanted {
-    ttl: Option<u64>,
+/// What a client wants (`params.task` of 2025-11-25).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// No task.
+    Nothing,
+    /// A task, and perhaps for how long it is kept.
+    Task {
+        /// For how long.
+        ttl: Option<Duration>,
+    },
+    /// A task, in parameters that are malformed.
+    Malformed,
+}
+
+impl Wanted {
+    fn of(task: Option<&RawValue>, rules: &Rules) -> Self {
+        #[derive(Deserialize)]
+        struct Params {
+            ttl: Option<Number>,
+        }
+        let Some(task) = task.filter(|_| rules.revision.features().tasks) else { return Self::Nothing };
+        match serde_json::from_str(task.get()) {
+            Ok(Params { ttl: None }) => Self::Task { ttl: None },
+            Ok(Params { ttl: Some(ttl) }) => {
+                milliseconds(&ttl).map_or(Self::Malformed, |ttl| Self::Task { ttl: Some(ttl) })
+            }
+            Err(_) => Self::Malformed,
+        }
+    }
+}
+
+/// A number of milliseconds. `60000.0` is an integer as well, as JSON Schema has it; one that is too large means for ever.
+fn milliseconds(number: &Number) -> Option<Duration> {
+    if let Some(whole) = number.as_u64() {
+        return Some(Duration::from_millis(whole));
+    }
+    let number = number.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0)?;
+    Some(Duration::try_from_secs_f64(number / 1_000.0).unwrap_or(Duration::MAX))
 }
 
 impl Wish {
@@ -48,37 +84,57 @@ impl Wish {
         rules: &Rules,
     ) -> Result<Self, Error> {
         let Request::Tool { name, .. } = request else { return Ok(Self::None) };
-        let features = rules.revision.features();
-        let tool = if caller.may_use(name) { session.host.tool(name) } else { None };
-        let Some(tool) = tool else { return Ok(Self::None) };
-        let wanted = task.filter(|_| features.tasks);
-        match tool.task_support {
-            TaskSupport::Forbidden if wanted.is_some() => Err(Error::new(
+        if !caller.may_use(name) {
+            return Ok(Self::None);
+        }
+        // Asked first: what is loaded between the two is not missed.
+        let complete = session.host.is_complete();
+        match session.host.tool(name) {
+            Some(tool) => Wanted::of(task, rules).towards(&tool, rules),
+            None if complete => Ok(Self::None),
+            None => Ok(Self::Open(Wanted::of(task, rules))),
+        }
+    }
+
+    /// Waits until it is known what the tool with this name supports, if it is not, and says what follows from that.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Wish::of`].
+    pub(crate) async fn settled(self, session: &Session, name: &str, rules: &Rules) -> Result<Self, Error> {
+        let Self::Open(wanted) = self else { return Ok(self) };
+        session.host.loaded(name).await;
+        session.host.tool(name).map_or(Ok(Self::None), |tool| wanted.towards(&tool, rules))
+    }
+}
+
+impl Wanted {
+    /// What follows for a call of this tool.
+    fn towards(self, tool: &Tool, rules: &Rules) -> Result<Wish, Error> {
+        let (name, features) = (&tool.name, rules.revision.features());
+        match (tool.task_support, self) {
+            (TaskSupport::Forbidden, Self::Task { .. } | Self::Malformed) => Err(Error::new(
                 METHOD_NOT_FOUND,
                 format!("The tool {name} cannot be called as a task: call it without `task`."),
             )),
-            TaskSupport::Optional | TaskSupport::Required if let Some(wanted) = wanted => {
-                let Wanted { ttl } = serde_json::from_str(wanted.get()).map_err(|_| {
-                    Error::new(
-                        INVALID_PARAMS,
-                        "Invalid params: task must be an object whose ttl is a number of milliseconds",
-                    )
-                })?;
-                Ok(Self::Task { ttl: ttl.map(Duration::from_millis) })
-            }
-            TaskSupport::Optional | TaskSupport::Required
+            (TaskSupport::Optional | TaskSupport::Required, Self::Task { ttl }) => Ok(Wish::Task { ttl }),
+            (TaskSupport::Optional | TaskSupport::Required, Self::Malformed) => Err(Error::new(
+                INVALID_PARAMS,
+                "Invalid params: task must be an object whose ttl is a number of milliseconds",
+            )),
+            (TaskSupport::Optional | TaskSupport::Required, Self::Nothing)
                 if features.tasks_extension && rules.capabilities.has_tasks() =>
             {
-                Ok(Self::Offered)
+                Ok(Wish::Offered)
             }
-            TaskSupport::Required if features.tasks_extension => {
+            (TaskSupport::Required, Self::Nothing) if features.tasks_extension => {
                 Err(undeclared(&format!("The tool {name} runs only as a task")))
             }
-            TaskSupport::Required => {
+            (TaskSupport::Required, Self::Nothing) => {
                 let how = if features.tasks { "call it with `task`" } else { "use a client of 2025-11-25 or later" };
                 Err(Error::new(METHOD_NOT_FOUND, format!("The tool {name} runs only as a task: {how}.")))
             }
-            TaskSupport::Forbidden | TaskSupport::Optional => Ok(Self::None),
+            (TaskSupport::Forbidden | TaskSupport::Optional, Self::Nothing) => Ok(Wish::None),
         }
     }
 }

@@ -30,6 +30,10 @@ impl Host for Service {
         Box::pin(Service::complete(self))
     }
 
+    fn loaded<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(Service::loaded(self, tool))
+    }
+
     fn tools(&self, after: Option<&str>, limit: usize, rights: &Rights) -> Page<Tool> {
         let snapshot = self.catalog().snapshot();
         let (items, more) = snapshot.page_of_tools(after, limit, |name| rights.allow(name));

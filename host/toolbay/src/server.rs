@@ -242,7 +242,7 @@ impl Server {
         tool: String,
         arguments: Map<String, Value>,
         observer: Arc<dyn Observer>,
-        allow: impl FnOnce(&str) -> bool,
+        allow: impl AsyncFnOnce(&str) -> bool,
     ) -> Answer {
         let asks = self.snapshot().tools.get(&tool).is_some_and(|offer| offer.asks().is_some());
         let answerable = Answerable::default();
@@ -257,7 +257,7 @@ impl Server {
             return Answer { result: Err(failure), ..answer };
         };
         let mut journal = std::mem::take(&mut interview.journal);
-        journal.answers.insert(approval::KEY.to_owned(), approval::answer(allow(&text)));
+        journal.answers.insert(approval::KEY.to_owned(), approval::answer(allow(&text).await));
         self.run(tool, arguments, observer, Answerable::default(), journal).await
     }
 

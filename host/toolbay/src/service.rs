@@ -433,6 +433,11 @@ impl Service {
         waited.unwrap_or_else(|_| self.inner.catalog.snapshot())
     }
 
+    /// Waits for the plugin of the tool with this name, as a call does.
+    pub(crate) async fn loaded(&self, tool: &str) {
+        drop(self.snapshot_within(FIRST_CALL, |snapshot| snapshot.complete || snapshot.tools.contains_key(tool)).await);
+    }
+
     /// Waits for the plugins that existed at startup, for at most `server.first_list`.
     pub(crate) async fn complete(&self) {
         let snapshot = self.snapshot_within(self.inner.first_list, |snapshot| snapshot.complete).await;

@@ -19,7 +19,8 @@ const ADVICE: &str = "install Node.js 20 or newer, with npm";
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// The scripts and what they read: Node looks for packages beside a script, so they run where these are installed.
-const SCRIPTS: [&str; 6] = ["client.mjs", "client_v1.mjs", "serving.mjs", "surface.mjs", "png.mjs", "calls.json"];
+const SCRIPTS: [&str; 7] =
+    ["client.mjs", "client_v1.mjs", "serving.mjs", "surface.mjs", "tasks.mjs", "png.mjs", "calls.json"];
 
 /// Installs what the clients' scripts need.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {

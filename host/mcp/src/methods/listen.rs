@@ -7,19 +7,27 @@ use std::sync::Arc;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+use tokio::sync::{Mutex, watch};
 
 use crate::caller::Caller;
 use crate::changes;
+use crate::entry;
 use crate::jsonrpc::{self, Error, INVALID_REQUEST, Id, Request};
 use crate::list::News;
 use crate::outbox::{Outbox, Outgoing};
 use crate::params::read;
+use crate::quota::Portion;
 use crate::revision::Revision;
 use crate::rules::Rules;
 use crate::session::{Channel, Session};
-use crate::tasks::Task;
-use crate::updates::{LONGEST, MOST, Subscriber};
+use crate::updates::{LONGEST, MOST, Refused, Subscriber};
 use crate::view::View;
+
+/// Longest id of a task that is looked for, in bytes.
+const LONGEST_ID: usize = 128;
+
+/// What it takes to watch a task, in bytes.
+const WATCH: usize = 512;
 
 /// Key of the subscription's id in `_meta`.
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -40,32 +48,33 @@ struct Filter {
     #[serde(default)]
     resources_list_changed: bool,
     #[serde(default)]
-    resource_subscriptions: Uris,
+    resource_subscriptions: Names<LONGEST>,
     #[serde(default)]
-    task_ids: Uris,
+    task_ids: Names<LONGEST_ID>,
 }
 
-/// The URIs in a filter, each once: as many as a subscriber can name. Others are not honoured, so they are not kept.
+/// The URIs or ids in a filter, each once: as many as a subscriber can name, of which each has at most so many bytes. Others
+/// are not honoured, so they are not kept.
 #[derive(Default)]
-struct Uris(BTreeSet<String>);
+struct Names<const BYTES: usize>(BTreeSet<String>);
 
-impl<'de> Deserialize<'de> for Uris {
+impl<'de, const BYTES: usize> Deserialize<'de> for Names<BYTES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Uris::default())
+        deserializer.deserialize_seq(Self::default())
     }
 }
 
-impl<'de> Visitor<'de> for Uris {
+impl<'de, const BYTES: usize> Visitor<'de> for Names<BYTES> {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of URIs")
+        f.write_str("an array of strings")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
-        while let Some(uri) = list.next_element::<String>()? {
-            if uri.len() <= LONGEST && self.0.len() < MOST {
-                self.0.insert(uri);
+        while let Some(name) = list.next_element::<String>()? {
+            if name.len() <= BYTES && self.0.len() < MOST {
+                self.0.insert(name);
             }
         }
         Ok(self)
@@ -96,10 +105,13 @@ pub(crate) fn open(
     rules: &Rules,
     reply: &Outbox,
 ) -> Result<(), Error> {
-    let Params { notifications: filter } = read(request.params)?;
     if !session.has_room() {
         return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
     }
+    // What the filter takes until it is granted.
+    let held = session.intake.take(&caller.name, request.params.map_or(0, |params| params.get().len()));
+    let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.message()))?;
+    let Params { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
     let request =
@@ -118,15 +130,17 @@ pub(crate) fn open(
         }
         let subscriber = session.host.updates().subscriber();
         let mut granted = grant(&session, &caller, &subscriber, &filter);
-        let watched =
-            if declares_tasks { watch(&session, &caller, &filter.task_ids.0, revision).await } else { Vec::new() };
+        let news = filter.news();
+        let Filter { task_ids: Names(ids), .. } = filter;
+        let watched = if declares_tasks { watch(&session, &caller, ids, revision).await } else { Vec::new() };
+        drop(held);
         if !watched.is_empty() {
-            granted.insert("taskIds".into(), watched.iter().map(|(id, _)| Value::from(id.as_str())).collect());
+            granted.insert("taskIds".into(), watched.iter().map(|watched| Value::from(&*watched.id)).collect());
         }
         // Nothing of the subscription is sent before this.
         let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: id}});
         reply.send(notification("notifications/subscriptions/acknowledged", &acknowledged)).await;
-        let news = filter.news();
+        drop(acknowledged);
         let listening = async {
             tokio::select! {
                 () = listen(&session, &caller, &news, &subscriber, known, id, &reply) => {}
@@ -176,53 +190,67 @@ async fn listen(
     }
 }
 
-/// The tasks of the caller among those that a filter names, with what becomes of them; `None` for one that has ended.
-async fn watch(
-    session: &Session,
-    caller: &Caller,
-    ids: &BTreeSet<String>,
-    revision: Revision,
-) -> Vec<(String, Watched)> {
-    let tasks = session.host.tasks();
-    let mut watched = Vec::new();
+/// A task that a client wants to be told of.
+struct Watched {
+    id: Box<str>,
+    /// Says when something becomes of it; `None` if it has ended.
+    changes: Option<watch::Receiver<u64>>,
+    /// What this takes of the bytes of its caller.
+    _held: Portion,
+}
+
+/// The tasks of the caller among those that a filter names, as far as there is room.
+async fn watch(session: &Session, caller: &Caller, ids: BTreeSet<String>, revision: Revision) -> Vec<Watched> {
+    let (tasks, mut watched) = (session.host.tasks(), Vec::new());
     for id in ids {
-        if tasks.get(&caller.name, id, revision).await.is_some() {
-            let changes = tasks.live(&caller.name, id).map(|live| live.watch());
-            watched.push((id.clone(), changes));
+        if tasks.get(&caller.name, &id, revision).await.is_none() {
+            continue;
+        }
+        match session.host.updates().hold(&caller.name, WATCH) {
+            Ok(held) => {
+                let changes = tasks.live(&caller.name, &id).map(|live| live.changes());
+                watched.push(Watched { id: id.into(), changes, _held: held });
+            }
+            Err(none) => {
+                tracing::debug!(caller = caller.name, "tasks not watched: {}", Refused::NoRoom(none));
+                break;
+            }
         }
     }
     watched
 }
 
-/// What becomes of a task.
-type Watched = Option<tokio::sync::watch::Receiver<Arc<Task>>>;
-
 /// Tells of each task what it is whenever that changes, and of those that have ended once. Changes that happen while a slow
-/// client reads are combined into one notification.
+/// client reads are combined into one notification. Nothing is kept for such a client: one notification at a time is written.
 async fn tell_of_tasks(
     session: &Session,
     caller: &Caller,
-    watched: Vec<(String, Watched)>,
+    watched: Vec<Watched>,
     id: &Id,
     revision: Revision,
     reply: &Outbox,
 ) {
-    let meta = &json!({SUBSCRIPTION_ID: id});
-    let telling = watched.into_iter().map(|(task, mut changes)| async move {
+    let (meta, turn) = (&json!({SUBSCRIPTION_ID: id}), &Mutex::new(()));
+    let telling = watched.into_iter().map(|watched| async move {
+        // All of it: it is counted for as long as this goes on.
+        let Watched { id: task, mut changes, _held } = watched;
         loop {
-            let runs = match &mut changes {
+            let goes_on = match &mut changes {
                 Some(changes) => changes.changed().await.is_ok(),
                 None => false,
             };
-            let now = match &mut changes {
-                Some(changes) if runs => Some(Arc::clone(&changes.borrow_and_update())),
-                _ => session.host.tasks().get(&caller.name, &task, revision).await,
-            };
+            let _turn = turn.lock().await;
+            let now = session.host.tasks().get(&caller.name, &task, revision).await;
+            // It is forgotten when its time is over.
             let Some(now) = now else { return };
             let Ok(mut detailed) = now.detailed() else { return };
             detailed.summary.insert("_meta".into(), meta.clone());
-            reply.send(Outgoing::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)))).await;
-            if now.state.is_final() {
+            let told = Outgoing::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)));
+            drop(detailed);
+            let ended = now.state.is_final() || !goes_on;
+            drop(now);
+            reply.send(told).await;
+            if ended {
                 return;
             }
         }

@@ -76,8 +76,9 @@ async fn ended(
         let Some(live) = tasks.live(owner, id) else {
             return tasks.get(owner, id, revision).await.ok_or_else(|| unknown(id));
         };
-        let mut changes = live.watch();
-        let task = Arc::clone(&changes.borrow_and_update());
+        // Created first: it also notices what happens meanwhile.
+        let mut states = live.states();
+        let task = live.task();
         if task.state.is_final() {
             return Ok(task);
         }
@@ -86,21 +87,27 @@ async fn ended(
             continue;
         }
         tokio::select! {
-            ended = changes.changed() => drop(ended),
+            ended = states.changed() => drop(ended),
             // Whoever asked is gone.
             _asking = live.asking.lock(), if matches!(task.state, State::InputRequired(_)) => {}
         }
     }
 }
 
-/// Puts the questions of a task to the client that waits for its result.
+/// Puts the questions of a task to the client that waits for its result. They are withdrawn as soon as the task does not
+/// ask them any more: it was cancelled, or the time for the answers is over.
 async fn ask(session: &Session, owner: &str, live: &Live, request: &Registered, revision: Revision, reply: &Outbox) {
     let open = live.open();
     let questions = open.iter().map(|asked| asked.question.clone()).collect();
     let mut journal = Journal::default();
     let id = live.task().id.clone();
     let stream = Stream { session, reply, revision, cancelled: &request.cancelled, task: Some(&id) };
-    match interview::conduct(&stream, questions, &mut journal).await {
+    let asked = tokio::select! {
+        biased;
+        () = settled(live) => return,
+        asked = interview::conduct(&stream, questions, &mut journal) => asked,
+    };
+    match asked {
         Ok(held) => {
             // They are counted again, one by one, for the call.
             drop(held);
@@ -116,6 +123,17 @@ async fn ask(session: &Session, owner: &str, live: &Live, request: &Registered, 
         Err(Ended::Failed(failure)) => live.refuse(failure),
         // Another request for the result may ask again.
         Err(Ended::Cancelled) => {}
+    }
+}
+
+/// Waits until the task asks nothing.
+async fn settled(live: &Live) {
+    // Created first: it also notices what happens meanwhile.
+    let mut states = live.states();
+    while matches!(live.task().state, State::InputRequired(_)) {
+        if states.changed().await.is_err() {
+            return;
+        }
     }
 }
 

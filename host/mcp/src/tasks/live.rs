@@ -9,13 +9,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{Failure, Progress, Question};
 
-use super::task::{Asked, Ended, State, Task};
-use crate::jsonrpc::Error;
+use super::task::{Asked, MESSAGE, State, Task};
 use crate::observer::PeerObserver;
 use crate::quota::Portion;
-
-/// Longest message about what a task is doing, in bytes.
-const MESSAGE: usize = 1 << 10;
 
 /// Shortest time between two such messages: more would not be readable.
 const PACE: Duration = Duration::from_millis(50);
@@ -28,7 +24,11 @@ pub(crate) struct Live {
     pub(crate) until: Instant,
     /// Stops the call.
     pub(crate) cancel: CancellationToken,
-    task: watch::Sender<Arc<Task>>,
+    task: Mutex<Arc<Task>>,
+    /// Counts what becomes of it. What that is, is asked for: nobody who waits keeps it beyond its time.
+    changes: watch::Sender<u64>,
+    /// The same without what it says that it is doing.
+    states: watch::Sender<u64>,
     phase: Mutex<Phase>,
     /// Who is told of progress and log messages beside those who ask for the task; `None` as soon as the request has its
     /// response.
@@ -76,7 +76,9 @@ impl Live {
             owner: owner.into(),
             until,
             cancel: CancellationToken::new(),
-            task: watch::Sender::new(Arc::new(task)),
+            task: Mutex::new(Arc::new(task)),
+            changes: watch::Sender::default(),
+            states: watch::Sender::default(),
             phase: Mutex::new(phase),
             peer: Mutex::default(),
             told: Mutex::default(),
@@ -98,12 +100,17 @@ impl Live {
 
     /// The task now.
     pub(crate) fn task(&self) -> Arc<Task> {
-        Arc::clone(&self.task.borrow())
+        Arc::clone(&lock(&self.task))
     }
 
-    /// What becomes of the task. It ends when the call has ended.
-    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Task>> {
-        self.task.subscribe()
+    /// Says when something has become of the task, from now on; it is closed when the call has ended.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The same for those whom it does not concern what the task says that it is doing.
+    pub(crate) fn states(&self) -> watch::Receiver<u64> {
+        self.states.subscribe()
     }
 
     /// Progress and log messages go to this client until the request has its response.
@@ -150,45 +157,46 @@ impl Live {
             (None, None) => progress.to_string(),
         };
         message.truncate(message.floor_char_boundary(MESSAGE));
-        self.change(|task| task.saying(message));
+        if self.change(|task| task.saying(message)) {
+            self.changes.send_modify(|count| *count += 1);
+        }
     }
 
-    /// The task ends in this state; false if it has ended.
-    pub(crate) fn end(&self, state: State) -> bool {
-        self.change(|task| task.in_state(state))
+    /// The task is in this state from now on; false if it has ended, which is final.
+    pub(crate) fn turn_to(&self, state: State) -> bool {
+        let changed = self.change(|task| task.in_state(state));
+        if changed {
+            self.states.send_modify(|count| *count += 1);
+            self.changes.send_modify(|count| *count += 1);
+        }
+        changed
     }
 
-    /// The task has failed with this error after all, because its result has no room. Returns it.
-    pub(super) fn lose(&self, error: Error) -> Arc<Task> {
-        let state = State::Ended(Arc::new(Ended::failed(error)));
-        self.task.send_modify(|task| *task = Arc::new(task.in_state(state)));
-        self.task()
-    }
-
-    /// Asks these questions. The keys that clients see are new ones.
-    pub(crate) fn ask(&self, questions: Vec<Question>) {
+    /// The questions with keys that clients have not seen.
+    pub(super) fn with_keys(&self, questions: Vec<Question>) -> Vec<Arc<Asked>> {
         let mut interview = lock(&self.interview);
-        interview.open = questions
-            .into_iter()
-            .map(|question| {
-                let mut key = question.key.clone();
-                let mut number = 1;
-                while !interview.used.insert(key.clone()) {
-                    number += 1;
-                    key = format!("{}-{number}", question.key);
-                }
-                Arc::new(Asked { key, question })
-            })
-            .collect();
-        self.change(|task| task.in_state(State::InputRequired(interview.open.clone())));
+        let asked = questions.into_iter().map(|question| {
+            let mut key = question.key.clone();
+            let mut number = 1;
+            while !interview.used.insert(key.clone()) {
+                number += 1;
+                key = format!("{}-{number}", question.key);
+            }
+            Arc::new(Asked { key, question })
+        });
+        asked.collect()
+    }
+
+    /// Asks these questions, until what is returned is dropped.
+    pub(super) fn ask(&self, questions: Vec<Arc<Asked>>) -> Asking<'_> {
+        let mut interview = lock(&self.interview);
+        interview.open.clone_from(&questions);
+        self.turn_to(State::InputRequired(questions));
+        Asking { live: self }
     }
 
     /// Waits until all questions have their answers.
-    ///
-    /// # Errors
-    ///
-    /// There will be none.
-    pub(crate) async fn answers(&self) -> Result<Answers, Failure> {
+    async fn answers(&self) -> Result<Answers, Failure> {
         loop {
             // Created first: it also notices what comes meanwhile.
             let answered = self.answered.notified();
@@ -228,14 +236,17 @@ impl Live {
         } else {
             State::InputRequired(interview.open.clone())
         };
-        self.change(|task| task.in_state(state));
+        self.turn_to(state);
         Ok(())
     }
 
     /// Fails the call, because its questions have no answers.
     pub(crate) fn refuse(&self, failure: Failure) {
-        lock(&self.interview).refused = Some(failure);
-        self.answered.notify_one();
+        let mut interview = lock(&self.interview);
+        if !interview.open.is_empty() {
+            interview.refused = Some(failure);
+            self.answered.notify_one();
+        }
     }
 
     /// The questions that have no answer.
@@ -245,13 +256,40 @@ impl Live {
 
     /// Changes the task unless it has ended; false if it has.
     fn change(&self, change: impl FnOnce(&Task) -> Task) -> bool {
-        self.task.send_if_modified(|task| {
-            let changes = !task.state.is_final();
-            if changes {
-                *task = Arc::new(change(task));
-            }
-            changes
-        })
+        let mut task = lock(&self.task);
+        let changes = !task.state.is_final();
+        if changes {
+            *task = Arc::new(change(&task));
+        }
+        changes
+    }
+}
+
+/// Questions that were asked. When it is dropped, nobody can answer them any more.
+pub(crate) struct Asking<'a> {
+    live: &'a Live,
+}
+
+impl Asking<'_> {
+    /// Waits until all questions have their answers.
+    ///
+    /// # Errors
+    ///
+    /// There will be none.
+    pub(crate) async fn answers(&self) -> Result<Answers, Failure> {
+        self.live.answers().await
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut interview = lock(&self.live.interview);
+        let Interview { open, answers, held, refused, .. } = &mut *interview;
+        (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
+        if !std::mem::take(open).is_empty() {
+            // Whoever puts them to a client withdraws them.
+            self.live.turn_to(State::Working);
+        }
     }
 }
 

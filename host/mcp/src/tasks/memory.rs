@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use super::options::TaskOptions;
-use super::store::TaskStore;
-use super::task::{State, Task};
+use super::store::{Expired, NoRoom, TaskStore};
+use super::task::{ENTRY, State, Task};
 use crate::quota::{Exhausted, Portion, Quota};
 use crate::revision::Revision;
 
@@ -19,18 +20,23 @@ const SHARES: usize = 4;
 
 /// Tasks that end with the program.
 pub(super) struct InMemory {
-    tasks: Mutex<ByCaller>,
+    tables: Mutex<Tables>,
     number: Arc<Quota>,
     bytes: Arc<Quota>,
 }
 
-/// The tasks of each caller, by id.
-type ByCaller = HashMap<Box<str>, BTreeMap<Arc<str>, Kept>>;
+#[derive(Default)]
+struct Tables {
+    /// The tasks of each caller, by id.
+    callers: HashMap<Arc<str>, BTreeMap<Arc<str>, Kept>>,
+    /// Whose task each is, in the order in which their times are over.
+    times: BTreeMap<(Instant, Arc<str>), Arc<str>>,
+}
 
 struct Kept {
     task: Arc<Task>,
-    /// What it takes.
-    size: usize,
+    until: Instant,
+    /// What it takes, or what there is room for.
     bytes: Portion,
     _number: Portion,
 }
@@ -39,51 +45,98 @@ impl InMemory {
     pub(super) fn new(options: &TaskOptions) -> Self {
         let bytes = usize::try_from(options.memory.as_u64()).unwrap_or(usize::MAX);
         Self {
-            tasks: Mutex::default(),
+            tables: Mutex::default(),
             number: Quota::new(options.all, options.each),
             bytes: Quota::new(bytes, bytes / SHARES),
         }
     }
 
-    fn keep(&self, owner: &str, task: &Arc<Task>) -> Result<(), Exhausted> {
-        let size = task.size();
-        let mut tasks = self.tasks();
-        if let Some(kept) = tasks.get_mut(owner).and_then(|own| own.get_mut(&task.id)) {
-            kept.bytes.grow(size.saturating_sub(kept.size))?;
-            kept.bytes.shrink_to(size);
-            (kept.size, kept.task) = (size, Arc::clone(task));
-            return Ok(());
-        }
-        let room = || Ok((self.number.take(owner, 1)?, self.bytes.take(owner, size)?));
-        let (number, bytes) = match room() {
+    fn keep(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), Exhausted> {
+        let mut tables = self.tables();
+        let take = || Ok((self.number.take(owner, 1)?, self.bytes.take(owner, task.size())?));
+        let (number, bytes) = match take() {
             Ok(room) => room,
-            Err(exhausted) => {
-                // What was cancelled has no result: nobody needs it.
-                let own = tasks.get_mut(owner).ok_or(exhausted)?;
-                own.retain(|_, kept| !matches!(kept.task.state, State::Cancelled));
-                room()?
-            }
+            Err(exhausted) if tables.make_room(owner) == 0 => return Err(exhausted),
+            Err(_) => take()?,
         };
-        let kept = Kept { task: Arc::clone(task), size, bytes, _number: number };
-        tasks.entry(owner.into()).or_default().insert(Arc::clone(&task.id), kept);
+        let kept = Kept { task: Arc::clone(task), until, bytes, _number: number };
+        let owner: Arc<str> = owner.into();
+        tables.times.insert((until, Arc::clone(&task.id)), Arc::clone(&owner));
+        tables.callers.entry(owner).or_default().insert(Arc::clone(&task.id), kept);
         Ok(())
     }
 
+    fn hold(&self, owner: &str, id: &str, bytes: usize) -> Result<(), NoRoom> {
+        let mut tables = self.tables();
+        let size = ENTRY + bytes;
+        let grow = |tables: &mut Tables| {
+            let kept = tables.get_mut(owner, id).ok_or(NoRoom::Forgotten)?;
+            kept.bytes.grow_to(size).map_err(NoRoom::Exhausted)
+        };
+        match grow(&mut tables) {
+            Err(NoRoom::Exhausted(_)) if tables.make_room(owner) > 0 => grow(&mut tables),
+            held => held,
+        }
+    }
+
     // Held while a table is searched or changed, and never across an await.
-    fn tasks(&self) -> MutexGuard<'_, ByCaller> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tables {
+    /// A task whose time is not over.
+    fn get(&self, owner: &str, id: &str) -> Option<&Kept> {
+        self.callers.get(owner)?.get(id).filter(|kept| kept.until > Instant::now())
+    }
+
+    fn get_mut(&mut self, owner: &str, id: &str) -> Option<&mut Kept> {
+        self.callers.get_mut(owner)?.get_mut(id).filter(|kept| kept.until > Instant::now())
+    }
+
+    fn remove(&mut self, owner: &str, id: &str) {
+        let Some(own) = self.callers.get_mut(owner) else { return };
+        if let Some((id, kept)) = own.remove_entry(id) {
+            self.times.remove(&(kept.until, id));
+        }
+        if own.is_empty() {
+            self.callers.remove(owner);
+        }
+    }
+
+    /// Forgets the cancelled tasks of a caller, which have no result: nobody needs them. Returns how many these were.
+    fn make_room(&mut self, owner: &str) -> usize {
+        let own = self.callers.get(owner);
+        let cancelled = own.into_iter().flatten().filter(|(_, kept)| matches!(kept.task.state, State::Cancelled));
+        let cancelled: Vec<Arc<str>> = cancelled.map(|(id, _)| Arc::clone(id)).collect();
+        for id in &cancelled {
+            self.remove(owner, id);
+        }
+        cancelled.len()
     }
 }
 
 impl TaskStore for InMemory {
-    fn put<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>) -> BoxFuture<'a, Result<(), Exhausted>> {
-        ready(self.keep(owner, task)).boxed()
+    fn add<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>, until: Instant) -> BoxFuture<'a, Result<(), Exhausted>> {
+        ready(self.keep(owner, task, until)).boxed()
+    }
+
+    fn reserve<'a>(&'a self, owner: &'a str, id: &'a str, bytes: usize) -> BoxFuture<'a, Result<(), NoRoom>> {
+        ready(self.hold(owner, id, bytes)).boxed()
+    }
+
+    fn update<'a>(&'a self, owner: &'a str, task: &'a Arc<Task>) -> BoxFuture<'a, ()> {
+        if let Some(kept) = self.tables().get_mut(owner, &task.id) {
+            kept.bytes.shrink_to(task.size());
+            kept.task = Arc::clone(task);
+        }
+        ready(()).boxed()
     }
 
     fn get<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, Option<Arc<Task>>> {
-        let tasks = self.tasks();
-        let kept = tasks.get(owner).and_then(|own| own.get(id));
-        ready(kept.map(|kept| Arc::clone(&kept.task))).boxed()
+        let tables = self.tables();
+        ready(tables.get(owner, id).map(|kept| Arc::clone(&kept.task))).boxed()
     }
 
     fn list<'a>(
@@ -93,21 +146,28 @@ impl TaskStore for InMemory {
         limit: usize,
         revision: Revision,
     ) -> BoxFuture<'a, Vec<Arc<Task>>> {
-        let tasks = self.tasks();
+        let (tables, now) = (self.tables(), Instant::now());
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let own = tasks.get(owner).map(|own| own.range::<str, _>((after, Bound::Unbounded)));
-        let known = own.into_iter().flatten().map(|(_, kept)| &kept.task).filter(|task| task.is_of(revision));
+        let own = tables.callers.get(owner).map(|own| own.range::<str, _>((after, Bound::Unbounded)));
+        let kept = own.into_iter().flatten().map(|(_, kept)| kept).filter(|kept| kept.until > now);
+        let known = kept.map(|kept| &kept.task).filter(|task| task.is_of(revision));
         ready(known.take(limit).map(Arc::clone).collect()).boxed()
     }
 
     fn remove<'a>(&'a self, owner: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
-        let mut tasks = self.tasks();
-        if let Some(own) = tasks.get_mut(owner) {
-            own.remove(id);
-            if own.is_empty() {
-                tasks.remove(owner);
-            }
-        }
+        self.tables().remove(owner, id);
         ready(()).boxed()
+    }
+
+    fn expire(&self) -> BoxFuture<'_, Expired> {
+        let (mut tables, now) = (self.tables(), Instant::now());
+        let mut ids = Vec::new();
+        while let Some(first) = tables.times.first_entry().filter(|first| first.key().0 <= now) {
+            let ((_, id), owner) = first.remove_entry();
+            tables.remove(&owner, &id);
+            ids.push(id);
+        }
+        let next = tables.times.keys().next().map(|(until, _)| *until);
+        ready(Expired { ids, next }).boxed()
     }
 }

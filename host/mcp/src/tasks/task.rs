@@ -1,5 +1,6 @@
 //! What clients are told of a task.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,8 +16,12 @@ use crate::revision::Revision;
 /// How often a client should ask, in milliseconds.
 const POLL_MS: u64 = 500;
 
-/// What a task takes beside its questions and its result, in bytes: itself, its places in tables, its message.
-const ENTRY: usize = 4 << 10;
+/// What a task takes beside its questions and its result, in bytes: itself, its places in tables, its message. A task that
+/// has ended has none: a short error is in its place, so that there is always room for one.
+pub(super) const ENTRY: usize = 4 << 10;
+
+/// Longest message about what a task is doing, in bytes.
+pub(super) const MESSAGE: usize = 1 << 10;
 
 /// A task at one moment.
 #[derive(Clone, Debug)]
@@ -78,7 +83,7 @@ impl Ended {
         Self { is_error: false, outcome: Outcome::Error(error) }
     }
 
-    /// A task that ended with this result.
+    /// A task that ended with this result, for which there is room.
     ///
     /// # Errors
     ///
@@ -91,8 +96,43 @@ impl Ended {
     fn size(&self) -> usize {
         match &self.outcome {
             Outcome::Result(text) => text.get().len(),
-            Outcome::Error(error) => error.message.len(),
+            Outcome::Error(error) => bytes_of_error(error),
         }
+    }
+}
+
+/// What a task takes that ends with this error.
+pub(crate) fn bytes_of_error(error: &Error) -> usize {
+    let data = error.data.as_ref().map_or(0, written_bytes);
+    (error.message.len() + data).saturating_sub(MESSAGE)
+}
+
+/// What a value takes as text, without writing it anywhere.
+pub(crate) fn written_bytes(value: &impl Serialize) -> usize {
+    let mut counted = Counted(0);
+    // Whoever cannot write it will be told.
+    drop(serde_json::to_writer(&mut counted, value));
+    counted.0
+}
+
+/// Counts what is written.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Asked {
+    /// The bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        self.key.len() + self.question.params.get().len()
     }
 }
 
@@ -129,9 +169,7 @@ impl Task {
     pub(super) fn size(&self) -> usize {
         let state = match &self.state {
             State::Working | State::Cancelled => 0,
-            State::InputRequired(asked) => {
-                asked.iter().map(|asked| asked.key.len() + asked.question.params.get().len()).sum()
-            }
+            State::InputRequired(asked) => asked.iter().map(|asked| asked.size()).sum(),
             State::Ended(ended) => ended.size(),
         };
         ENTRY + state

@@ -1,5 +1,9 @@
 //! Tasks of both forms.
 
+mod bounds;
+mod loading;
+mod withdrawn;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -73,8 +73,8 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, ye
             return task::run(&server, &tool, arguments, show.json).await;
         }
         let mut refused = false;
-        let allow = |question: &str| {
-            let allowed = yes || confirm::ask(question);
+        let allow = async |question: &str| {
+            let allowed = yes || confirm::ask(question).await;
             refused = !allowed;
             allowed
         };

@@ -13,9 +13,10 @@ pub(super) fn is_possible() -> bool {
 }
 
 /// Prints the question on standard error, and reads the answer. Whatever is not a yes is a no.
-pub(super) fn ask(question: &str) -> bool {
+pub(super) async fn ask(question: &str) -> bool {
     note(&format!("{question}\n\nAllow this call? Type y for yes, anything else for no:"));
-    is_yes(stdin().lock())
+    // On another thread: meanwhile, a signal can end the program.
+    tokio::task::spawn_blocking(|| is_yes(stdin().lock())).await.unwrap_or(false)
 }
 
 fn is_yes(input: impl BufRead) -> bool {

@@ -15,6 +15,7 @@ use toolbay_model::text::line;
 use toolbay_settings::project::{self, Example, Project};
 
 use super::common::{Common, Listen, block_on};
+use super::confirm;
 use super::output::{complain, print};
 use super::requirements::ready;
 use super::result::{self, Terminal};
@@ -137,6 +138,23 @@ async fn try_out(config: &Config, id: &str, example: Option<&Example>) -> anyhow
         return Ok(false);
     };
     print(&format!("> {offered} {}\n", serde_json::Value::Object(arguments.clone())));
-    let answer = server.call(offered.clone(), arguments.clone(), Arc::new(Terminal)).await;
+    let asks = snapshot.tools.get(offered).is_some_and(|offer| offer.asks().is_some());
+    if asks && !confirm::is_possible() {
+        complain(&format!(
+            "the grant of {id:?} wants a person to allow calls of {offered:?} (approve): run `toolbay dev` on a terminal, or \
+             try the tool with `toolbay call --yes`"
+        ));
+        return Ok(false);
+    }
+    let mut refused = false;
+    let allow = async |question: &str| {
+        refused = !confirm::ask(question).await;
+        !refused
+    };
+    let answer = server.call_allowed(offered.clone(), arguments.clone(), Arc::new(Terminal), allow).await;
+    if refused {
+        complain("not called");
+        return Ok(false);
+    }
     Ok(result::show(answer, false) == ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ mod checks;
 mod person;
 mod serving;
 mod surface;
+mod tasks;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -165,6 +166,7 @@ async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mu
     checks.check("a call that is given up ends, and the next one gets its turn", text(&next) == "1", &next);
 
     surface::converse(&mut at, &revision, checks).await?;
+    tasks::converse(&at, &revision, checks).await?;
 
     let target = at.folder.join("newcomer.wasm");
     fs::copy(newcomer, &target)?;

@@ -23,7 +23,10 @@ impl Person {
 
     /// What it can be asked.
     pub(crate) fn capabilities() -> ClientCapabilities {
-        wire(json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}))
+        let extensions = json!({"io.modelcontextprotocol/tasks": {}});
+        wire(json!({
+            "elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}, "extensions": extensions,
+        }))
     }
 
     /// From now on it does this with forms and pages.

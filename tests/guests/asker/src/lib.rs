@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::http::Request;
@@ -63,6 +65,8 @@ enum Step {
     Update(String),
     /// Says a random number.
     Random,
+    /// Waits until a file exists.
+    Wait(String),
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -151,6 +155,12 @@ impl Step {
                 "told".to_owned()
             }
             Self::Random => random().to_string(),
+            Self::Wait(path) => {
+                while !fs::exists(&path)? {
+                    sleep(Duration::from_millis(5));
+                }
+                "waited".to_owned()
+            }
         })
     }
 }

@@ -1,0 +1,116 @@
+//! Forgets tasks when their time is over: one timer for all of them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::store::Expired;
+use super::{Inner, State, Tasks};
+
+/// The timer of a table of tasks.
+#[derive(Default)]
+pub(super) struct Alarm {
+    setting: Arc<Mutex<Setting>>,
+    /// The timer has to look again.
+    sooner: Arc<Notify>,
+}
+
+/// What the timer waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Setting {
+    /// It does not run.
+    #[default]
+    Off,
+    /// It runs, and there are no tasks.
+    Idle,
+    /// The time of the first task.
+    At(Instant),
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // It ends.
+        self.sooner.notify_one();
+    }
+}
+
+/// The timer runs for as long as this exists. Its runtime may end before the tasks.
+struct Running(Arc<Mutex<Setting>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        *lock(&self.0) = Setting::Off;
+    }
+}
+
+impl Tasks {
+    /// Has a task forgotten when its time is over.
+    pub(super) fn watch_time(&self, until: Instant) {
+        let Alarm { setting, sooner } = &self.inner.alarm;
+        let before = {
+            let mut setting = lock(setting);
+            let before = *setting;
+            if !matches!(before, Setting::At(first) if first <= until) {
+                *setting = Setting::At(until);
+            }
+            before
+        };
+        match before {
+            Setting::At(first) if first <= until => {}
+            Setting::At(_) | Setting::Idle => sooner.notify_one(),
+            Setting::Off => {
+                let running = Running(Arc::clone(setting));
+                tokio::spawn(forget(Arc::downgrade(&self.inner), Arc::clone(sooner), running));
+            }
+        }
+    }
+}
+
+/// Forgets tasks as their times are over, until there is no table of tasks any more.
+async fn forget(inner: Weak<Inner>, sooner: Arc<Notify>, running: Running) {
+    loop {
+        // Created first: it also notices what is set meanwhile.
+        let looks_again = sooner.notified();
+        let Some(alive) = inner.upgrade() else { return };
+        // Whatever is added from here on sets it anew.
+        *lock(&running.0) = Setting::Idle;
+        let next = alive.expire().await;
+        drop(alive);
+        let Some(next) = next else {
+            looks_again.await;
+            continue;
+        };
+        {
+            let mut setting = lock(&running.0);
+            if !matches!(*setting, Setting::At(first) if first <= next) {
+                *setting = Setting::At(next);
+            }
+        }
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = looks_again => {}
+        }
+    }
+}
+
+impl Inner {
+    /// Forgets what is over, and stops the calls that still run. Returns when there will be something again.
+    async fn expire(&self) -> Option<Instant> {
+        let Expired { ids, next } = self.store.expire().await;
+        for id in ids {
+            let live = self.table().remove(&id);
+            if let Some(live) = live {
+                // Nobody can ask for it any more, but somebody may be waiting.
+                live.turn_to(State::Cancelled);
+                live.cancel.cancel();
+            }
+        }
+        next
+    }
+}
+
+// Held for a few instructions and never across an await.
+fn lock(setting: &Mutex<Setting>) -> MutexGuard<'_, Setting> {
+    setting.lock().unwrap_or_else(PoisonError::into_inner)
+}

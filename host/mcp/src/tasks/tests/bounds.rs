@@ -1,0 +1,294 @@
+//! What tasks take, for how long, and who is woken by them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Context;
+use std::time::{Duration, SystemTime};
+
+use bytesize::ByteSize;
+use futures_util::FutureExt as _;
+use futures_util::task::ArcWake;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use toolbay_model::{CallError, Failure, Progress};
+
+use super::super::memory::InMemory;
+use super::super::store::{NoRoom, TaskStore as _};
+use super::super::task::{ENTRY, Ended, State, Task};
+use super::super::{Live, Phase, TaskOptions};
+use super::{CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until};
+use crate::asking::said;
+use crate::host::Host as _;
+use crate::jsonrpc::Error;
+use crate::peer::Peer;
+use crate::quota::Exhausted;
+use crate::updates::MOST;
+
+fn task(id: &str) -> Arc<Task> {
+    Arc::new(Task::new(id.into(), CORE, SystemTime::now(), Duration::from_hours(1)))
+}
+
+fn ended(task: &Task, ended: Ended) -> Arc<Task> {
+    Arc::new(task.in_state(State::Ended(Arc::new(ended))))
+}
+
+fn in_an_hour() -> tokio::time::Instant {
+    tokio::time::Instant::now() + Duration::from_hours(1)
+}
+
+/// A store in which one caller can have this many bytes.
+fn store(bytes: usize) -> InMemory {
+    InMemory::new(&TaskOptions { memory: ByteSize::b(4 * bytes as u64), ..TaskOptions::default() })
+}
+
+#[tokio::test]
+async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room() {
+    let (store, first, second) = (store(2 * ENTRY + 1_000), task("1"), task("2"));
+    store.add("ada", &first, in_an_hour()).await.unwrap();
+    store.add("ada", &second, in_an_hour()).await.unwrap();
+    store.reserve("ada", "1", 900).await.unwrap();
+    let full = Err(NoRoom::Exhausted(Exhausted::Own(2 * ENTRY + 1_000)));
+    assert_eq!(store.reserve("ada", "2", 101).await, full);
+    store.reserve("ada", "2", 100).await.unwrap();
+    assert_eq!(store.reserve("bob", "1", 1).await, Err(NoRoom::Forgotten), "it is not that caller's");
+    // What there is no room for says so, in the place of the message of a task that runs.
+    store.update("ada", &ended(&first, Ended::failed(Error::new(0, "x".repeat(1_000))))).await;
+    store.reserve("ada", "2", 1_000).await.unwrap();
+    assert_eq!(store.reserve("ada", "2", 1_001).await, full);
+    // What was cancelled is nobody's any more, and makes room.
+    store.update("ada", &Arc::new(first.in_state(State::Cancelled))).await;
+    store.reserve("ada", "2", 1_001).await.unwrap();
+    assert!(store.get("ada", "1").await.is_none());
+    store.update("ada", &first).await;
+    assert!(store.get("ada", "1").await.is_none(), "what was forgotten does not come back");
+}
+
+#[tokio::test]
+async fn a_result_that_has_no_room_was_never_there() {
+    for revision in [CORE, EXTENSION] {
+        let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
+        // Not a byte is left beside the task.
+        let host = host.keeping(TaskOptions { memory: ByteSize::b(4 * ENTRY as u64), ..soon() });
+        let mut peer = client(&host, revision).await;
+        let id = begin(&mut peer).await;
+        let live = host_tasks(&host).live("stdio", &id).unwrap();
+        let mut states = live.states();
+        host.release();
+        states.changed().await.unwrap();
+        let State::Ended(ended) = &live.task().state else { panic!("{:?}", live.task()) };
+        assert!(matches!(ended.outcome, crate::tasks::Outcome::Error(_)), "it is never completed");
+        let task = until(&mut peer, &id, "failed").await;
+        let error = match revision {
+            CORE => peer.error("tasks/result", json!({"taskId": id})).await,
+            _ => task["error"].clone(),
+        };
+        assert_eq!((&error["code"], &error["data"]["dev.toolbay/error"]), (&json!(-32010), &json!("busy")));
+        let message = error["message"].as_str().unwrap();
+        let bytes: usize = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        assert!((1 << 20..(1 << 20) + 500).contains(&bytes), "{message}");
+        let rest = format!(
+            " bytes, and of tasks those of this caller can take {ENTRY} bytes together (tasks.memory), more than what \
+             is left. Wait until some are forgotten, or have less returned, and call again."
+        );
+        assert_eq!(message, format!("The result was lost: it has {bytes}{rest}"));
+    }
+}
+
+#[tokio::test]
+async fn tasks_that_have_ended_leave_no_timers() {
+    let host = saying("done").keeping(TaskOptions { ttl: Duration::from_hours(1), ..soon() });
+    let mut peer = client(&host, CORE).await;
+    let id = begin(&mut peer).await;
+    host.release();
+    until(&mut peer, &id, "completed").await;
+    let alive = || Handle::current().metrics().num_alive_tasks();
+    let before = alive();
+    for _ in 0..500 {
+        let id = begin(&mut peer).await;
+        until(&mut peer, &id, "completed").await;
+    }
+    becomes(|| alive() <= before).await;
+}
+
+/// Waits until a task that is begun now is forgotten: then all that were begun before are, too.
+async fn time_passes(peer: &mut Peer) {
+    let id = begin(peer).await;
+    while peer.ask("tasks/get", json!({"taskId": id})).await.get("error").is_none() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_tasks_whose_time_is_over() {
+    let host =
+        saying("done").keeping(TaskOptions { ttl: Duration::from_millis(200), memory: ByteSize::mib(64), ..soon() });
+    let mut peer = client(&host, CORE).await;
+    let mut ids = Vec::new();
+    for n in 0..300 {
+        let id = begin(&mut peer).await;
+        if n % 3 == 0 {
+            peer.ask("tasks/cancel", json!({"taskId": id})).await;
+        }
+        ids.push(id);
+    }
+    // Somebody waits for the last one, and is told.
+    let waiting = peer.request("tasks/result", json!({"taskId": ids[299]})).await;
+    let response = loop {
+        let message = peer.receive().await;
+        if message["id"] == waiting {
+            break message;
+        }
+    };
+    assert!(response["error"]["message"].as_str().unwrap().starts_with("Unknown task: "), "{response}");
+    time_passes(&mut peer).await;
+    becomes(|| host.waiting() == 0).await;
+    let tasks = host_tasks(&host);
+    becomes(|| tasks.table().is_empty()).await;
+    assert_eq!(peer.result("tasks/list", json!({})).await["tasks"], json!([]));
+    // There is room for as many again, which end.
+    for _ in 0..1_000 {
+        begin(&mut peer).await;
+    }
+    host.release();
+}
+
+#[tokio::test]
+async fn a_call_that_never_becomes_a_task_has_its_response_however_long_tasks_are_kept() {
+    let host = saying("done").keeping(TaskOptions { ttl: Duration::from_millis(50), ..late() });
+    let mut peer = client(&host, EXTENSION).await;
+    let request = peer.request("tools/call", slow()).await;
+    becomes(|| host.waiting() == 1).await;
+    time_passes(&mut client(&host, CORE).await).await;
+    host.release();
+    let response = loop {
+        let message = peer.receive().await;
+        if message["id"] == request {
+            break message;
+        }
+    };
+    assert_eq!(response["result"]["resultType"], "complete", "{response}");
+}
+
+#[tokio::test]
+async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
+    let host = saying("done");
+    let mut core = client(&host, EXTENSION).await;
+    let mut ids = Vec::new();
+    for _ in 0..MOST + 10 {
+        ids.push(begin(&mut core).await);
+    }
+    let mut peer = client(&host, EXTENSION).await;
+    let listen = async |peer: &mut Peer, ids: &[String]| {
+        let id = peer.request("subscriptions/listen", json!({"notifications": {"taskIds": ids}})).await;
+        let acknowledged = peer.receive().await;
+        assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+        (id, acknowledged["params"]["notifications"]["taskIds"].as_array().map_or(0, Vec::len))
+    };
+    let (first, honoured) = listen(&mut peer, &ids).await;
+    assert_eq!(honoured, MOST);
+    let bytes = host.updates().bytes_of("stdio");
+    assert_eq!(bytes, MOST * 512);
+    assert_eq!(peer.session.intake.of("stdio"), 0, "the filter is gone");
+    // Many streams are no more room.
+    let mut all = honoured;
+    let mut streams = vec![first];
+    loop {
+        let (stream, honoured) = listen(&mut peer, &ids).await;
+        streams.push(stream);
+        all += honoured;
+        if honoured < MOST {
+            break;
+        }
+    }
+    assert_eq!(all, (1 << 20) / 512);
+    for stream in streams {
+        peer.cancel(stream).await;
+    }
+    becomes(|| host.updates().bytes_of("stdio") == 0).await;
+    let (_, honoured) = listen(&mut peer, &["x".repeat(200), ids[0].clone()]).await;
+    assert_eq!(honoured, 1);
+}
+
+#[tokio::test]
+async fn a_number_of_milliseconds_is_an_integer_however_it_is_written() {
+    let host = saying("done");
+    let mut peer = client(&host, CORE).await;
+    let hour = 3_600_000;
+    for (ttl, kept) in
+        [("60000.0", 60_000), ("6e4", 60_000), ("60000", 60_000), ("1e300", hour), ("0", 10_000), ("null", hour)]
+    {
+        let task = format!(r#"{{"ttl": {ttl}}}"#);
+        let task: Value = serde_json::from_str(&task).unwrap();
+        let created = peer.result("tools/call", json!({"name": "a", "task": task})).await;
+        assert_eq!(created["task"]["ttl"], kept, "{ttl}");
+    }
+    for ttl in [json!(60_000.5), json!(-1), json!(-60_000.0), json!("60000")] {
+        assert_eq!(peer.error("tools/call", json!({"name": "a", "task": {"ttl": ttl}})).await["code"], -32602, "{ttl}");
+    }
+}
+
+fn live() -> Live {
+    Live::new("ada", Task::clone(&task("1")), in_an_hour(), Phase::Kept)
+}
+
+#[test]
+fn what_has_ended_stays_as_it_is() {
+    let live = live();
+    assert!(live.turn_to(State::Cancelled));
+    let failed = || State::Ended(Arc::new(Ended::failed(Error::new(0, "too late"))));
+    assert!(!live.turn_to(failed()) && !live.turn_to(State::Working));
+    drop(live.ask(Vec::new()));
+    live.say(&Progress { progress: 1.0, total: None, message: None });
+    assert!(matches!(live.task().state, State::Cancelled));
+}
+
+/// Counts how often somebody is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl ArcWake for Woken {
+    fn wake_by_ref(woken: &Arc<Self>) {
+        woken.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn progress_wakes_only_those_whom_it_concerns() {
+    let live = live();
+    let [mut states, mut changes] = [live.states(), live.changes()];
+    let (waits, listens) = (Arc::<Woken>::default(), Arc::<Woken>::default());
+    let (mut waiting, mut listening) = (Box::pin(states.changed()), Box::pin(changes.changed()));
+    let wakers = [&waits, &listens].map(|woken| futures_util::task::waker(Arc::clone(woken)));
+    assert!(waiting.poll_unpin(&mut Context::from_waker(&wakers[0])).is_pending());
+    assert!(listening.poll_unpin(&mut Context::from_waker(&wakers[1])).is_pending());
+    live.say(&Progress { progress: 1.0, total: None, message: None });
+    assert_eq!([&waits, &listens].map(|woken| woken.0.load(Ordering::Relaxed)), [0, 1]);
+    live.turn_to(State::Cancelled);
+    assert_eq!(waits.0.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_while_its_call_ends_is_cancelled_or_has_its_result() {
+    for revision in [CORE, EXTENSION] {
+        let host = host(|_| Some(Err(Failure::Call(CallError::Failed("no luck".into())))));
+        let mut peer = client(&host, revision).await;
+        let mut ids = Vec::new();
+        for _ in 0..100 {
+            ids.push(begin(&mut peer).await);
+        }
+        host.release();
+        let mut seen = Vec::new();
+        for id in &ids {
+            let cancelled = peer.ask("tasks/cancel", json!({"taskId": id})).await;
+            let status = get(&mut peer, id).await["status"].clone();
+            if revision == CORE && cancelled.get("error").is_none() {
+                assert_eq!(status, "cancelled");
+            }
+            seen.push(status);
+        }
+        becomes(|| host.waiting() == 0 && host_tasks(&host).table().is_empty()).await;
+        for (id, status) in ids.iter().zip(seen) {
+            assert_eq!(get(&mut peer, id).await["status"], status);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Questions of tasks that nobody needs an answer to any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolbay_model::{Interview, Journal, QuestionKind, Reply};
+
+use super::{CORE, EXTENSION, asking, becomes, begin, client, get, host, until};
+use crate::asking::question;
+use crate::peer::Peer;
+use crate::request_state;
+use crate::stub::Stub;
+
+/// Begins a task, waits for its result, and returns the ids of the task and of the request, and its question.
+async fn asked(peer: &mut Peer, host: &Arc<Stub>) -> (String, u64, Value) {
+    let id = begin(peer).await;
+    let waiting = peer.request("tasks/result", json!({"taskId": id})).await;
+    host.release();
+    loop {
+        let message = peer.receive().await;
+        if message["method"] == "elicitation/create" {
+            return (id, waiting, message);
+        }
+    }
+}
+
+/// The messages until the response to this request: that too, if `last` is one.
+async fn before(peer: &mut Peer, last: u64) -> Vec<Value> {
+    let mut messages = Vec::new();
+    loop {
+        let message = peer.receive().await;
+        let is_last = message["id"] == last;
+        messages.push(message);
+        if is_last {
+            return messages;
+        }
+    }
+}
+
+fn withdraws(message: &Value, question: &Value) -> bool {
+    message["method"] == "notifications/cancelled" && message["params"]["requestId"] == question["id"]
+}
+
+#[tokio::test]
+async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
+    let host = asking(&[&["a"]]);
+    let mut peer = client(&host, CORE).await;
+    let (id, waiting, question) = asked(&mut peer, &host).await;
+    // By somebody else, who has the same caller.
+    let mut other = client(&host, CORE).await;
+    assert_eq!(other.result("tasks/cancel", json!({"taskId": id})).await["status"], "cancelled");
+    let messages = before(&mut peer, waiting).await;
+    assert_eq!(messages.iter().filter(|message| withdraws(message, &question)).count(), 1, "{messages:?}");
+    let error = &messages.last().unwrap()["error"]["message"];
+    assert_eq!(error, "The task was cancelled: it has no result.");
+    becomes(|| peer.session.pending.is_empty()).await;
+    // What comes too late is ignored.
+    peer.answer(&question, json!({"action": "decline"})).await;
+    assert_eq!(get(&mut peer, &id).await["status"], "cancelled");
+    assert_eq!(peer.session.intake.of("stdio"), 0);
+}
+
+#[tokio::test]
+async fn a_question_whose_time_is_over_is_withdrawn() {
+    let host = host(|call| {
+        let until = request_state::now() + 50;
+        let journal = Journal { rounds: 1, until, ..Journal::clone(&call.journal) };
+        let questions = ["a", "b"].map(|key| question(key, QuestionKind::Form)).into();
+        Some(Ok(Reply::Questions(Interview { questions, journal })))
+    });
+    let mut peer = client(&host, CORE).await;
+    let (id, waiting, first) = asked(&mut peer, &host).await;
+    let messages = before(&mut peer, waiting).await;
+    let second = messages.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    for question in [&first, second] {
+        assert!(messages.iter().any(|message| withdraws(message, question)), "{messages:?}");
+    }
+    assert_eq!(messages.last().unwrap()["result"]["isError"], true, "{messages:?}");
+    until(&mut peer, &id, "failed").await;
+    becomes(|| peer.session.pending.is_empty()).await;
+}
+
+#[tokio::test]
+async fn whoever_waits_no_more_is_asked_no_more() {
+    let host = asking(&[&["a"]]);
+    let mut peer = client(&host, CORE).await;
+    let (id, waiting, question) = asked(&mut peer, &host).await;
+    peer.cancel(waiting).await;
+    let withdrawn = peer.receive().await;
+    assert!(withdraws(&withdrawn, &question), "{withdrawn}");
+    becomes(|| peer.session.pending.is_empty()).await;
+    assert_eq!(get(&mut peer, &id).await["status"], "input_required", "others can answer");
+}
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_takes_no_answers() {
+    let host = asking(&[&["a", "b"]]);
+    let mut peer = client(&host, EXTENSION).await;
+    let id = begin(&mut peer).await;
+    host.release();
+    until(&mut peer, &id, "input_required").await;
+    let accept = json!({"action": "accept", "content": {"name": "x".repeat(10_000)}});
+    let update = |key: &str| json!({"taskId": id, "inputResponses": {key: accept}});
+    peer.result("tasks/update", update("a")).await;
+    assert!(peer.session.intake.of("stdio") > 10_000, "it is counted");
+    peer.result("tasks/cancel", json!({"taskId": id})).await;
+    becomes(|| peer.session.intake.of("stdio") == 0).await;
+    peer.result("tasks/update", update("b")).await;
+    assert_eq!(peer.session.intake.of("stdio"), 0);
+    let task = get(&mut peer, &id).await;
+    assert_eq!((&task["status"], task.get("inputRequests")), (&json!("cancelled"), None));
+    assert!(Duration::from_millis(task["ttlMs"].as_u64().unwrap()) > Duration::from_secs(1));
+}

@@ -1,0 +1,291 @@
+//! A thousand tasks at once, in both forms: some cancelled, some forgotten, asked for by others, with questions in the middle,
+//! and a server that ends.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::http::auth::token;
+use crate::memory::resident;
+use crate::support::{Folder, HttpServer, HttpSession, Response, asker, hostile};
+
+const CORE: &str = "2025-11-25";
+const EXTENSION: &str = "2026-07-28";
+
+/// For how long tasks are kept, in seconds.
+const TTL: u64 = 30;
+
+/// More than what a busy machine takes longer.
+const SLACK: Duration = Duration::from_secs(20);
+
+const CONFIG: &str = "[client_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_limit]\ncalls = 1000000\nper = \"1m\"\n\
+                      [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nqueue = 2000\n";
+
+/// What a client declares that takes tasks and fills in forms.
+fn declared() -> Value {
+    json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+/// A caller that authenticates.
+struct Caller<'a> {
+    server: &'a HttpServer,
+    session: Option<HttpSession<'a>>,
+    authorization: String,
+}
+
+impl<'a> Caller<'a> {
+    fn new(server: &'a HttpServer, revision: &str, token: &str) -> Self {
+        let authorization = format!("Bearer {token}");
+        let headers = [("Authorization", authorization.as_str())];
+        let session = (revision == CORE).then(|| server.session_declaring(revision, declared(), &headers));
+        Self { server, session, authorization }
+    }
+
+    fn send(&self, method: &str, mut params: Value) -> Response {
+        if let Some(session) = &self.session {
+            return session.ask(method, params);
+        }
+        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
+        self.server.modern(method, params, &[("Authorization", &self.authorization)])
+    }
+
+    fn ask(&self, method: &str, params: Value) -> Value {
+        self.send(method, params).answer()
+    }
+
+    /// Begins a task; in the core form, it is kept for `ttl` milliseconds.
+    fn begin(&self, name: &str, arguments: &Value, ttl: Option<u64>) -> String {
+        let mut answer = self.ask("tools/call", json!({"name": name, "arguments": arguments, "task": {"ttl": ttl}}));
+        let result = answer["result"].take();
+        let task = result.get("task").unwrap_or(&result);
+        task["taskId"].as_str().unwrap_or_else(|| panic!("{answer} {result}")).to_owned()
+    }
+
+    /// The task; `None` if it is not known.
+    fn get(&self, id: &str) -> Option<Value> {
+        let mut answer = self.ask("tasks/get", json!({"taskId": id}));
+        if answer.get("error").is_some() {
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            return None;
+        }
+        Some(answer["result"].take())
+    }
+
+    /// Waits until the task has this status.
+    fn until(&self, id: &str, status: &str) -> Value {
+        loop {
+            let task = self.get(id).unwrap_or_else(|| panic!("{id} is forgotten"));
+            if task["status"] == status {
+                return task;
+            }
+            assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{task}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends a task before its call has ended.
+    fn cancel(&self, id: &str) {
+        let answer = self.ask("tasks/cancel", json!({"taskId": id}));
+        assert!(answer.get("result").is_some(), "{answer}");
+        assert_eq!(self.get(id).unwrap()["status"], "cancelled");
+    }
+
+    /// The stream on which a task of the core form asks.
+    fn asked(&self, id: &str) -> (Response, Value) {
+        let mut stream = self.send("tasks/result", json!({"taskId": id}));
+        let question = stream.next().unwrap();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        (stream, question)
+    }
+
+    /// Answers what a task asks, and returns what its plugin said.
+    fn answered(&self, id: &str) -> Value {
+        let answer = json!({"action": "accept", "content": {"name": id}});
+        let Some(session) = &self.session else {
+            let task = self.until(id, "input_required");
+            assert_eq!(task["inputRequests"]["who"]["method"], "elicitation/create", "{task}");
+            self.ask("tasks/update", json!({"taskId": id, "inputResponses": {"who": answer}}));
+            return self.until(id, "completed")["result"].take();
+        };
+        let (mut stream, question) = self.asked(id);
+        assert_eq!(session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).status, 202);
+        stream.next().unwrap()["result"].take()
+    }
+}
+
+/// A folder with tools that wait for the gate, and of which one asks then.
+fn gated() -> Folder {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let grant = |tool: &str| {
+        format!("{}[limits]\ntimeout = \"10m\"\n[tools.{tool}]\ntask_support = \"optional\"\n", folder.gate())
+    };
+    folder.put("hostile.toml", grant("wait_for_gate"));
+    folder.put("asker.toml", grant("ask"));
+    folder.put("asker.wasm", asker());
+    folder
+}
+
+/// The arguments with which the tool waits for a file and then asks.
+fn asks_after(file: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
+    json!({"steps": [{"wait": file}, {"ask": [form]}]})
+}
+
+fn asks() -> Value {
+    asks_after("/gate/open")
+}
+
+/// Begins as many tasks, and says when.
+fn begin(caller: &Caller<'_>, count: usize, name: &str, arguments: &Value, ttl: Option<u64>) -> Vec<(String, Instant)> {
+    (0..count)
+        .map(|_| {
+            let now = Instant::now();
+            (caller.begin(name, arguments, ttl), now)
+        })
+        .collect()
+}
+
+/// Nobody else can ask for tasks, or change them.
+fn keep_out(eve: &Caller<'_>, tasks: &[(String, Instant)]) {
+    for (id, _) in tasks.iter().step_by(10) {
+        let last = if eve.session.is_some() { "tasks/result" } else { "tasks/update" };
+        for method in ["tasks/get", "tasks/cancel", last] {
+            let answer = eve.ask(method, json!({"taskId": id, "inputResponses": {"who": {"action": "decline"}}}));
+            let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {answer}"));
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            assert!(message.starts_with("Unknown task: "), "{message}");
+        }
+    }
+    if eve.session.is_some() {
+        assert_eq!(eve.ask("tasks/list", json!({}))["result"]["tasks"], json!([]));
+    } else {
+        let ids: Vec<_> = tasks.iter().take(200).map(|(id, _)| id).collect();
+        let mut stream = eve.send("subscriptions/listen", json!({"notifications": {"taskIds": ids}}));
+        assert_eq!(stream.next().unwrap()["params"]["notifications"], json!({}));
+    }
+}
+
+/// Waits until a task is forgotten: not before its time is over, and not long after that.
+fn forgotten(caller: &Caller<'_>, (id, begun): &(String, Instant), ttl: Duration) {
+    while caller.get(id).is_some() {
+        assert!(begun.elapsed() < ttl + SLACK, "{id} is still known after {:?}", begun.elapsed());
+        std::thread::yield_now();
+    }
+    assert!(begun.elapsed() >= ttl, "{id} was forgotten after {:?}", begun.elapsed());
+}
+
+/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server had at the most.
+fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller<'_>) -> u64 {
+    drop(std::fs::remove_file(folder.beside("gate/open")));
+    let none = json!({});
+    let short = begin(ada, 100, "wait_for_gate", &none, Some(10_000));
+    let before = resident(server.pid());
+    let kept = begin(ada, 300, "wait_for_gate", &none, None);
+    let cancelled = begin(ada, 300, "wait_for_gate", &none, None);
+    let asking = begin(ada, 300, "ask", &asks(), None);
+    let most = resident(server.pid());
+    let each = (most.saturating_sub(before) << 10) / 900;
+    println!("{each} bytes for each task");
+    assert!(each < 32 << 10, "{each} bytes for each task");
+    keep_out(eve, &kept);
+    keep_out(eve, &asking);
+    for (id, _) in &cancelled {
+        ada.cancel(id);
+    }
+    folder.open_gate();
+    let (withdrawn, asking) = asking.split_at(20);
+    for (id, _) in withdrawn {
+        if ada.session.is_none() {
+            ada.until(id, "input_required");
+            ada.cancel(id);
+            continue;
+        }
+        let (mut stream, question) = ada.asked(id);
+        ada.cancel(id);
+        let messages: Vec<Value> = std::iter::from_fn(|| stream.next()).collect();
+        let [withdrawal, answer] = &*messages else { panic!("{messages:?}") };
+        assert_eq!(withdrawal["params"]["requestId"], question["id"], "{withdrawal}");
+        assert_eq!(answer["error"]["message"], "The task was cancelled: it has no result.");
+    }
+    for (id, _) in asking {
+        let result = ada.answered(id);
+        let said = result["structuredContent"]["said"][1].as_str().unwrap_or_else(|| panic!("{result}"));
+        assert_eq!(serde_json::from_str::<Value>(said).unwrap()["content"]["name"], **id);
+    }
+    for (id, _) in &kept {
+        ada.until(id, "completed");
+    }
+    for (id, _) in withdrawn.iter().chain(&cancelled) {
+        assert_eq!(ada.get(id).unwrap()["status"], "cancelled", "for ever");
+    }
+    let most = most.max(resident(server.pid()));
+    let ttl = Duration::from_secs(TTL);
+    forgotten(ada, &short[0], if ada.session.is_some() { Duration::from_secs(10) } else { ttl });
+    for task in [&kept[0], &cancelled[299], &asking[279]] {
+        forgotten(ada, task, ttl);
+    }
+    most
+}
+
+/// Ends the server while tasks run and ask, and clients wait for them.
+fn end(mut server: HttpServer, revision: &str, token: &str) {
+    let mut streams = Vec::new();
+    {
+        let ada = Caller::new(&server, revision, token);
+        let running: Vec<_> = (0..50).map(|_| ada.begin("ask", &asks_after("/gate/never"), None)).collect();
+        let asking = ada.begin("ask", &asks(), None);
+        if revision == CORE {
+            let mut waiting: Vec<_> =
+                running.iter().map(|id| ada.send("tasks/result", json!({"taskId": id}))).collect();
+            streams.append(&mut waiting);
+            streams.push(ada.asked(&asking).0);
+        } else {
+            ada.until(&asking, "input_required");
+            let mut stream = ada.send("subscriptions/listen", json!({"notifications": {"taskIds": running}}));
+            let acknowledged = stream.next().unwrap();
+            assert_eq!(acknowledged["params"]["notifications"]["taskIds"].as_array().unwrap().len(), 50);
+            streams.push(stream);
+        }
+    }
+    let begun = Instant::now();
+    assert_eq!(server.end(), Some(0), "{}", server.log.text());
+    assert!(begun.elapsed() < SLACK, "it took {:?}", begun.elapsed());
+    for mut stream in streams {
+        let messages: Vec<Value> = std::iter::from_fn(|| stream.next()).collect();
+        let (last, before) = messages.split_last().expect("a response");
+        if revision == CORE {
+            assert_eq!(last["error"]["message"], "The server is shutting down.", "{messages:?}");
+        } else {
+            let id = &last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+            assert_eq!(*id, 1, "{messages:?}");
+        }
+        let allowed = ["notifications/tasks", "notifications/cancelled"];
+        assert!(before.iter().all(|message| allowed.contains(&message["method"].as_str().unwrap())), "{messages:?}");
+    }
+}
+
+fn attack(revision: &str) {
+    let folder = gated();
+    let [(ada, first), (eve, second)] = [token("ada", ""), token("eve", "")];
+    let server = HttpServer::configured(&folder, &format!("{CONFIG}{first}{second}")).ready();
+    {
+        let [ada, eve] = [&ada, &eve].map(|token| Caller::new(&server, revision, token));
+        let most = thousand(&folder, &server, &ada, &eve);
+        // Nothing is left of them.
+        let again = thousand(&folder, &server, &ada, &eve);
+        println!("{most} KiB, and then {again} KiB");
+        assert!(again < most + (8 << 10), "{most} KiB, and then {again} KiB");
+    }
+    end(server, revision, &ada);
+}
+
+#[test]
+fn a_thousand_tasks_that_clients_ask_for() {
+    attack(CORE);
+}
+
+#[test]
+fn a_thousand_tasks_of_the_extension() {
+    attack(EXTENSION);
+}
