@@ -3,12 +3,12 @@
 
 mod form;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolbay_model::text::{clean, line};
 use toolbay_model::{Answerable, CallError, Interview, Journal, Json, JsonSize, Limit, Limits, Question, QuestionKind};
 use toolbay_secrets::Secrets;
@@ -125,11 +125,49 @@ impl Asking {
         if let Some(kind) = lacking(false).first() {
             return Ok(Err(Refused::Unsupported(format!("the client does not support {}", kind.method()))));
         }
-        self.suspended(open.into_iter().map(|(question, _)| question).collect())
+        let answers = self.journal.answers.clone();
+        self.suspended(open.into_iter().map(|(question, _)| question).collect(), answers)
     }
 
-    /// Ends the call with these questions.
-    fn suspended(&self, questions: Vec<Question>) -> wasmtime::Result<Result<Vec<String>, Refused>> {
+    /// What earlier runs of the call left.
+    pub(crate) fn journal(&self) -> Arc<Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    /// What the caller can answer, as a client declares it.
+    pub(crate) fn capabilities(&self) -> Map<String, Value> {
+        let kinds = QuestionKind::ALL.into_iter().filter(|kind| self.answerable.contains(*kind));
+        QuestionKind::capabilities(&kinds.collect::<Vec<_>>())
+    }
+
+    /// Asks for a plugin that is an MCP server, which gets the answers as such a server does: those of one round at a time,
+    /// with `state`. Returns why the questions cannot be asked.
+    ///
+    /// # Errors
+    ///
+    /// Ends the call, as [`Asking::ask`] does.
+    pub(crate) fn pose(&self, posed: &[Posed], state: BTreeMap<String, String>) -> wasmtime::Result<String> {
+        let questions = match self.checked(posed) {
+            Ok(questions) => questions,
+            Err(why) => return Ok(why),
+        };
+        let lacking = questions.iter().map(|question| question.kind).filter(|kind| !self.answerable.contains(*kind));
+        let lacking: BTreeSet<_> = lacking.collect();
+        if !lacking.is_empty() {
+            return Err(Incapable(lacking.into_iter().collect()).into());
+        }
+        Ok(match self.suspended(questions, state)? {
+            Err(Refused::Invalid(why) | Refused::Unsupported(why)) => why,
+            Ok(_) => String::new(),
+        })
+    }
+
+    /// Ends the call with these questions. `answers` are those that are not asked for again.
+    fn suspended(
+        &self,
+        questions: Vec<Question>,
+        answers: BTreeMap<String, String>,
+    ) -> wasmtime::Result<Result<Vec<String>, Refused>> {
         let effects = match self.effects.all() {
             Ok(effects) => effects,
             Err(why) => return Ok(Err(Refused::Invalid(why))),
@@ -142,7 +180,7 @@ impl Asking {
         if now.saturating_sub(began) > milliseconds(self.time) {
             return Err(Limit::AskTime(self.time).into());
         }
-        let (answers, edition) = (self.journal.answers.clone(), self.journal.edition);
+        let edition = self.journal.edition;
         // Whoever allowed the call is not asked again.
         let approval = self.journal.approval;
         let until = began.saturating_add(milliseconds(self.time));
@@ -290,6 +328,11 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 impl Incapable {
+    /// The client lacks what these need.
+    pub(crate) fn of(kinds: Vec<QuestionKind>) -> Self {
+        Self(kinds)
+    }
+
     pub(crate) fn error(&self) -> CallError {
         CallError::Incapable(self.0.clone())
     }
