@@ -1,4 +1,4 @@
-// Bundles app.js and makes a component of it.
+// Bundles app.js with the SDK, and makes a component of the bundle.
 
 import { componentize } from '@bytecodealliance/componentize-js';
 import { build } from 'esbuild';
@@ -14,8 +14,8 @@ const bundle = await build({
   define: { 'self.location': 'undefined' },
 });
 const { component } = await componentize(bundle.outputFiles[0].text, {
-  witPath: 'wit',
+  witPath: 'server.wit',
   worldName: 'server',
   sourceName: 'app.js',
 });
-await writeFile('calculator.wasm', component);
+await writeFile('mcp-typescript.wasm', component);

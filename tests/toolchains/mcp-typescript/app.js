@@ -25,20 +25,6 @@ function calculator() {
         ? { content: [{ type: 'text', text: 'Nothing can be divided by zero.' }], isError: true }
         : { content: [{ type: 'text', text: String(a / b) }] },
   );
-  server.registerTool(
-    'count',
-    { description: 'Counts to a number, and tells how far it is.', inputSchema: z.object({ to: z.number().int() }) },
-    async ({ to }, context) => {
-      const progressToken = context.mcpReq._meta?.progressToken;
-      for (let n = 1; n <= to; n += 1) {
-        if (progressToken !== undefined) {
-          const params = { progressToken, progress: n, total: to };
-          await context.mcpReq.notify({ method: 'notifications/progress', params });
-        }
-      }
-      return { content: [{ type: 'text', text: String(to) }] };
-    },
-  );
   server.registerPrompt(
     'explain',
     { description: 'Asks for an explanation.', argsSchema: z.object({ what: z.string() }) },
