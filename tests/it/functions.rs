@@ -129,7 +129,7 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
         record point { x: u8, y: u8 }
         variant shape { none, circle(u8), at(point) }
         draw: func(what: shape, where: option<point>, n: u64) -> u32;
-    } world shapes { export shapes; }";
+    } world drawing { export shapes; }";
     let draw =
         r#"(func (export "local:shapes/shapes#draw") (param i32 i32 i32 i32 i32 i32 i64) (result i32) (i32.const 7))"#;
     let mut server = Server::start(&Folder::with("shapes.wasm", component(wit, draw)));

@@ -224,6 +224,9 @@ fn text(name: &str, findings: &Findings) -> String {
         let [memory, limit] = [ByteSize::b(memory), findings.memory_limit].map(|size| size.display().iec().to_string());
         let _ = writeln!(out, "    {memory} of memory when a call begins (limits.memory: {limit})");
     }
+    for remark in &findings.remarks {
+        let _ = writeln!(out, "    ! {}", line(remark, WHY));
+    }
     let _ = writeln!(out, "\nImports:");
     let needs = needs(about);
     for words in &needs {
@@ -231,9 +234,6 @@ fn text(name: &str, findings: &Findings) -> String {
     }
     if needs.is_empty() {
         let _ = writeln!(out, "    none: it needs nothing, and can use only its own memory");
-    }
-    for remark in &findings.remarks {
-        let _ = writeln!(out, "    ! {}", line(remark, WHY));
     }
     match grant::template(&about.imports, &findings.contents.views()) {
         Some(template) => {
