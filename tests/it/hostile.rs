@@ -10,6 +10,7 @@ mod run;
 mod wasi;
 
 pub(crate) use self::bombs::{doubling, exports, nested_blocks};
+pub(crate) use self::concurrency::{EXIT, YIELD, tasks};
 pub(crate) use self::wasi::calls;
 use crate::support::Folder;
 
@@ -190,6 +191,7 @@ macro_rules! themes {
 themes! {
     compute: "Computing",
     memory: "Memory and shape",
+    concurrency: "Async functions",
     waiting: "Calling the host",
     holding: "Filling the host",
     results: "Results",

@@ -18,6 +18,7 @@ mod call;
 mod checks;
 mod cli;
 mod compile;
+mod concurrency;
 mod contract;
 mod denials;
 mod determinism;

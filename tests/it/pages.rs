@@ -20,9 +20,10 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 14] = [
+const TOML: [(&str, Toml); 15] = [
     ("README.md", Toml::Foreign),
     ("docs/src/approve.md", Toml::Grant),
+    ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),
     ("docs/src/clients.md", Toml::Foreign),
     ("docs/src/configuration.md", Toml::Config),

@@ -57,6 +57,7 @@ impl Folder {
             calls: 0,
             stack: ByteSize::kib(512),
             ceiling: Limits::CEILING,
+            concurrent: true,
             compiler: None,
             compile,
             cache: None,

@@ -47,7 +47,7 @@ const FRESH: Duration = Duration::from_hours(24);
 const DERIVATION: u32 = 6;
 
 /// The version of the form of entries. Entries of another form are ignored.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// Digits of a component's digest, in hexadecimal.
 const DIGITS: usize = 64;
@@ -94,14 +94,29 @@ struct Notes {
     description: Description,
     /// What is known about its file.
     about: About,
+    /// Instances with functions within it, if it was compiled for the engine of components with async functions.
+    #[serde(default)]
+    tasked: Option<u32>,
+}
+
+/// A component that was found.
+pub(crate) struct Found {
+    pub(crate) component: Component,
+    /// What it offers.
+    pub(crate) description: Description,
+    /// What is known about its file.
+    pub(crate) about: About,
+    /// Instances with functions within it, if it has async functions.
+    pub(crate) tasked: Option<u32>,
 }
 
 /// Why a compiled component is not used.
 enum Unusable {
     /// It is damaged.
     Damaged(String),
-    /// It is intact but exceeds this server's ceilings, which are lower; compiling it again reports that.
-    TooLarge,
+    /// It is intact but exceeds this server's ceilings, which are lower, or has async functions, which this server does not
+    /// run; compiling it again reports that.
+    Unfit,
 }
 
 impl CompileCache {
@@ -123,9 +138,9 @@ impl CompileCache {
         Ok(cache)
     }
 
-    /// The component with this digest, and what it offers. Removes an entry that is damaged or is not ours,
-    /// and logs that.
-    pub(crate) fn find(&self, engine: &Engine, digest: Digest) -> Option<(Component, Description, About)> {
+    /// The component with this digest, and what it offers. `engine` names the engine of a component with so many instances
+    /// that have functions, or of an ordinary one. Removes an entry that is damaged or is not ours, and logs that.
+    pub(crate) fn find(&self, engine: impl FnOnce(Option<u32>) -> Option<Engine>, digest: Digest) -> Option<Found> {
         let path = self.record(digest);
         let mut text = Vec::new();
         let read =
@@ -140,7 +155,7 @@ impl CompileCache {
                 Self::mark_used(&path);
                 Some(found)
             }
-            Err(Unusable::TooLarge) => None,
+            Err(Unusable::Unfit) => None,
             Err(Unusable::Damaged(why)) => {
                 tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
                 drop(fs::remove_file(&path));
@@ -151,10 +166,10 @@ impl CompileCache {
 
     fn open_record(
         &self,
-        engine: &Engine,
+        engine: impl FnOnce(Option<u32>) -> Option<Engine>,
         digest: Digest,
         text: &[u8],
-    ) -> Result<(Component, Description, About), Unusable> {
+    ) -> Result<Found, Unusable> {
         let damaged = |why: String| Unusable::Damaged(why);
         let corrupt = || damaged("its record is corrupt".to_owned());
         let record: Record =
@@ -175,11 +190,12 @@ impl CompileCache {
             ));
         }
         let notes: Notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
-        let component = open(engine, &code).map_err(|error| {
+        let Notes { description, about, tasked } = notes;
+        let component = open(&engine(tasked).ok_or(Unusable::Unfit)?, &code).map_err(|error| {
             let root = error.root_cause().to_string();
-            if too_large(&root).is_some() { Unusable::TooLarge } else { Unusable::Damaged(root) }
+            if too_large(&root).is_some() { Unusable::Unfit } else { Unusable::Damaged(root) }
         })?;
-        Ok((component, notes.description, notes.about))
+        Ok(Found { component, description, about, tasked })
     }
 
     /// Whether the cache has the component with this digest, in hexadecimal.
@@ -194,18 +210,25 @@ impl CompileCache {
 
     /// Adds compiled code and what it offers. Errors are only logged: without the cache, the next start is
     /// slower.
-    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) {
-        if let Err(error) = self.try_keep(digest, code, description, about) {
+    pub(crate) fn keep(
+        &self,
+        digest: Digest,
+        code: NamedTempFile,
+        description: Description,
+        about: About,
+        tasked: Option<u32>,
+    ) {
+        if let Err(error) = self.try_keep(digest, code, &Notes { description, about, tasked }) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
     }
 
-    fn try_keep(&self, digest: Digest, code: NamedTempFile, description: Description, about: About) -> io::Result<()> {
+    fn try_keep(&self, digest: Digest, code: NamedTempFile, notes: &Notes) -> io::Result<()> {
         // Another server was faster. Compiling twice gives different bytes, and a second file would be superfluous.
         if self.record(digest).exists() {
             return Ok(());
         }
-        let notes = serde_json::value::to_raw_value(&Notes { description, about })?;
+        let notes = serde_json::value::to_raw_value(notes)?;
         let claim = Claim { maker: self.maker, digest, notes: notes.get().as_bytes() };
         let mac = hex::encode(self.key.sign(claim, code.as_file())?);
         // The name contains the start of the code, so that the files of two servers that compile the same component are
@@ -359,6 +382,12 @@ mod tests {
         engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap().0
     }
 
+    /// Everything is ordinary here.
+    fn ordinary(tasked: Option<u32>) -> Option<Engine> {
+        assert_eq!(tasked, None);
+        Some(engine())
+    }
+
     fn digest_of(text: &str) -> Digest {
         Source { file: text.into(), wit: String::new() }.digest()
     }
@@ -379,7 +408,7 @@ mod tests {
         let wasm = wat::parse_str(COMPONENT).unwrap();
         let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
-        store.keep(digest(), code, tools(), About::default());
+        store.keep(digest(), code, tools(), About::default(), None);
         store
     }
 
@@ -392,17 +421,42 @@ mod tests {
     fn the_server_opens_what_the_compiler_process_wrote() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let (_, found, _) = store.find(&engine(), digest()).unwrap();
-        assert_eq!(found, tools());
-        assert!(store.find(&engine(), digest_of("another")).is_none());
+        let found = store.find(ordinary, digest()).unwrap();
+        assert_eq!(found.description, tools());
+        assert!(store.find(ordinary, digest_of("another")).is_none());
+    }
+
+    #[test]
+    fn components_with_async_functions_are_opened_in_their_engine_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let stack = ByteSize::kib(512);
+        let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
+        let keep = |tasked| {
+            let mut code = store.scratch().unwrap();
+            let wasm = wat::parse_str("(component (core func (canon waitable-set.new)))").unwrap();
+            code.write_all(&engine::concurrent_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
+            store.keep(digest(), code, tools(), About::default(), tasked);
+        };
+        keep(Some(2));
+        let concurrent = |tasked| {
+            assert_eq!(tasked, Some(2));
+            Some(engine::build_concurrent(Some(16), stack, &Limits::CEILING).unwrap())
+        };
+        assert_eq!(store.find(concurrent, digest()).unwrap().tasked, Some(2));
+        assert!(store.find(|_| None, digest()).is_none(), "this server does not run it");
+        assert!(store.find(concurrent, digest()).is_some(), "the next one may");
+        // Code of the other engine is no code of this one, whatever the entry says.
+        fs::remove_file(store.record(digest())).unwrap();
+        keep(None);
+        assert!(store.find(ordinary, digest()).is_none());
     }
 
     #[test]
     fn entries_of_an_older_toolbay_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let older = CompileCache { maker: maker(&engine(), DERIVATION - 1), ..filled(dir.path()) };
-        assert!(older.find(&engine(), digest()).is_none());
-        assert!(filled(dir.path()).find(&engine(), digest()).is_some());
+        assert!(older.find(ordinary, digest()).is_none());
+        assert!(filled(dir.path()).find(ordinary, digest()).is_some());
     }
 
     #[test]
@@ -422,9 +476,9 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let store = filled(dir.path());
             damage(&code_file(dir.path()));
-            assert!(store.find(&engine(), digest()).is_none());
+            assert!(store.find(ordinary, digest()).is_none());
             assert!(!store.record(digest()).exists());
-            assert!(filled(dir.path()).find(&engine(), digest()).is_some(), "compiled anew, it is whole again");
+            assert!(filled(dir.path()).find(ordinary, digest()).is_some(), "compiled anew, it is whole again");
         }
     }
 
@@ -433,7 +487,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
         fs::write(store.record(digest()), b"{\"code\":").unwrap();
-        assert!(store.find(&engine(), digest()).is_none());
+        assert!(store.find(ordinary, digest()).is_none());
     }
 
     #[test]
@@ -443,7 +497,7 @@ mod tests {
         let mut record: Record = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
         record.code = "/etc/passwd".into();
         fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
-        assert!(store.find(&engine(), digest()).is_none());
+        assert!(store.find(ordinary, digest()).is_none());
     }
 
     /// A second component in the cache, with another tool.
@@ -453,7 +507,7 @@ mod tests {
         let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
         let digest = digest_of("another");
-        store.keep(digest, code, Description::default(), About::default());
+        store.keep(digest, code, Description::default(), About::default(), None);
         digest
     }
 
@@ -495,9 +549,9 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let store = filled(dir.path());
             let digests = [digest(), another(&store)];
-            assert!(digests.iter().all(|digest| store.find(&engine(), *digest).is_some()));
+            assert!(digests.iter().all(|digest| store.find(ordinary, *digest).is_some()));
             exchange(&store, digests);
-            assert!(digests.iter().all(|digest| store.find(&engine(), *digest).is_none()));
+            assert!(digests.iter().all(|digest| store.find(ordinary, *digest).is_none()));
             assert!(digests.iter().all(|digest| !store.record(digest).exists()));
         }
     }
@@ -508,8 +562,8 @@ mod tests {
         drop(filled(dir.path()));
         fs::remove_file(dir.path().join(key::NAME)).unwrap();
         let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
-        assert!(store.find(&engine(), digest()).is_none());
-        assert!(filled(dir.path()).find(&engine(), digest()).is_some(), "compiled anew, it is used");
+        assert!(store.find(ordinary, digest()).is_none());
+        assert!(filled(dir.path()).find(ordinary, digest()).is_some(), "compiled anew, it is used");
     }
 
     #[test]
@@ -519,11 +573,11 @@ mod tests {
         let store = filled(dir.path());
         let (record, moved) = (store.record(digest()), dir.path().join("moved"));
         fs::set_permissions(&record, fs::Permissions::from_mode(0o620)).unwrap();
-        assert!(store.find(&engine(), digest()).is_none());
+        assert!(store.find(ordinary, digest()).is_none());
         let store = filled(dir.path());
         fs::rename(&record, &moved).unwrap();
         symlink(&moved, &record).unwrap();
-        assert!(store.find(&engine(), digest()).is_none());
+        assert!(store.find(ordinary, digest()).is_none());
         assert!(moved.exists() && !record.exists());
     }
 
@@ -565,7 +619,7 @@ mod tests {
         store.evict();
         store.evict();
         assert!(!record_of_other.exists());
-        assert!(store.find(&engine(), digest()).is_some());
+        assert!(store.find(ordinary, digest()).is_some());
     }
 
     #[test]
@@ -574,7 +628,7 @@ mod tests {
         filled(dir.path());
         let mut other = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
         other.maker ^= 1;
-        assert!(other.find(&engine(), digest()).is_none());
+        assert!(other.find(ordinary, digest()).is_none());
         assert!(code_file(dir.path()).exists(), "it is another's, and stays");
     }
 
@@ -603,7 +657,7 @@ mod tests {
         let mut code = store.scratch().unwrap();
         code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
         fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
-        store.keep(digest_of("newer"), code, tools(), About::default());
+        store.keep(digest_of("newer"), code, tools(), About::default(), None);
         assert!(!record.exists());
         assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
         assert!(store.record(digest_of("newer")).exists());
@@ -616,7 +670,7 @@ mod tests {
         let record = store.record(digest());
         let long_ago = SystemTime::now() - 2 * FRESH;
         File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
-        store.find(&engine(), digest()).unwrap();
+        store.find(ordinary, digest()).unwrap();
         assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < FRESH);
     }
 }

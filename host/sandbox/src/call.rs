@@ -14,7 +14,7 @@ use crate::asked::Asked;
 use crate::coop::{Meter, coop};
 use crate::descriptors::Files;
 use crate::determinism::Seed;
-use crate::engine::Ticking;
+use crate::engine::{self, Ticking};
 use crate::environment::Entry;
 use crate::error::{Evidence, classify};
 use crate::folders::Folders;
@@ -80,7 +80,8 @@ impl Sandbox {
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
         let asks = prepared.asks();
-        let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, talk, seed, asks }) {
+        let given = Given { secrets, folders, stdin, talk, seed, asks };
+        let finished = match self.enter(prepared, &entry, files, given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.call(&mut entered.store, asked);
@@ -99,12 +100,24 @@ impl Sandbox {
 
     /// Creates the store of one entry; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    pub(crate) fn enter<'a>(&self, entry: &Entry<'a>, files: Files, given: Given) -> Result<Entered<'a>, CallError> {
+    pub(crate) fn enter<'a>(
+        &self,
+        prepared: &Prepared,
+        entry: &Entry<'a>,
+        files: Files,
+        given: Given,
+    ) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
         let (meter, fuel) = (Meter::default(), limits.fuel);
         let state = State::new(entry, given, files, meter.clone());
-        let mut store = Store::new(self.engine(), state);
+        let stacks = prepared.further_stacks().saturating_mul(engine::stack_size(self.stack()));
+        state.account.take(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
+        let mut store = Store::new(prepared.engine(), state);
         store.limiter(|state| &mut state.limiter);
+        if let Some(table) = store.concurrent_resource_table() {
+            // Tasks, what they wait for, streams and futures: each is an entry, or a few.
+            table.set_max_capacity(limits.handles);
+        }
         store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
         store.set_epoch_deadline(1);
         let spent = meter.clone();

@@ -11,12 +11,10 @@ use bytesize::ByteSize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use toolbay_model::text::{duration, joined};
-use wasmtime::Engine;
 
-use crate::engine;
 use crate::prepare_error::PrepareError;
 use crate::source::Source;
-use crate::worker::{self, NOTES, Notes, UNWRITTEN};
+use crate::worker::{self, Engines, NOTES, Notes, UNWRITTEN};
 
 /// Longest error text that is read from a child.
 const COMPLAINT: usize = 4096;
@@ -40,18 +38,24 @@ pub(crate) struct Compiler {
 
 /// Where components are compiled.
 enum Place {
-    /// Each in a child process that runs `toolbay`, for guests with a native stack of this size.
-    Child(PathBuf, ByteSize),
-    /// In this process, with the child's engine.
-    Here(Engine),
+    /// Each in a child process that runs `toolbay`, for guests with a native stack of this size, which may have async
+    /// functions or not.
+    Child(PathBuf, ByteSize, bool),
+    /// In this process, with the child's engines.
+    Here(Box<Engines>),
 }
 
 impl Compiler {
     /// `program` is a `toolbay` executable. `None` compiles in this process.
-    pub(crate) fn new(program: Option<PathBuf>, stack: ByteSize, limits: Compile) -> wasmtime::Result<Self> {
+    pub(crate) fn new(
+        program: Option<PathBuf>,
+        stack: ByteSize,
+        concurrent: bool,
+        limits: Compile,
+    ) -> wasmtime::Result<Self> {
         let place = match program {
-            Some(program) => Place::Child(program, stack),
-            None => Place::Here(engine::compiler(stack)?),
+            Some(program) => Place::Child(program, stack, concurrent),
+            None => Place::Here(Box::new(Engines::new(stack, concurrent)?)),
         };
         Ok(Self { place, limits })
     }
@@ -59,8 +63,10 @@ impl Compiler {
     /// Compiles `source` into the file `output`. Dropping the future kills the child.
     pub(crate) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
         match &self.place {
-            Place::Child(program, stack) => self.in_child(program, *stack, source, output).await,
-            Place::Here(engine) => here(engine.clone(), source.clone(), output).await,
+            Place::Child(program, stack, concurrent) => {
+                self.in_child(program, *stack, *concurrent, source, output).await
+            }
+            Place::Here(engines) => here(Engines::clone(engines), source.clone(), output).await,
         }
     }
 
@@ -68,6 +74,7 @@ impl Compiler {
         &self,
         program: &Path,
         stack: ByteSize,
+        concurrent: bool,
         source: &Source,
         output: File,
     ) -> Result<Notes, PrepareError> {
@@ -76,6 +83,7 @@ impl Compiler {
             .arg(stack.as_u64().to_string())
             .arg(self.limits.memory.as_u64().to_string())
             .arg(self.limits.cpu.as_secs().max(1).to_string())
+            .args(concurrent.then_some("--async"))
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(output)
@@ -141,9 +149,9 @@ impl Compiler {
 }
 
 /// Compiles in this process. Nothing limits the work, and nothing can interrupt it.
-async fn here(engine: Engine, source: Source, mut output: File) -> Result<Notes, PrepareError> {
+async fn here(engines: Engines, source: Source, mut output: File) -> Result<Notes, PrepareError> {
     let work = tokio::task::spawn_blocking(move || {
-        let (code, notes) = worker::compile(&engine, source.file, &source.wit)
+        let (code, notes) = worker::compile(&engines, source.file, &source.wit)
             .map_err(|complaint| PrepareError::Invalid(joined(&complaint)))?;
         output.write_all(&code).map_err(|_| PrepareError::Unwritten)?;
         Ok(notes)

@@ -9,7 +9,12 @@ use crate::listed::Listed;
 use crate::prepared::Prepared;
 
 /// Compiled code that can be added to the compile cache after it was asked for what it offers.
-pub struct Scratch(pub(crate) Option<NamedTempFile>);
+pub struct Scratch {
+    /// The code, if it can be kept.
+    pub(crate) code: Option<NamedTempFile>,
+    /// Instances with functions within the component, if it has async functions.
+    pub(crate) tasked: Option<u32>,
+}
 
 /// A compiled plugin file.
 pub struct Compiled {

@@ -13,6 +13,7 @@ use crate::compiled::Compiled;
 use crate::coop::coop;
 use crate::environment::{Entry, Environment};
 use crate::listed::Listed;
+use crate::prepared::Prepared;
 use crate::sandbox::Sandbox;
 use crate::server::{self, Said, Wire};
 use crate::state::Given;
@@ -42,17 +43,19 @@ impl Sandbox {
             journal: Arc::default(),
             deadline,
         };
-        match compiled.prepared.wire() {
-            Some(wire @ Wire::Handler(_)) => return Probe { sandbox: self, entry: &entry, wire }.handler().await,
+        let prepared = &compiled.prepared;
+        let probe = |wire| Probe { sandbox: self, prepared, entry: &entry, wire };
+        match prepared.wire() {
+            Some(wire @ Wire::Handler(_)) => return probe(wire).handler().await,
             Some(wire @ Wire::Command(_)) if compiled.speaks => {
-                return Probe { sandbox: self, entry: &entry, wire }.command().await;
+                return probe(wire).command().await;
             }
             _ => {}
         }
-        match self.enter(&entry, self.files(), Given::default()) {
+        match self.enter(prepared, &entry, self.files(), Given::default()) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
-                let call = compiled.prepared.list(&mut entered.store);
+                let call = prepared.list(&mut entered.store);
                 let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, call)).await;
                 entered.finish(answer, Ok)
             }
@@ -65,6 +68,7 @@ impl Sandbox {
 /// all of them together have the time of one.
 struct Probe<'a> {
     sandbox: &'a Sandbox,
+    prepared: &'a Prepared,
     entry: &'a Entry<'a>,
     wire: Wire<'a>,
 }
@@ -181,7 +185,8 @@ impl Probe<'_> {
 
     /// Puts one question to an instance of its own.
     async fn once(&self, manner: &Manner, ask: &Ask<'_>, talk: Option<Talk>) -> Finished<Said> {
-        match self.sandbox.enter(self.entry, self.sandbox.files(), Given { talk, ..Given::default() }) {
+        let given = Given { talk, ..Given::default() };
+        match self.sandbox.enter(self.prepared, self.entry, self.sandbox.files(), given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let answers = Answers::default();

@@ -1,4 +1,7 @@
-//! The one wasmtime engine: its configuration, its pool of slots, and the thread that ticks its epoch.
+//! The wasmtime engines: their configuration, their pools of slots, and the thread that ticks their epochs.
+//!
+//! The ordinary one runs all components but those with async functions, which need another one: in it, each call costs
+//! more, and more code can be reached by strangers.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
 use toolbay_model::Limits;
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+use crate::concurrency::TASKED;
 
 /// Tables per component. No toolchain uses more than a few; `QuickJS` and composed components have one for each core
 /// module.
@@ -19,13 +24,20 @@ const TICK: Duration = Duration::from_millis(2);
 /// Host functions need space on the guest's stack in addition to what the guest may use.
 const HOST_STACK: usize = 512 << 10;
 
+/// What the pool keeps of each stack where stacks are given back after use: more than most calls need.
+const KEPT_STACK: usize = 16 << 10;
+
+/// Native stacks of a component with async functions: one for each instance within it that has functions, one that waits
+/// for the next task, and one while the component is instantiated.
+const STACKS: u32 = TASKED + 2;
+
 /// Builds the engine with a pool for `slots` components. Falls back to a smaller pool or to none if the system refuses
 /// the address space. Also returns the number of components for which the pool has room, whatever they consist of.
 pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<(Engine, Option<u32>)> {
     let (least, mut slots) = (slots.min(16), slots);
     while slots > 0 && slots >= least {
         let mut config = config(stack);
-        config.allocation_strategy(pool(slots, ceiling));
+        config.allocation_strategy(pool(slots, 1, ceiling));
         match Engine::new(&config) {
             Ok(engine) => return Ok((engine, Some(slots))),
             Err(error) => {
@@ -43,6 +55,25 @@ pub(super) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
     Ok((engine.map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?, None))
 }
 
+/// Builds the engine for components with async functions, with as large a pool as that of [`build`]. Without the address
+/// space for a second one, it has none.
+pub(super) fn build_concurrent(slots: Option<u32>, stack: ByteSize, ceiling: &Limits) -> wasmtime::Result<Engine> {
+    if let Some(slots) = slots {
+        let mut config = concurrent(config(stack));
+        config.allocation_strategy(pool(slots, STACKS, ceiling));
+        match Engine::new(&config) {
+            Ok(engine) => return Ok(engine),
+            Err(error) => tracing::warn!(
+                slots,
+                error = %error.root_cause(),
+                "not enough address space for an instance pool of components with async functions: each of their calls \
+                 allocates its memory, which is several times slower"
+            ),
+        }
+    }
+    Engine::new(concurrent(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+}
+
 /// An engine that compiles but runs nothing: it has no pool, because a limited child could not reserve the address
 /// space.
 ///
@@ -51,14 +82,24 @@ pub(super) fn compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
     Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand))
 }
 
-/// All settings that affect compiled code. The pool does not.
+/// The same for components with async functions. The engine of [`build_concurrent`] can open its code.
+pub(super) fn concurrent_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
+    Engine::new(concurrent(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+}
+
+/// The native stack of one task, with what host functions need of it.
+pub(super) fn stack_size(stack: ByteSize) -> usize {
+    usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK).saturating_add(HOST_STACK)
+}
+
+/// All settings of the ordinary engine that affect compiled code. The pool does not.
 pub(super) fn config(stack: ByteSize) -> Config {
     let stack = usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK);
     let mut config = Config::new();
     config
         .consume_fuel(true)
         .epoch_interruption(true)
-        // WASI 0.3 is not offered: it would cost 5 µs per call and add code that strangers could reach.
+        // It costs every call several microseconds, and adds code that strangers can reach.
         .concurrency_support(false)
         .memory_init_cow(true)
         .max_wasm_stack(stack)
@@ -70,13 +111,30 @@ pub(super) fn config(stack: ByteSize) -> Config {
     config
 }
 
-/// A pool for `slots` components within `ceiling`.
-pub(super) fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
+/// The same settings for the engine of components with async functions: what wit-bindgen and the tools of other languages
+/// use of the component model's async, and no more.
+fn concurrent(mut config: Config) -> Config {
+    config
+        .concurrency_support(true)
+        .wasm_component_model_async(true)
+        // A call may fill many stacks. What it touched of them is given back to the system when it ends.
+        .async_stack_zeroing(true)
+        // Each task that can be suspended anywhere has a stack of its own, and a component could have as many as it liked.
+        // Without them it has one for each instance within it: an instance is entered by one task at a time.
+        .wasm_component_model_async_stackful(false)
+        .wasm_component_model_threading(false)
+        .wasm_component_model_more_async_builtins(false)
+        .wasm_component_model_error_context(false);
+    config
+}
+
+/// A pool for `slots` components within `ceiling`, each with so many native stacks.
+pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
     let [instances, memories, tables] =
         [ceiling.instances, ceiling.memories, TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
-        .total_stacks(slots)
+        .total_stacks(slots.saturating_mul(stacks))
         // As much as each component may have: no component can use up what another one needs.
         .total_core_instances(slots.saturating_mul(instances))
         .total_memories(slots.saturating_mul(memories))
@@ -95,7 +153,7 @@ pub(super) fn pool(slots: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
         // times as fast on two: without `madvise`, threads do not wait for the lock of the address space.
         .linear_memory_keep_resident(2 << 20)
         .table_keep_resident(64 << 10)
-        .async_stack_keep_resident(64 << 10)
+        .async_stack_keep_resident(KEPT_STACK)
         .pagemap_scan(Enabled::Auto)
         // Each keeps up to 2 MiB that a guest touched. More than a few dozen would mostly wait for plugins that are
         // seldom called or no longer exist.
@@ -112,6 +170,8 @@ pub(super) struct Ticker {
 struct Shared {
     guests: Mutex<Guests>,
     changed: Condvar,
+    /// The engines whose epochs it advances. They share one rhythm: a tick costs as much as a store to memory.
+    engines: Mutex<Vec<EngineWeak>>,
 }
 
 #[derive(Default)]
@@ -123,19 +183,19 @@ struct Guests {
 impl Ticker {
     /// Starts the thread. It ends with the engine or with [`Ticker::close`].
     pub(super) fn start(engine: &Engine) -> anyhow::Result<Self> {
-        let shared = Arc::new(Shared { guests: Mutex::default(), changed: Condvar::new() });
+        let engines = Mutex::new(vec![engine.weak()]);
+        let shared = Arc::new(Shared { guests: Mutex::default(), changed: Condvar::new(), engines });
         let ticker = Self { shared: Arc::clone(&shared) };
-        let engine = engine.weak();
         std::thread::Builder::new()
             .name("toolbay-epoch".into())
-            .spawn(move || {
-                while shared.wait() {
-                    let Some(engine) = engine.upgrade() else { return };
-                    engine.increment_epoch();
-                }
-            })
+            .spawn(move || while shared.wait() && shared.tick() {})
             .context("failed to start the epoch thread")?;
         Ok(ticker)
+    }
+
+    /// Advances the epoch of this engine as well, from now on.
+    pub(super) fn add(&self, engine: &Engine) {
+        self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
     }
 
     /// Keeps the epoch advancing until the value is dropped.
@@ -165,6 +225,18 @@ impl Ticker {
 }
 
 impl Shared {
+    /// Advances the epochs; false if there is no engine left.
+    fn tick(&self) -> bool {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        engines.retain(|engine| {
+            engine.upgrade().is_some_and(|engine| {
+                engine.increment_epoch();
+                true
+            })
+        });
+        !engines.is_empty()
+    }
+
     /// Waits for one tick while a guest runs; false if the ticker is closed.
     fn wait(&self) -> bool {
         let state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);

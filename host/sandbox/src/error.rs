@@ -9,6 +9,9 @@ use wasmtime::component::ResourceTableError;
 use crate::ask::Incapable;
 use crate::effects::Diverged;
 
+/// Said of a guest whose tasks cannot go on.
+const DEADLOCK: &str = "all of its async tasks wait for what never comes (deadlock)";
+
 /// What the store recorded while the guest ran. It reveals the cause behind a trap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
@@ -35,6 +38,9 @@ pub(super) fn classify(error: &wasmtime::Error, evidence: Evidence, limits: &Lim
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => return CallError::limit(Limit::Fuel(limits.fuel)),
         Some(Trap::StackOverflow) => return CallError::limit(Limit::Stack(stack)),
+        Some(Trap::AsyncDeadlock) => {
+            return CallError::Trap { what: DEADLOCK.to_owned(), stderr: evidence.stderr };
+        }
         _ => {}
     }
     // A guest aborts if an allocation fails: the trap is `unreachable`, but the cause is the limit.

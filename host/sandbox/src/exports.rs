@@ -23,17 +23,32 @@ struct Exports {
     others: usize,
 }
 
-/// Refuses a component that exports too much. Returns whether the component is valid as far as this looks: who compiles
-/// it will say why not.
+/// What a component is, as far as this looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// It is not valid. Who compiles it will say why not.
+    Invalid,
+    /// It has synchronous functions alone.
+    Ordinary,
+    /// It has async functions, or uses what goes with them.
+    Concurrent,
+}
+
+/// Refuses a component that exports too much.
 ///
 /// # Errors
 ///
 /// What there is too much of.
-pub(crate) fn check_exports(component: &[u8]) -> Result<bool, String> {
+pub(crate) fn check_exports(component: &[u8]) -> Result<Checked, String> {
     if is_deep(component) {
         return Err(format!("contains components that are nested more than {DEPTH} levels deep"));
     }
-    let Ok(Exports { functions, others }) = count(component) else { return Ok(false) };
+    let (all, asynchronous) = (WasmFeatures::all(), WasmFeatures::CM_ASYNC);
+    let counted = match count(component, all.difference(asynchronous)) {
+        Ok(exports) => Ok((exports, Checked::Ordinary)),
+        Err(_) => count(component, all).map(|exports| (exports, Checked::Concurrent)),
+    };
+    let Ok((Exports { functions, others }, checked)) = counted else { return Ok(Checked::Invalid) };
     let too_many = |what: &str, n: usize, most: usize| {
         let [n, most] = [n, most].map(|n| thousands(n as u64));
         Err(format!("exports {n} {what}, but at most {most} are allowed"))
@@ -43,7 +58,7 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<bool, String> {
     } else if others > OTHERS {
         too_many("types and other items", others, OTHERS)
     } else {
-        Ok(true)
+        Ok(checked)
     }
 }
 
@@ -64,8 +79,8 @@ fn is_deep(component: &[u8]) -> bool {
 }
 
 /// Counts exports, and items of exported instances. Checks no code.
-fn count(component: &[u8]) -> Result<Exports, BinaryReaderError> {
-    let mut validator = Validator::new_with_features(WasmFeatures::all());
+fn count(component: &[u8], features: WasmFeatures) -> Result<Exports, BinaryReaderError> {
+    let mut validator = Validator::new_with_features(features);
     let mut exports = Exports::default();
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component) {
@@ -120,8 +135,8 @@ mod tests {
 
     #[test]
     fn functions_are_counted_wherever_they_are() {
-        assert_eq!(count(&component(3, 4)).unwrap(), Exports { functions: 7, others: 1 });
-        assert_eq!(check_exports(&component(96, 4000)), Ok(true));
+        assert_eq!(count(&component(3, 4), WasmFeatures::all()).unwrap(), Exports { functions: 7, others: 1 });
+        assert_eq!(check_exports(&component(96, 4000)), Ok(Checked::Ordinary));
         let too_many = "exports 4,097 functions, but at most 4,096 are allowed";
         assert_eq!(check_exports(&component(97, 4000)).unwrap_err(), too_many);
         assert_eq!(check_exports(&component(4097, 0)).unwrap_err(), too_many);
@@ -142,7 +157,7 @@ mod tests {
                 [outer, inner].concat()
             })
         };
-        assert_eq!(check_exports(&nested(101)), Ok(true));
+        assert_eq!(check_exports(&nested(101)), Ok(Checked::Ordinary));
         assert_eq!(
             check_exports(&nested(102)).unwrap_err(),
             "contains components that are nested more than 100 levels deep"
@@ -153,6 +168,20 @@ mod tests {
     fn what_is_not_valid_is_left_to_the_compiler() {
         let mut cut = component(5000, 0);
         cut.truncate(cut.len() - 1);
-        assert_eq!(check_exports(&cut), Ok(false));
+        assert_eq!(check_exports(&cut), Ok(Checked::Invalid));
+    }
+
+    #[test]
+    fn whatever_needs_async_is_noticed() {
+        let check = |text: &str| check_exports(&wat::parse_str(text).unwrap());
+        let function = r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))"#;
+        let lifted =
+            |ty: &str| format!(r#"(component {function} (func (export "f"){ty} (canon lift (core func $i "f"))))"#);
+        assert_eq!(check(&lifted("")), Ok(Checked::Ordinary));
+        assert_eq!(check(&lifted(" async")), Ok(Checked::Concurrent));
+        assert_eq!(check(r#"(component (import "f" (func async)))"#), Ok(Checked::Concurrent));
+        assert_eq!(check("(component (type (stream u8)))"), Ok(Checked::Concurrent));
+        assert_eq!(check("(component (core func (canon waitable-set.new)))"), Ok(Checked::Concurrent));
+        assert_eq!(check("(component (component (core func (canon task.return))))"), Ok(Checked::Concurrent));
     }
 }

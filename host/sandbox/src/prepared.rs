@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Manner, ToolDefinition};
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi_http::p2::bindings::ProxyPre;
@@ -12,6 +12,7 @@ use wasmtime_wasi_http::p2::bindings::ProxyPre;
 use crate::asked::Asked;
 use crate::contract::{self, Contract, Exported};
 use crate::docs::Docs;
+use crate::engines::Linked;
 use crate::functions::{self, Functions};
 use crate::linker::WORLD;
 use crate::listed::Listed;
@@ -38,6 +39,10 @@ pub struct Prepared {
     asks: bool,
     /// How it is spoken to, if it is known to be an MCP server of its own.
     manner: Option<Manner>,
+    /// The engine of its stores.
+    engine: Engine,
+    /// Instances with functions within it, if it has async functions: each may be in the middle of a task.
+    tasked: Option<u32>,
 }
 
 /// How a component offers what it has. For each further form, add a variant here and an arm in [`Prepared::list`],
@@ -55,7 +60,8 @@ enum Form {
 
 impl Prepared {
     /// Checks and links a compiled component.
-    pub(crate) fn new(engine: &Engine, linker: &Linker<State>, component: &Component) -> Result<Self, PrepareError> {
+    pub(crate) fn new(linked: &Linked, component: &Component, tasked: Option<u32>) -> Result<Self, PrepareError> {
+        let Linked { engine, linker } = linked;
         let ty = component.component_type();
         let unknown: Vec<String> = ty
             .imports(engine)
@@ -92,11 +98,27 @@ impl Prepared {
         };
         let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
         let asks = contract::imports_ask(engine, &ty);
-        Ok(Self { form, asks, manner: None, memory: pages.map(|pages| pages.saturating_mul(PAGE)) })
+        let (memory, engine) = (pages.map(|pages| pages.saturating_mul(PAGE)), engine.clone());
+        Ok(Self { form, asks, manner: None, memory, engine, tasked })
+    }
+
+    /// The engine of its stores.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Native stacks that it may have beyond the one of every call: it has async functions if there are any.
+    pub(crate) fn further_stacks(&self) -> usize {
+        self.tasked.map_or(0, |tasked| tasked.max(1) as usize)
     }
 
     /// How it offers what it has, for people.
     pub fn form(&self) -> String {
+        let form = self.form_alone();
+        if self.tasked.is_some() { format!("{form}; it has async functions") } else { form }
+    }
+
+    fn form_alone(&self) -> String {
         if let Some(Manner { path, revision, .. }) = &self.manner {
             return match path {
                 Some(path) => format!("it is an MCP server over HTTP, at {path} (MCP {revision})"),
@@ -149,7 +171,7 @@ impl Prepared {
     pub fn wordless(&self, description: &Description) -> Vec<String> {
         match &self.form {
             Form::Functions(functions) => functions.wordless(description),
-            Form::Contract(_) | Form::Command(_) => Vec::new(),
+            Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Vec::new(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The engine, the linker, the compiler and the guests' runtime, put together.
+//! The engines, the compiler and the guests' runtime, put together.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -15,27 +15,26 @@ use toolbay_outgoing::{Connector, Lookups, Options, Outlet, SystemResolver};
 use toolbay_policy::Permissions;
 use toolbay_state::Store;
 use wasmtime::Engine;
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::Component;
 
 use crate::about::About;
-use crate::cache::{self, CompileCache};
+use crate::cache::{self, CompileCache, Found};
 use crate::compile::{Compile, Compiler};
 use crate::compiled::{Compiled, Scratch};
 use crate::connections::Connections;
 use crate::descriptors::{Descriptors, Files};
-use crate::engine::{self, Ticker};
+use crate::engine::Ticker;
+use crate::engines::{Engines, Linked};
 use crate::entrance::Entrance;
 use crate::error;
 use crate::keyvalue::KeyValue;
 use crate::ledger::Ledgers;
-use crate::linker::linker;
 use crate::preamble::check_preamble;
 use crate::prepare_error::PrepareError;
 use crate::prepared::Prepared;
 use crate::requests::Requests;
 use crate::scratch::Scratches;
 use crate::source::Source;
-use crate::state::State;
 use crate::worker::Notes;
 
 /// Threads for blocking host calls of guests (files, name resolution). Bounded, because a file system that hangs
@@ -56,6 +55,8 @@ pub struct Settings {
     pub stack: ByteSize,
     /// The ceilings. They determine the size of the pool's slots.
     pub ceiling: Limits,
+    /// Whether components may have async functions.
+    pub concurrent: bool,
     /// Path of the `toolbay` executable that compiles in a child process. `None` compiles in this process, without
     /// limits: for benchmarks and fuzzing.
     pub compiler: Option<PathBuf>,
@@ -71,20 +72,17 @@ pub struct Settings {
     pub scratch: PathBuf,
 }
 
-/// The engine, the linker and the runtime of the guests. Cloning is cheap.
+/// The engines and the runtime of the guests. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sandbox {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    engine: Engine,
+    engines: Engines,
     calls: usize,
     /// Permits to ask a plugin for what it offers.
     describing: Semaphore,
-    linker: Linker<State>,
-    ticker: Ticker,
-    stack: ByteSize,
     compiler: Compiler,
     descriptors: Arc<Descriptors>,
     ledgers: Arc<Ledgers>,
@@ -110,19 +108,18 @@ impl Sandbox {
     ///
     /// The system does not provide the threads or memory.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let Settings { calls, stack, ceiling, compiler, compile, cache, http_client, state, scratch } = settings;
+        let Settings { calls, stack, ceiling, concurrent, compiler, compile, cache, http_client, state, scratch } =
+            settings;
         let slots = if calls == 0 { 0 } else { calls.saturating_add(DESCRIBING) };
-        let (engine, slots) = engine::build(slots, stack, &ceiling)?;
-        let calls = slots.map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
-        let linker = linker(&engine).map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
-        let ticker = Ticker::start(&engine)?;
+        let engines = Engines::new(slots, stack, ceiling, concurrent)?;
+        let calls = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
         let cache = match cache {
             Some((folder, size)) => {
-                CompileCache::open(&folder, &engine, size).inspect_err(|why| tracing::warn!("{why}"))
+                CompileCache::open(&folder, &engines.ordinary().engine, size).inspect_err(|why| tracing::warn!("{why}"))
             }
             None => Err("the compile cache is off: compile.store is empty".to_owned()),
         };
-        let compiler = Compiler::new(compiler, stack, compile)
+        let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
@@ -139,12 +136,9 @@ impl Sandbox {
         runtime.spawn_blocking(move || swept.sweep());
         let descriptors = Arc::new(Descriptors::of_process(calls));
         let inner = Inner {
-            engine,
+            engines,
             calls,
             describing,
-            linker,
-            ticker,
-            stack,
             compiler,
             descriptors,
             ledgers: Arc::default(),
@@ -203,9 +197,10 @@ impl Sandbox {
     /// Looks up a component in the compile cache, with what it offers and what its file contains. Blocks for
     /// milliseconds, longer for thousands of plain functions.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
-        let (component, description, about) = self.inner.cache.as_ref().ok()?.find(&self.inner.engine, digest)?;
+        let engine = |tasked| Some(self.inner.engines.of(tasked).ok()?.engine.clone());
+        let Found { component, description, about, tasked } = self.inner.cache.as_ref().ok()?.find(engine, digest)?;
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
-        let mut prepared = self.link(&component).ok()?;
+        let mut prepared = Prepared::new(self.inner.engines.of(tasked).ok()?, &component, tasked).ok()?;
         prepared.spoken_to(description.manner.clone());
         Some((prepared, description, about))
     }
@@ -217,13 +212,13 @@ impl Sandbox {
     /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
-        let assembled = |prepared, Notes { docs, remarks, about, speaks }, scratch| Compiled {
+        let assembled = |prepared, Notes { docs, remarks, about, speaks, tasked }, code| Compiled {
             prepared,
             docs,
             remarks,
             about,
             speaks,
-            scratch: Scratch(scratch),
+            scratch: Scratch { code, tasked },
         };
         let compiler = &self.inner.compiler;
         if let Some(scratch) = self.inner.cache.as_ref().ok().and_then(|cache| cache.scratch().ok())
@@ -232,7 +227,7 @@ impl Sandbox {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
                     let code = scratch.as_file().try_clone().map_err(|_| PrepareError::Unwritten)?;
-                    let prepared = self.opened(move |engine| cache::open(engine, &code)).await?;
+                    let prepared = self.opened(notes.tasked, move |engine| cache::open(engine, &code)).await?;
                     return Ok(assembled(prepared, notes, Some(scratch)));
                 }
                 // What is not kept still serves.
@@ -245,14 +240,14 @@ impl Sandbox {
         let unwritten = |_| PrepareError::Unwritten;
         let mut code = cache::memory().map_err(unwritten)?;
         let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
-        let prepared = self.opened(move |engine| cache::open_memory(engine, &mut code)).await?;
+        let prepared = self.opened(notes.tasked, move |engine| cache::open_memory(engine, &mut code)).await?;
         Ok(assembled(prepared, notes, None))
     }
 
     /// Adds compiled code to the compile cache. Blocks for milliseconds; errors are logged.
     pub fn keep(&self, digest: Digest, scratch: Scratch, description: Description, about: About) {
-        if let (Ok(cache), Scratch(Some(code))) = (&self.inner.cache, scratch) {
-            cache.keep(digest, code, description, about);
+        if let (Ok(cache), Scratch { code: Some(code), tasked }) = (&self.inner.cache, scratch) {
+            cache.keep(digest, code, description, about, tasked);
         }
     }
 
@@ -266,25 +261,23 @@ impl Sandbox {
         self.inner.cache.as_ref().is_ok_and(|cache| cache.has(digest))
     }
 
-    fn link(&self, component: &Component) -> Result<Prepared, PrepareError> {
-        Prepared::new(&self.inner.engine, &self.inner.linker, component)
-    }
-
     /// Opens compiled code and links it, on a thread that may block: both take as long as the component is large.
     async fn opened(
         &self,
+        tasked: Option<u32>,
         open: impl FnOnce(&Engine) -> wasmtime::Result<Component> + Send + 'static,
     ) -> Result<Prepared, PrepareError> {
         let sandbox = self.clone();
         let work = move || {
-            let component = open(&sandbox.inner.engine).map_err(|error| {
+            let linked: &Linked = sandbox.inner.engines.of(tasked).map_err(PrepareError::Hindered)?;
+            let component = open(&linked.engine).map_err(|error| {
                 let root = joined(&error.root_cause().to_string());
                 match error::too_large(&root) {
                     Some(why) => PrepareError::TooLarge(why),
                     None => PrepareError::Invalid(format!("invalid component: {root}")),
                 }
             })?;
-            sandbox.link(&component)
+            Prepared::new(linked, &component, tasked)
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(prepared) => prepared,
@@ -306,15 +299,12 @@ impl Sandbox {
 
     /// Spawns a future that makes a call, at the least cost if it is the only one.
     pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.inner.entrance.admit(call, || self.inner.ticker.is_running());
+        self.inner.entrance.admit(call, || self.inner.engines.ticker().is_running());
     }
 
-    /// How much of the pool is in use; nothing if no guest is alive.
+    /// How much of the pools is in use; nothing if no guest is alive.
     pub fn live(&self) -> u64 {
-        self.inner.engine.pooling_allocator_metrics().map_or(0, |pool| {
-            let parts = pool.memories() + pool.tables() + pool.stacks();
-            pool.component_instances() + pool.core_instances() + parts as u64
-        })
+        self.inner.engines.live()
     }
 
     /// Calls that can run at once: as many as [`Settings::calls`], or fewer where the machine has too little address
@@ -326,10 +316,6 @@ impl Sandbox {
     /// The permission to ask a plugin for what it offers. The semaphore is never closed.
     pub(crate) async fn describing(&self) -> Option<SemaphorePermit<'_>> {
         self.inner.describing.acquire().await.ok()
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.inner.engine
     }
 
     /// The files of a call that begins.
@@ -348,17 +334,23 @@ impl Sandbox {
     }
 
     pub(crate) fn ticker(&self) -> &Ticker {
-        &self.inner.ticker
+        self.inner.engines.ticker()
+    }
+
+    /// Both engines.
+    #[cfg(test)]
+    pub(crate) fn engines(&self) -> &Engines {
+        &self.inner.engines
     }
 
     pub(crate) fn stack(&self) -> ByteSize {
-        self.inner.stack
+        self.inner.engines.stack()
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.ticker.close();
+        self.engines.ticker().close();
         // `shutdown_background` instead of `shutdown_timeout`: the last clone may be dropped on a thread of a runtime,
         // where blocking is not allowed.
         if let Some(runtime) = self.runtime.take() {

@@ -19,6 +19,7 @@ pub(crate) fn sandbox() -> Sandbox {
         calls: 16,
         stack: ByteSize::kib(512),
         ceiling: Limits::CEILING,
+        concurrent: true,
         compiler: None,
         compile,
         cache: None,

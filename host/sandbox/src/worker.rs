@@ -14,8 +14,8 @@ use wasmtime::Engine;
 
 use crate::about::About;
 use crate::docs::Docs;
-use crate::exports::check_exports;
-use crate::{adapt, engine, hint};
+use crate::exports::{Checked, check_exports};
+use crate::{adapt, concurrency, engine, hint};
 
 /// Largest output. Compiled code is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
@@ -26,6 +26,10 @@ const NICE: i32 = 10;
 
 /// Prefix of an error about the component.
 const INVALID: &str = "invalid component: ";
+
+/// Said of a component with async functions where the operator does not want any.
+const OFF: &str = "has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs builds \
+                   it without them with --sync)";
 
 /// Exit code for: compiled, but the output could not be written.
 pub(crate) const UNWRITTEN: u8 = 3;
@@ -44,12 +48,36 @@ pub(crate) struct Notes {
     pub(crate) about: About,
     /// Whether it is a command that may be an MCP server.
     pub(crate) speaks: bool,
+    /// Instances with functions within it, if it has async functions and was compiled for the engine of those.
+    #[serde(default)]
+    pub(crate) tasked: Option<u32>,
+}
+
+/// What compiles.
+#[derive(Clone)]
+pub(crate) struct Engines {
+    ordinary: Engine,
+    stack: ByteSize,
+    /// Whether components may have async functions.
+    concurrent: bool,
+}
+
+impl Engines {
+    /// Engines for guests with a native stack of this size.
+    pub(crate) fn new(stack: ByteSize, concurrent: bool) -> wasmtime::Result<Self> {
+        Ok(Self { ordinary: engine::compiler(stack)?, stack, concurrent })
+    }
+
+    /// The engine for components with async functions.
+    fn concurrent(&self) -> Result<Engine, String> {
+        engine::concurrent_compiler(self.stack).map_err(|error| error.root_cause().to_string())
+    }
 }
 
 /// Compiles standard input to standard output. The input is the length of the plugin file (eight bytes, little endian),
 /// the file, and the `.wit` file beside it. Uses at most `memory` bytes of address space and `cpu` seconds. Writes the
-/// notes, or an error about the input, to standard error.
-pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
+/// notes, or an error about the input, to standard error. Components may have async functions if `concurrent` is set.
+pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
         return failed(&format!("cannot set the compiler's limits: {error}"));
     }
@@ -57,8 +85,8 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
         Ok(job) => job,
         Err(error) => return failed(&format!("the compiler cannot read the component: {error}")),
     };
-    let engine = engine::compiler(stack).map_err(|error| error.root_cause().to_string());
-    match engine.and_then(|engine| compile(&engine, file, &wit)) {
+    let engines = Engines::new(stack, concurrent).map_err(|error| error.root_cause().to_string());
+    match engines.and_then(|engines| compile(&engines, file, &wit)) {
         Ok((code, notes)) => {
             if io::stdout().write_all(&code).is_err() {
                 return ExitCode::from(UNWRITTEN);
@@ -71,15 +99,26 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64) -> ExitCode {
 }
 
 /// The compiled form of a plugin file and the notes about it, or what is wrong with it.
-pub(crate) fn compile(engine: &Engine, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
+pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
     let (component, kind) = adapt::componentize(file, wit)?;
-    let is_valid = check_exports(&component)?;
+    let checked = check_exports(&component)?;
+    if let Some(why) = concurrency::newer_wasi(&component) {
+        return Err(why);
+    }
+    let (engine, tasked) = match checked {
+        Checked::Ordinary => (engines.ordinary.clone(), None),
+        Checked::Concurrent if engines.concurrent => (engines.concurrent()?, Some(concurrency::tasked(&component)?)),
+        Checked::Concurrent => return Err(OFF.to_owned()),
+        // The one that accepts more says best what is wrong.
+        Checked::Invalid if engines.concurrent => (engines.concurrent()?, None),
+        Checked::Invalid => (engines.ordinary.clone(), None),
+    };
     let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
-    if !is_valid {
+    if checked == Checked::Invalid {
         return Err(format!("{INVALID}its exports cannot be read"));
     }
     let notes = notes(About::new(kind, &component, code.len()), &component, wit);
-    Ok((code, notes))
+    Ok((code, Notes { tasked, ..notes }))
 }
 
 /// The plugin file and the `.wit` file.
@@ -105,7 +144,7 @@ fn notes(about: About, component: &[u8], wit: &str) -> Notes {
     docs.functions.extend(beside.functions);
     let is_command = about.exports.iter().any(|name| name.starts_with("wasi:cli/run@"));
     let speaks = is_command && hint::speaks(component);
-    Notes { docs, remarks, about, speaks }
+    Notes { docs, remarks, about, speaks, tasked: None }
 }
 
 /// The notes for the parent, without the parts that are too long.
@@ -115,7 +154,7 @@ fn encode(notes: Notes) -> Vec<u8> {
         return text;
     }
     let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
-    let notes = Notes { docs: Docs::default(), remarks, about: notes.about.shortened(), speaks: notes.speaks };
+    let notes = Notes { docs: Docs::default(), remarks, about: notes.about.shortened(), ..notes };
     serde_json::to_vec(&notes).unwrap_or_default()
 }
 
@@ -152,9 +191,9 @@ mod tests {
     fn notes_are_short_whatever_is_in_a_file() {
         let names: Vec<String> = (0..4000).map(|n| format!("{n}{}", "x".repeat(100_000))).collect();
         let about = About { imports: names.clone(), exports: names, wit: Some("w".into()), ..About::default() };
-        let text = encode(Notes { docs: Docs::default(), remarks: Vec::new(), about, speaks: false });
+        let text = encode(Notes { docs: Docs::default(), remarks: Vec::new(), about, speaks: false, tasked: Some(3) });
         assert!(text.len() <= NOTES, "{}", text.len());
         let notes: Notes = serde_json::from_slice(&text).unwrap();
-        assert_eq!((notes.about.imports.len(), notes.about.wit), (1000, None));
+        assert_eq!((notes.about.imports.len(), notes.about.wit, notes.tasked), (1000, None, Some(3)));
     }
 }

@@ -106,6 +106,9 @@ enum Command {
         memory: u64,
         /// Limit of CPU time, in seconds
         cpu: u64,
+        /// Components may have async functions
+        #[arg(long = "async")]
+        concurrent: bool,
     },
     /// Read the audit log, or find out whether it was changed
     #[command(subcommand)]
@@ -162,8 +165,8 @@ impl Cli {
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),
-            Command::CompileWorker { stack, memory, cpu } => {
-                return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu);
+            Command::CompileWorker { stack, memory, cpu, concurrent } => {
+                return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent);
             }
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json, usage, task, yes } => {

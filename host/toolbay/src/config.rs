@@ -6,6 +6,7 @@ mod audit;
 mod bounds;
 mod compile;
 mod describe;
+mod engine;
 mod error;
 mod http;
 mod http_client;
@@ -32,6 +33,7 @@ use toolbay_state::{Database, Store};
 pub use self::audit::{Arguments, AuditConfig};
 pub use self::compile::CompileConfig;
 pub use self::describe::Describe;
+pub use self::engine::EngineConfig;
 pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
@@ -92,6 +94,8 @@ pub struct Config {
     pub describe: Describe,
     /// Limits of compiling a plugin, and the compile cache.
     pub compile: CompileConfig,
+    /// What components can use of WebAssembly.
+    pub engine: EngineConfig,
     /// Settings of MCP over HTTP.
     pub http: Http,
     /// How the HTTP requests of plugins are sent.
@@ -128,6 +132,7 @@ impl Default for Config {
             breaker: BreakerRules::default(),
             describe: Describe::default(),
             compile: CompileConfig::default(),
+            engine: EngineConfig::default(),
             http: Http::default(),
             http_client: HttpClient::default(),
             state: StateConfig::default(),
@@ -328,6 +333,7 @@ impl Config {
             calls,
             stack: self.server.stack,
             ceiling,
+            concurrent: self.engine.concurrent,
             compiler: Some(compiler),
             compile: Compile { memory, cpu, timeout },
             cache: self.compile.store(),
@@ -548,7 +554,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, http, http_client, audit, state, tasks, results
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

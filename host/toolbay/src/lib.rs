@@ -49,7 +49,7 @@ mod views;
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
-    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, Flags, Http, HttpClient, Jwks, OAuth,
-    ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, EngineConfig, Flags, Http, HttpClient, Jwks,
+    OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

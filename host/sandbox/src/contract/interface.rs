@@ -43,6 +43,9 @@ impl<'a> Interface<'a> {
             return Err(self.refused("it is not an interface"));
         };
         match interface.get_export(self.engine, name).map(|export| export.ty) {
+            Some(ComponentItem::ComponentFunc(function)) if function.async_() => {
+                Err(self.refused(&format!("function {name} is async")))
+            }
             Some(ComponentItem::ComponentFunc(function)) => check(&function, &self.component)
                 .map_err(|error| self.differs(&error.context(format!("function {name}")))),
             _ => Err(self.refused(&format!("there is no function {name}"))),

@@ -12,8 +12,21 @@ pub(super) const CONFIG_VARIABLE: &str = "TOOLBAY_CONFIG";
 
 /// Tables of the file whose keys can be set by a variable, such as `TOOLBAY_LIMITS_FUEL`.
 /// `http_client` comes before `http`, with which it begins.
-const TABLES: [&str; 10] =
-    ["server", "limits", "ceilings", "describe", "compile", "breaker", "http_client", "http", "state", "audit"];
+const TABLES: [&str; 13] = [
+    "server",
+    "limits",
+    "ceilings",
+    "describe",
+    "compile",
+    "engine",
+    "breaker",
+    "http_client",
+    "http",
+    "state",
+    "audit",
+    "tasks",
+    "results",
+];
 
 /// Sets the key of `TOOLBAY_<KEY>` or `TOOLBAY_<TABLE>_<KEY>` in `table`. `check` parses the key as a file of its own.
 pub(super) fn apply_variable(

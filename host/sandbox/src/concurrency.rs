@@ -1,0 +1,264 @@
+//! Components with async functions: whether they can run here, and what they need. Runs in the compiling child.
+//!
+//! Each call of such a component is a task, which can begin others. An instance within the component is entered by one task
+//! at a time, and a task that waits in the middle of its code keeps its native stack. So a component has as many stacks as
+//! it has instances with functions: their number is bounded here, and each call pays for them out of its memory.
+
+use toolbay_model::text::{line, thousands};
+use wasmparser::{
+    BinaryReaderError, CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance,
+    ComponentOuterAliasKind, ComponentTypeRef, Parser, Payload,
+};
+
+/// Most instances with functions within a component with async functions. Tools that compose components make one for each
+/// component, and those of languages make one.
+pub(crate) const TASKED: u32 = 16;
+
+/// So many interfaces of WASI 0.3 are named.
+const NAMED: usize = 4;
+
+/// Longest name of one of them, in bytes.
+const NAME: usize = 100;
+
+/// Why a component that was built for WASI 0.3 is refused; `None` for any other.
+pub(crate) fn newer_wasi(component: &[u8]) -> Option<String> {
+    let mut names = Vec::new();
+    // What cannot be read is refused by the compiler.
+    read_names(component, &mut names).unwrap_or_default();
+    let of_wasi_0_3 = |name: &String| {
+        let version = name.strip_prefix("wasi:").and_then(|name| name.split_once('@'));
+        version.is_some_and(|(_, version)| version == "0.3" || version.starts_with("0.3."))
+    };
+    names.retain(of_wasi_0_3);
+    let further = names.len().saturating_sub(NAMED);
+    let shown: Vec<String> = names.iter().take(NAMED).map(|name| line(name, NAME)).collect();
+    let shown = match (shown.is_empty(), further) {
+        (true, _) => return None,
+        (false, 0) => shown.join(", "),
+        (false, further) => format!("{} and {} more", shown.join(", "), thousands(further as u64)),
+    };
+    Some(format!(
+        "needs WASI 0.3, which Toolbay does not offer: {shown} (build it for WASI 0.2: with --sync for componentize-qjs, for \
+         wasm32-wasip2 with Rust)"
+    ))
+}
+
+/// The names of what a component imports and exports.
+fn read_names(component: &[u8], names: &mut Vec<String>) -> Result<(), BinaryReaderError> {
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload? {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(imports) if depth == 0 => {
+                for import in imports {
+                    names.push(import?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(exports) if depth == 0 => {
+                for export in exports {
+                    names.push(export?.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// How many instances with functions there are within a valid component with async functions.
+///
+/// # Errors
+///
+/// There are too many.
+pub(crate) fn tasked(component: &[u8]) -> Result<u32, String> {
+    let tasked = count(component).map_err(|error| error.to_string())?;
+    match tasked {
+        Some(count) if count <= u64::from(TASKED) => Ok(u32::try_from(count).unwrap_or(TASKED)),
+        Some(count) => Err(format!(
+            "has async functions, and is composed of {} components with functions, but at most {TASKED} are allowed",
+            thousands(count)
+        )),
+        None => {
+            Err("has async functions, and makes instances of a component that it imports, which are not counted and \
+                     therefore not allowed"
+                .to_owned())
+        }
+    }
+}
+
+/// A component within another, as far as it has been read.
+#[derive(Default)]
+struct Scope {
+    /// Its components, by index: how many instances with functions come of one. `None` if that is not known.
+    components: Vec<Option<u64>>,
+    /// Those of the instances that it makes.
+    within: Vec<Option<u64>>,
+    /// Whether it has functions of its own.
+    has_functions: bool,
+}
+
+impl Scope {
+    fn total(&self) -> Option<u64> {
+        let own = u64::from(self.has_functions);
+        self.within.iter().try_fold(own, |sum, within| Some(sum.saturating_add((*within)?)))
+    }
+}
+
+/// How many instances with functions there are; `None` if that depends on components from elsewhere.
+fn count(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
+    // Core modules have a place, too, so that each end belongs to one.
+    let mut open = vec![Some(Scope::default())];
+    let mut begun = false;
+    for payload in Parser::new(0).parse_all(component) {
+        let payload = payload?;
+        match &payload {
+            Payload::ModuleSection { .. } => open.push(None),
+            Payload::ComponentSection { .. } => open.push(Some(Scope::default())),
+            Payload::End(_) if open.len() > 1 => {
+                let ended = open.pop().flatten();
+                if let (Some(ended), Some(Some(around))) = (ended, open.last_mut()) {
+                    around.components.push(ended.total());
+                }
+            }
+            _ => read_section(&payload, &mut open)?,
+        }
+        begun = true;
+    }
+    Ok(open.first().filter(|_| begun).and_then(Option::as_ref).and_then(Scope::total))
+}
+
+/// Reads a section of the innermost of these.
+fn read_section(payload: &Payload<'_>, open: &mut [Option<Scope>]) -> Result<(), BinaryReaderError> {
+    let Some((Some(scope), around)) = open.split_last_mut() else { return Ok(()) };
+    let known = |scope: &Scope, index: u32| scope.components.get(index as usize).copied().flatten();
+    match payload {
+        Payload::ComponentImportSection(imports) => {
+            for import in imports.clone() {
+                if matches!(import?.ty, ComponentTypeRef::Component(_)) {
+                    scope.components.push(None);
+                }
+            }
+        }
+        Payload::ComponentAliasSection(aliases) => {
+            for alias in aliases.clone() {
+                match alias? {
+                    ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
+                        scope.components.push(None);
+                    }
+                    ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                        let from = match count.checked_sub(1) {
+                            None => known(scope, index),
+                            Some(out) => {
+                                let outer = around.iter().rev().nth(out as usize).and_then(Option::as_ref);
+                                outer.and_then(|outer| known(outer, index))
+                            }
+                        };
+                        scope.components.push(from);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Payload::ComponentExportSection(exports) => {
+            for export in exports.clone() {
+                let export = export?;
+                // What is exported has a new index.
+                if export.kind == ComponentExternalKind::Component {
+                    scope.components.push(known(scope, export.index));
+                }
+            }
+        }
+        Payload::ComponentInstanceSection(instances) => {
+            for instance in instances.clone() {
+                if let ComponentInstance::Instantiate { component_index, .. } = instance? {
+                    scope.within.push(known(scope, component_index));
+                }
+            }
+        }
+        Payload::ComponentCanonicalSection(functions) => {
+            for function in functions.clone() {
+                scope.has_functions |= matches!(function?, CanonicalFunction::Lift { .. });
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))
+        (func (export "f") (canon lift (core func $i "f")))"#;
+
+    fn counted(text: &str) -> Option<u64> {
+        count(&wat::parse_str(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn instances_with_functions_are_counted_wherever_their_components_are_from() {
+        assert_eq!(counted("(component)"), Some(0));
+        assert_eq!(counted(&format!("(component {MODULE})")), Some(1));
+        let twice = "(instance (instantiate $c)) (instance (instantiate $c))";
+        assert_eq!(counted(&format!("(component (component $c {MODULE}) {twice})")), Some(2));
+        assert_eq!(counted(&format!("(component (component $c {MODULE}) {MODULE} {twice})")), Some(3));
+        let nested = format!("(component $d (component $c {MODULE}) {twice} {MODULE})");
+        let thrice = "(instance (instantiate $d)) (instance (instantiate $d)) (instance (instantiate $d))";
+        assert_eq!(counted(&format!("(component {nested} {thrice})")), Some(9));
+        // From outside.
+        let outer = format!("(component (component $c {MODULE}) (component $d {twice}) {thrice})");
+        assert_eq!(counted(&outer), Some(6));
+        // What has no functions of its own, such as what wit-component makes for an exported interface, is free.
+        let shim = r#"(component $s (import "f" (func $f)) (export "g" (func $f)))"#;
+        assert_eq!(
+            counted(&format!(r#"(component {MODULE} {shim} (instance (instantiate $s (with "f" (func 0)))))"#)),
+            Some(1)
+        );
+    }
+
+    #[test]
+    fn instances_of_components_from_elsewhere_are_not_counted_as_none() {
+        assert_eq!(counted(r#"(component (import "c" (component $c)) (instance (instantiate $c)))"#), None);
+        let exported = r#"(component
+            (component $a (component $c) (export "c" (component $c)))
+            (instance $i (instantiate $a))
+            (alias export $i "c" (component $c))
+            (instance (instantiate $c)))"#;
+        assert_eq!(counted(exported), None);
+        let why = tasked(&wat::parse_str(exported).unwrap()).unwrap_err();
+        assert!(why.contains("of a component that it imports"), "{why}");
+    }
+
+    #[test]
+    fn powers_of_two_are_too_many() {
+        let mut text = format!("(component $c0 {MODULE})");
+        for n in 1..=40 {
+            let below = format!("(alias outer $root $c{} (component $b))", n - 1);
+            text.push_str(&format!(
+                "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))"
+            ));
+        }
+        let text = format!("(component $root {text} (instance (instantiate $c40)))");
+        let why = tasked(&wat::parse_str(text).unwrap()).unwrap_err();
+        assert!(why.contains("composed of 1,099,511,627,776 components"), "{why}");
+    }
+
+    #[test]
+    fn wasi_0_3_is_recognised_by_the_version_of_an_interface_of_wasi() {
+        let refused = |imports: &[&str]| {
+            let imports: String = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
+            newer_wasi(&wat::parse_str(format!("(component {imports})")).unwrap())
+        };
+        assert_eq!(refused(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]), None);
+        let why = refused(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]).unwrap();
+        assert!(
+            why.starts_with("needs WASI 0.3, which Toolbay does not offer: wasi:cli/stdout@0.3.0 (build it"),
+            "{why}"
+        );
+        let many: Vec<String> = (0..6).map(|n| format!("wasi:cli/s{n}@0.3.0-rc-2026-03-15")).collect();
+        let why = refused(&many.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert!(why.contains("wasi:cli/s3@0.3.0-rc-2026-03-15 and 2 more (build"), "{why}");
+    }
+}

@@ -1,0 +1,147 @@
+//! The engines and what is linked in them: the ordinary one, and that of components with async functions, which is made when
+//! the first of these is opened.
+
+use std::sync::OnceLock;
+
+use anyhow::anyhow;
+use bytesize::ByteSize;
+use toolbay_model::Limits;
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+use crate::engine::{self, Ticker};
+use crate::linker::linker;
+use crate::state::State;
+
+/// An engine, and the host's interfaces in it: the same in both.
+pub(crate) struct Linked {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<State>,
+}
+
+impl Linked {
+    fn new(engine: Engine) -> anyhow::Result<Self> {
+        let linker = linker(&engine).map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
+        Ok(Self { engine, linker })
+    }
+}
+
+/// Both engines.
+pub(crate) struct Engines {
+    ordinary: Linked,
+    /// That of components with async functions, or why there is none.
+    concurrent: OnceLock<Result<Linked, String>>,
+    /// Whether there may be one.
+    is_concurrent: bool,
+    /// Slots of the ordinary one's pool, if it has one.
+    slots: Option<u32>,
+    stack: ByteSize,
+    ceiling: Limits,
+    ticker: Ticker,
+}
+
+impl Engines {
+    /// Makes the ordinary engine, with a pool for `slots` components, and the thread that ticks.
+    pub(crate) fn new(slots: u32, stack: ByteSize, ceiling: Limits, is_concurrent: bool) -> anyhow::Result<Self> {
+        let (engine, slots) = engine::build(slots, stack, &ceiling)?;
+        let ticker = Ticker::start(&engine)?;
+        let (ordinary, concurrent) = (Linked::new(engine)?, OnceLock::new());
+        Ok(Self { ordinary, concurrent, is_concurrent, slots, stack, ceiling, ticker })
+    }
+
+    pub(crate) fn ordinary(&self) -> &Linked {
+        &self.ordinary
+    }
+
+    /// The engine of a component with so many instances that have functions, or of an ordinary one. Makes it if need be, in
+    /// milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none for components with async functions.
+    pub(crate) fn of(&self, tasked: Option<u32>) -> Result<&Linked, String> {
+        if tasked.is_none() {
+            return Ok(&self.ordinary);
+        }
+        if !self.is_concurrent {
+            return Err("engine.async is false".to_owned());
+        }
+        let made = self.concurrent.get_or_init(|| {
+            let engine = engine::build_concurrent(self.slots, self.stack, &self.ceiling);
+            let linked = engine.map_err(|error| format!("{error:#}")).and_then(|engine| {
+                self.ticker.add(&engine);
+                Linked::new(engine).map_err(|error| format!("{error:#}"))
+            });
+            linked.map_err(|why| format!("cannot prepare the engine of components with async functions: {why}"))
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    /// Slots of the pool of each engine; `None` without a pool.
+    pub(crate) fn slots(&self) -> Option<u32> {
+        self.slots
+    }
+
+    pub(crate) fn stack(&self) -> ByteSize {
+        self.stack
+    }
+
+    pub(crate) fn ticker(&self) -> &Ticker {
+        &self.ticker
+    }
+
+    /// How much of the pools is in use; nothing if no guest is alive.
+    pub(crate) fn live(&self) -> u64 {
+        let concurrent = self.concurrent.get().and_then(|made| made.as_ref().ok());
+        let both = std::iter::once(&self.ordinary).chain(concurrent);
+        both.filter_map(|linked| linked.engine.pooling_allocator_metrics())
+            .map(|pool| {
+                let parts = pool.memories() + pool.tables() + pool.stacks();
+                pool.component_instances() + pool.core_instances() + parts as u64
+            })
+            .sum()
+    }
+
+    /// Whether a component with async functions was opened.
+    #[cfg(test)]
+    fn is_concurrent_made(&self) -> bool {
+        self.concurrent.get().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::trial::{Loaded, sandbox};
+
+    const MODULE: &str = r#"(core module $m
+        (import "" "return" (func $return (param i32)))
+        (func (export "two") (result i32) (i32.const 2))
+        (func (export "three") (result i32) (call $return (i32.const 3)) (i32.const 0))
+        (func (export "callback") (param i32 i32 i32) (result i32) unreachable))"#;
+    const TWO: &str = r#"(func (export "two") (result u32) (canon lift (core func $i "two")))"#;
+
+    #[test]
+    fn the_second_engine_is_made_for_the_first_component_with_async_functions() {
+        let sandbox = sandbox();
+        let ordinary = r#"(component (core module $m (func (export "two") (result i32) (i32.const 2)))
+            (core instance $i (instantiate $m))"#;
+        let ordinary = Loaded::new(&sandbox, wat::parse_str(format!("{ordinary} {TWO})")).unwrap()).unwrap();
+        let two = |loaded: &Loaded| loaded.call("two", &json!({})).unwrap().structured.unwrap().to_string();
+        assert_eq!(two(&ordinary), r#"{"result":2}"#);
+        assert!(!sandbox.engines().is_concurrent_made());
+        let text = format!(
+            r#"(component {MODULE} (core func $return (canon task.return (result u32)))
+              (core instance $i (instantiate $m (with "" (instance (export "return" (func $return))))))
+              {TWO}
+              (func (export "three") async (result u32)
+                (canon lift (core func $i "three") async (callback (core func $i "callback")))))"#
+        );
+        let concurrent = Loaded::new(&sandbox, wat::parse_str(text).unwrap()).unwrap();
+        assert!(sandbox.engines().is_concurrent_made());
+        let three = concurrent.call("three", &json!({})).unwrap().structured.unwrap().to_string();
+        assert_eq!((two(&concurrent), three), (two(&ordinary), r#"{"result":3}"#.to_owned()));
+        assert_eq!(sandbox.live(), 0, "all slots of both pools are free again");
+    }
+}

@@ -1,0 +1,337 @@
+//! Guests with async functions: their tasks, and what these wait for.
+
+use std::fmt::Write as _;
+
+use super::put;
+use super::wasi::POLL;
+use crate::support::Folder;
+
+/// A component whose async function `a` returns a number. Its core module has these functions of the host, which `canon`
+/// defines, beside `return`, and `core`: the functions `a` and `callback`.
+pub(crate) fn tasks(canon: &str, functions: &[(&str, &str)], core: &str) -> Vec<u8> {
+    wat::parse_str(text(canon, functions, core)).unwrap()
+}
+
+fn text(canon: &str, functions: &[(&str, &str)], core: &str) -> String {
+    let (mut imported, mut given) = (String::new(), String::new());
+    for (name, ty) in functions {
+        let _ = write!(imported, "(import \"host\" \"{name}\" (func ${name} {ty}))");
+        let _ = write!(given, "(export \"{name}\" (func ${name}))");
+    }
+    format!(
+        r#"(component
+          (core module $libc
+            (memory (export "memory") 960)
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 65536)))
+          (core instance $libc (instantiate $libc))
+          (alias core export $libc "memory" (core memory $memory))
+          (alias core export $libc "realloc" (core func $realloc))
+          {canon}
+          (core func $return (canon task.return (result u32)))
+          (core module $main
+            (import "libc" "memory" (memory 960))
+            (import "host" "return" (func $return (param i32)))
+            {imported}
+            {core})
+          (core instance $main (instantiate $main
+            (with "libc" (instance $libc))
+            (with "host" (instance (export "return" (func $return)) {given}))))
+          (func (export "a") async (result u32)
+            (canon lift (core func $main "a") async (callback (core func $main "callback")))))"#
+    )
+}
+
+/// The core function `a` with this body.
+fn begins(body: &str) -> String {
+    format!(r#"(func (export "a") (result i32) {body})"#)
+}
+
+/// The core function `callback` with this body.
+fn goes_on(body: &str) -> String {
+    format!(r#"(func (export "callback") (param i32 i32 i32) (result i32) {body})"#)
+}
+
+/// What both return at the end of a task, to be called again at once, and to wait for a set of waitables.
+pub(crate) const EXIT: &str = "(i32.const 0)";
+pub(crate) const YIELD: &str = "(i32.const 1)";
+const WAIT: &str = "(i32.or (i32.const 2) (i32.shl (call $set) (i32.const 4)))";
+
+/// The same within a composition: beside `others`, of which it imports what `imports` says and is given by `with`.
+fn beside(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
+    let inner = inner.replacen("(component", &format!("(component $tool {imports}"), 1);
+    let composed = format!(
+        r#"(component {others} {inner} (instance $tool (instantiate $tool {with})) (export "a" (func $tool "a")))"#
+    );
+    wat::parse_str(composed).unwrap()
+}
+
+/// Puts a component whose task begins and goes on like this.
+fn does(folder: &Folder, begin: &str, then: &str) {
+    does_with(folder, "", &[], begin, then);
+}
+
+/// The same with functions of the host.
+fn does_with(folder: &Folder, canon: &str, functions: &[(&str, &str)], begin: &str, then: &str) {
+    put(folder, tasks(canon, functions, &(begins(begin) + &goes_on(then))));
+}
+
+const SET: &str = "(core func $set (canon waitable-set.new))";
+
+/// A component whose task does this again and again.
+fn repeats(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str) {
+    does_with(folder, canon, functions, &format!("(loop $more {body} (br $more)) unreachable"), "unreachable");
+}
+
+/// Another component, whose async function `w` waits for ever, or cannot even begin after `stop`.
+const WORKER: &str = r#"
+    (component $worker
+      (core func $set (canon waitable-set.new))
+      (core func $inc (canon backpressure.inc))
+      (core module $m
+        (import "host" "set" (func $set (result i32)))
+        (import "host" "inc" (func $inc))
+        (func (export "w") (result i32) (i32.or (i32.const 2) (i32.shl (call $set) (i32.const 4))))
+        (func (export "callback") (param i32 i32 i32) (result i32) unreachable)
+        (func (export "stop") (call $inc)))
+      (core instance $i (instantiate $m (with "host" (instance (export "set" (func $set)) (export "inc" (func $inc))))))
+      (func (export "w") async (canon lift (core func $i "w") async (callback (core func $i "callback"))))
+      (func (export "stop") (canon lift (core func $i "stop"))))
+    (instance $worker (instantiate $worker))"#;
+
+/// A component whose task calls the functions `$w` and `$stop` of that one, again and again.
+fn employs(folder: &Folder, body: &str) {
+    let (imports, with) = (
+        r#"(import "w" (func $w async)) (import "stop" (func $stop))"#,
+        r#"(with "w" (func $worker "w")) (with "stop" (func $worker "stop"))"#,
+    );
+    let canon = "(core func $w (canon lower (func $w) async)) (core func $stop (canon lower (func $stop)))";
+    let core = begins(&format!("(loop $more {body} (br $more)) unreachable")) + &goes_on("unreachable");
+    let inner = text(canon, &[("w", "(result i32)"), ("stop", "")], &core);
+    put(folder, beside(WORKER, imports, with, &inner));
+}
+
+/// A component that calls the first one of so many others, each of which fills its stack and then calls the next one. The
+/// last one waits for ever.
+fn chain(count: usize) -> Vec<u8> {
+    let mut others = r#"
+        (component $last
+          (core func $set (canon waitable-set.new))
+          (core module $m
+            (import "host" "set" (func $set (result i32)))
+            (func (export "f") (result i32) (i32.or (i32.const 2) (i32.shl (call $set) (i32.const 4))))
+            (func (export "callback") (param i32 i32 i32) (result i32) unreachable))
+          (core instance $i (instantiate $m (with "host" (instance (export "set" (func $set))))))
+          (func (export "f") async (canon lift (core func $i "f") async (callback (core func $i "callback")))))
+        (component $link
+          (import "f" (func $f async))
+          (core func $f (canon lower (func $f)))
+          (core module $m
+            (import "host" "f" (func $f))
+            (func $deep (param i32) (result i32)
+              (if (result i32) (i32.eqz (local.get 0))
+                (then (i32.const 0))
+                (else (i32.add (call $deep (i32.sub (local.get 0) (i32.const 1))) (i32.const 1)))))
+            (func (export "f") (result i32) (drop (call $deep (i32.const 8000))) (call $f) unreachable)
+            (func (export "callback") (param i32 i32 i32) (result i32) unreachable))
+          (core instance $i (instantiate $m (with "host" (instance (export "f" (func $f))))))
+          (func (export "f") async (canon lift (core func $i "f") async (callback (core func $i "callback")))))
+        (instance $i1 (instantiate $last))"#
+        .to_owned();
+    for n in 2..=count {
+        let _ = write!(others, r#"(instance $i{n} (instantiate $link (with "f" (func $i{} "f"))))"#, n - 1);
+    }
+    let core = begins("(call $f) unreachable") + &goes_on("unreachable");
+    let inner = text("(core func $f (canon lower (func $f)))", &[("f", "")], &core).replace(" 960)", " 1)");
+    beside(&others, r#"(import "f" (func $f async))"#, &format!(r#"(with "f" (func $i{count} "f"))"#), &inner)
+}
+
+/// A function that is not called back but waits where it is.
+fn stackful(folder: &Folder) {
+    let whole = text("", &[], r#"(func (export "a")) (func (export "callback"))"#);
+    put(folder, wat::parse_str(whole.replace(r#" (callback (core func $main "callback"))"#, "")).unwrap());
+}
+
+/// A component whose async function returns a text.
+fn returns_text(body: &str) -> Vec<u8> {
+    let whole = text("", &[], &(begins(body) + &goes_on("unreachable")));
+    let whole = whole.replace("(canon task.return (result u32))", "(canon task.return (result string) (memory $memory))");
+    let whole = whole.replace("(func $return (param i32))", "(func $return (param i32 i32))");
+    let whole = whole.replace("async (result u32)", "async (result string)");
+    wat::parse_str(whole.replace("async (callback", "(memory $memory) async (callback")).unwrap()
+}
+
+/// A component whose allocator waits for an event that never comes.
+fn waits_in_its_allocator() -> Vec<u8> {
+    let canon = format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))");
+    let functions = [("set", "(result i32)"), ("wait", "(param i32 i32) (result i32)")];
+    let core = r#"(func (export "a") (param i32 i32) (result i32) (i32.const 0))
+        (func (export "allocate") (param i32 i32 i32 i32) (result i32) (call $wait (call $set) (i32.const 8)))"#;
+    let whole = text(&canon, &functions, &(core.to_owned() + &goes_on(EXIT)));
+    let whole = whole.replace("async (result u32)", r#"async (param "text" string) (result u32)"#);
+    let options = r#"(memory $memory) (realloc (core func $main "allocate")) async (callback"#;
+    wat::parse_str(whole.replace("async (callback", options)).unwrap()
+}
+
+const STREAM: &str = "(type $bytes (stream u8))
+    (core func $stream (canon stream.new $bytes))
+    (core func $read (canon stream.read $bytes async (memory $memory)))
+    (core func $write (canon stream.write $bytes async (memory $memory)))";
+const FUTURE: &str = "(type $byte (future u8)) (core func $future (canon future.new $byte))";
+
+/// A fifth of a second: work of the host costs fuel per nanosecond.
+const LITTLE: &str = "[limits]\nfuel = 200000000";
+const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
+const OUT_OF_FUEL: &str = "The tool used all of its fuel, 10,000,000,000 instructions (to allow more, raise limits.fuel).";
+const HOLDS: &str = "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).";
+const DEADLOCK: &str = "The tool crashed: all of its async tasks wait for what never comes (deadlock).";
+const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
+const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";
+const SPIN: &str = "(loop $for-ever (br $for-ever)) unreachable";
+
+cases! {
+    a_task_that_computes: Call, "computes forever in an async function", |folder| does(folder, SPIN, "unreachable")
+        => fails("fuel", OUT_OF_FUEL);
+
+    a_callback_that_computes: Call, "computes forever when it is called back", |folder| does(folder, YIELD, SPIN)
+        => fails("fuel", OUT_OF_FUEL);
+
+    a_task_with_all_fuel: Call, "computes forever in an async function, with more fuel than it can use",
+        |folder| does(folder, SPIN, "unreachable")
+        => grant("[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"")
+        => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
+
+    a_task_that_yields: Call, "gives way forever, and does nothing else", |folder| does(folder, YIELD, YIELD)
+        => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
+
+    a_task_that_yields_in_the_middle: Call, "gives way forever in the middle of an async function",
+        |folder| repeats(folder, "(core func $yield (canon thread.yield))", &[("yield", "(result i32)")],
+            "(drop (call $yield))")
+        => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
+
+    a_task_that_goes_on: Call, "returns a result, and gives way forever",
+        |folder| does(folder, &format!("(call $return (i32.const 7)) {YIELD}"), YIELD)
+        => answers(r#"{"result":7}"#);
+
+    a_task_that_sleeps: HostCall, "sleeps for an hour in an async function",
+        |folder| repeats(folder, POLL, &[("subscribe", "(param i64) (result i32)"), ("block", "(param i32)")],
+            "(call $block (call $subscribe (i64.const 3600000000000)))")
+        => grant(SHORT) => fails("deadline", LATE);
+
+    a_subtask_of_the_host: Compile, "has the host do something in a task of its own, for which WASI 0.2 has no functions",
+        |folder| repeats(folder, &POLL.replace("(canon lower (func $block))", "(canon lower (func $block) async)"),
+            &[("subscribe", "(param i64) (result i32)"), ("block", "(param i32) (result i32)")],
+            "(drop (call $block (call $subscribe (i64.const 3600000000000))))")
+        => refused("invalid component: the `async` canonical option requires an async function type (at offset …)");
+
+    a_deadlock: Call, "waits for an event that never comes",
+        |folder| does_with(folder, SET, &[("set", "(result i32)")], WAIT, "unreachable")
+        => fails("trap", DEADLOCK);
+
+    a_deadlock_in_the_middle: Call, "waits in the middle of an async function for an event that never comes",
+        |folder| repeats(folder, &format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))"),
+            &[("set", "(result i32)"), ("wait", "(param i32 i32) (result i32)")],
+            "(drop (call $wait (call $set) (i32.const 8)))")
+        => fails("trap", DEADLOCK);
+
+    a_wait_in_a_start_function: Call, "waits in a start function for an event that never comes",
+        |folder| put(folder, tasks(&format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))"),
+            &[("set", "(result i32)"), ("wait", "(param i32 i32) (result i32)")],
+            &format!("{} {} (start $s) (func $s (drop (call $wait (call $set) (i32.const 8))))", begins(EXIT), goes_on(EXIT))))
+        => fails("trap", "The tool crashed: wasm trap: …");
+
+    a_wait_in_an_allocator: Call, "waits where it should allocate memory for an argument",
+        |folder| put(folder, waits_in_its_allocator()) => tool("a", r#"{"text": "x"}"#)
+        => fails("trap", "The tool crashed: wasm trap: …");
+
+    a_large_result: Call, "returns a text of 30 MiB from an async function",
+        |folder| put(folder, returns_text("(call $return (i32.const 0) (i32.const 31457280)) (i32.const 0)"))
+        => fails("output", "The tool passed more than 16.0 MiB …");
+
+    no_result: Call, "ends an async function without a result", |folder| does(folder, EXIT, "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: async-lifted export failed to produce a result.");
+
+    two_results: Call, "returns two results",
+        |folder| does(folder, &format!("(call $return (i32.const 1)) (call $return (i32.const 2)) {EXIT}"), "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: `task.return` or `task.cancel` called more than once for \
+            current task.");
+
+    a_cancelled_task: Call, "says that it was cancelled, which it was not",
+        |folder| does_with(folder, "(core func $cancel (canon task.cancel))", &[("cancel", "")],
+            &format!("(call $cancel) {EXIT}"), "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: `task.cancel` called by task which has not been cancelled.");
+
+    an_unknown_answer: Call, "answers its caller with a code that does not exist",
+        |folder| does(folder, "(i32.const 15)", "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: …");
+
+    a_trap_in_a_callback: Call, "crashes when it is called back", |folder| does(folder, YIELD, "unreachable")
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
+
+    recursion_in_a_callback: Call, "recurses forever when it is called back",
+        |folder| put(folder, tasks("", &[], &format!(
+            "{} {} (func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
+            begins(YIELD), goes_on("(call $r (i32.const 1))"))))
+        => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack, \
+            which applies to all plugins).");
+
+    growth_in_callbacks: Call, "grows its memory each time that it is called back, and crashes if it cannot",
+        |folder| does(folder, YIELD, &format!(
+            "(if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable)) {YIELD}"))
+        => fails("memory", "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).");
+
+    subtasks: Call, "begins tasks that never end, until it may not",
+        |folder| employs(folder, "(drop (call $w))") => fails("limit", HOLDS);
+
+    subtasks_that_cannot_begin: Call, "begins tasks in a component that lets none begin, until it may not",
+        |folder| employs(folder, "(call $stop) (drop (call $w))") => fails("limit", HOLDS);
+
+    waitable_sets: Call, "makes sets of what it may wait for, until it may not",
+        |folder| repeats(folder, SET, &[("set", "(result i32)")], "(drop (call $set))") => fails("limit", HOLDS);
+
+    streams: Call, "makes streams until it may not",
+        |folder| repeats(folder, STREAM, &[("stream", "(result i64)")], "(drop (call $stream))") => fails("limit", HOLDS);
+
+    futures: Call, "makes futures until it may not",
+        |folder| repeats(folder, FUTURE, &[("future", "(result i64)")], "(drop (call $future))") => fails("limit", HOLDS);
+
+    // Each is an end of its own: 30 MiB are copied when the second one comes.
+    copies: Call, "sends itself 30 MiB through a stream, again and again",
+        |folder| put(folder, tasks(STREAM,
+            &[("stream", "(result i64)"), ("read", "(param i32 i32 i32) (result i32)"),
+              ("write", "(param i32 i32 i32) (result i32)")],
+            &format!("{} {}", begins("(local $ends i64)
+                (loop $more
+                  (local.set $ends (call $stream))
+                  (drop (call $read (i32.wrap_i64 (local.get $ends)) (i32.const 0) (i32.const 31457280)))
+                  (drop (call $write (i32.wrap_i64 (i64.shr_u (local.get $ends) (i64.const 32)))
+                    (i32.const 31457280) (i32.const 31457280)))
+                  (br $more))
+                unreachable"), goes_on("unreachable"))))
+        => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
+
+    stacks: Call, "consists of 16 components, fills the stack of each, and waits in all of them",
+        |folder| put(folder, chain(15)) => fails("trap", DEADLOCK);
+
+    stacks_without_memory: Call, "consists of 16 components, whose stacks need more than the memory of a call",
+        |folder| put(folder, chain(15))
+        => grant("[limits]\nmemory = \"8MiB\"")
+        => fails("memory", "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).");
+
+    more_stacks: Compile, "consists of 17 components with functions, some of which are async",
+        |folder| put(folder, chain(16))
+        => refused("has async functions, and is composed of 17 components with functions, but at most 16 are allowed");
+
+    a_stackful_function: Compile, "has a function that can wait anywhere, with as many stacks as tasks", stackful
+        => refused("invalid component: …async stackful…");
+
+    wasi_0_3: Compile, "imports interfaces of WASI 0.3",
+        |folder| put(folder, tasks(r#"(import "wasi:cli/stdout@0.3.0" (instance))"#, &[],
+            &(begins(EXIT) + &goes_on(EXIT))))
+        => refused("needs WASI 0.3, which Toolbay does not offer: wasi:cli/stdout@0.3.0 (build it for WASI 0.2: with \
+            --sync for componentize-qjs, for wasm32-wasip2 with Rust)");
+
+    unwanted: Compile, "has an async function where the operator wants none", |folder| does(folder, EXIT, EXIT)
+        => config("[engine]\nasync = false")
+        => refused("has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs \
+            builds it without them with --sync)");
+}
