@@ -15,13 +15,13 @@ from mcp import Client, StdioServerParameters
 
 from client import PATIENCE, Checks, names
 
-FORMS = ["sums", "texts", "command"]
-"""What a plugin can offer: functions of numbers, functions of texts, or one tool that is a command."""
-
 COLUMNS = ["loads", "lists", "calls", "structured"]
 
 
 def form(tools: set[str]) -> str:
+    """What a plugin offers: functions of numbers, of texts, the tools of an MCP server, or one tool that is a command."""
+    if "divide" in tools:
+        return "calculator"
     if "add" in tools:
         return "sums"
     return "texts" if "greet" in tools else "command"

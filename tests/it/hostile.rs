@@ -199,4 +199,5 @@ themes! {
     escapes: "Leaving a mounted folder",
     bombs: "Compiling",
     files: "Files",
+    servers: "MCP servers as plugins",
 }

@@ -50,6 +50,7 @@ mod revisions;
 mod seams;
 mod secrets;
 mod server_limits;
+mod servers;
 mod skills;
 mod sockets;
 mod sources;

@@ -74,6 +74,11 @@ pub(crate) fn asker() -> Vec<u8> {
     ready("asker", kit::guests::guest("asker").unwrap())
 }
 
+/// A guest that is an MCP server of its own, or an HTTP handler that is none: see `tests/guests`.
+pub(crate) fn own_server(name: &str) -> Vec<u8> {
+    ready(name, kit::guests::guest(name).unwrap())
+}
+
 /// A sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     ready(name, kit::guests::sample(name).unwrap())

@@ -30,7 +30,7 @@ impl Bounds {
     ///
     /// Which bound it exceeds, and the key that raises it.
     pub fn check(&self, description: &Description) -> Result<(), String> {
-        let Description { tools, prompts, resources, templates, completes: _, remarks: _ } = description;
+        let Description { tools, prompts, resources, templates, completes: _, manner: _, remarks: _ } = description;
         let resources = || resources.iter().chain(templates);
         for (n, most, what, key) in [
             (tools.len(), self.tools, "tools", "tools"),

@@ -36,7 +36,7 @@ impl Contents {
     ///
     /// What is wrong. One invalid definition refuses the whole plugin: half a plugin would be a surprise.
     pub fn check(description: Description) -> Result<Self, String> {
-        let Description { tools, prompts, resources, templates, completes, remarks: _ } = description;
+        let Description { tools, prompts, resources, templates, completes, manner: _, remarks: _ } = description;
         let prompts = prompts.into_iter().map(PromptEntry::new);
         let prompts = by_key(prompts, |entry| &entry.prompt.name, "prompts are named")?;
         let resources = resources.into_iter().map(ResourceEntry::resource);

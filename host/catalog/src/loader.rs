@@ -304,7 +304,7 @@ impl Loader {
             }
             (digest, self.remember(digest, self.compile(id, source).await)?, grant)
         };
-        let (compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
+        let (mut compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
             let description = compiled.description(listed);
             loader.rules.bounds.check(&description)?;
@@ -359,7 +359,10 @@ impl Loader {
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
             let listed = finished.result.map_err(|error| describe_failed(&error))?;
-            Ok((compiled, listed))
+            match listed.refused() {
+                Some(why) => Err(LoadError::Refused(why.to_owned())),
+                None => Ok((compiled, listed)),
+            }
         });
         described.await.map_err(|error| LoadError::Hindered(format!("listing its tools failed: {error}")))?
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::icon::ENTRY;
-use crate::{Icon, PromptDefinition, ResourceDefinition};
+use crate::{Icon, Manner, PromptDefinition, ResourceDefinition};
 
 /// What a component offers, as it lists it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -18,6 +18,9 @@ pub struct Description {
     pub templates: Vec<ResourceDefinition>,
     /// Whether it completes arguments of its prompts and templates.
     pub completes: bool,
+    /// How it is spoken to, if it is an MCP server of its own.
+    #[serde(default)]
+    pub manner: Option<Manner>,
     /// Warnings for the operator, such as functions that are not offered and why.
     pub remarks: Vec<String>,
 }

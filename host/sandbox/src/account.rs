@@ -64,6 +64,11 @@ impl Account {
         Ok(Held { account: self.clone(), bytes })
     }
 
+    /// The most bytes that can be held at once.
+    pub(crate) fn limit(&self) -> usize {
+        self.0.limit
+    }
+
     /// The most bytes that were held at once.
     pub(crate) fn peak(&self) -> usize {
         self.0.peak.load(Ordering::Relaxed)

@@ -6,21 +6,19 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
-use toolbay_model::{Answerable, CallError, Limit, Limits, Quiet, Usage};
+use toolbay_model::{CallError, Limit, Limits, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::ask::Suspended;
 use crate::asked::Asked;
-use crate::compiled::Compiled;
 use crate::coop::{Meter, coop};
 use crate::descriptors::Files;
 use crate::determinism::Seed;
 use crate::engine::Ticking;
-use crate::environment::{Entry, Environment};
+use crate::environment::Entry;
 use crate::error::{Evidence, classify};
 use crate::folders::Folders;
 use crate::hindrance::Hindrance;
-use crate::listed::Listed;
 use crate::output::Unchecked;
 use crate::prepared::Prepared;
 use crate::returned::{Refusal, Returned};
@@ -55,34 +53,6 @@ pub struct Finished<T> {
 }
 
 impl Sandbox {
-    /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`. Waits while many others are asked. What it
-    /// said becomes definitions elsewhere: [`Compiled::description`] may take long.
-    ///
-    /// Must run on the guests' runtime ([`Sandbox::spawn`]).
-    pub async fn describe(&self, compiled: &Compiled, limits: &Limits) -> Finished<Listed> {
-        let _describing = self.describing().await;
-        let environment = Environment { limits: limits.clone(), ..Environment::default() };
-        let deadline = Instant::now() + limits.timeout;
-        let entry = Entry {
-            environment: &environment,
-            caller: None,
-            trace: None,
-            observer: Arc::new(Quiet),
-            answerable: Answerable::default(),
-            journal: Arc::default(),
-            deadline,
-        };
-        match self.enter(&entry, self.files(), Given::default()) {
-            Ok(mut entered) => {
-                let exchanges = entered.store.data().exchanges.clone();
-                let call = compiled.prepared.list(&mut entered.store);
-                let answer = timeout(limits.timeout, coop(entered.meter.clone(), exchanges, call)).await;
-                entered.finish(answer, Ok)
-            }
-            Err(error) => Finished::without_entering(error),
-        }
-    }
-
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
     /// [`Unchecked::check`] may take long.
     ///
@@ -93,6 +63,7 @@ impl Sandbox {
             Asked::Tool { arguments, .. } => prepared.is_command().then(|| arguments.to_owned()),
             Asked::Prompt { .. } | Asked::Resource { .. } | Asked::Completion(_) => None,
         };
+        let talk = prepared.talk();
         let seed = entry.environment.permissions.deterministic.then(|| Seed::new(asked));
         let files = self.files();
         let opening = async {
@@ -104,12 +75,12 @@ impl Sandbox {
         let late = |_elapsed| Err(CallError::limit(Limit::Deadline(entry.environment.limits.timeout)));
         let (secrets, mut folders) = match opened.unwrap_or_else(late) {
             Ok(opened) => opened,
-            Err(error) => return Finished::without_entering(error),
+            Err(error) => return Finished::unentered(Err(error)),
         };
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.secrets);
         let asks = prepared.asks();
-        let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, seed, asks }) {
+        let finished = match self.enter(&entry, files, Given { secrets, folders, stdin, talk, seed, asks }) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.call(&mut entered.store, asked);
@@ -117,7 +88,7 @@ impl Sandbox {
                 let answer = timeout_at(deadline, call).await;
                 entered.finish(or_questions(answer), |returned| Ok(Unchecked { returned, secrets: redacted }))
             }
-            Err(error) => Finished::without_entering(error),
+            Err(error) => Finished::unentered(Err(error)),
         };
         if let Some(scratch) = scratch {
             // With the permit of the call, but not for ever: a file system can hang.
@@ -126,9 +97,9 @@ impl Sandbox {
         finished
     }
 
-    /// Creates the store of one call; nothing else creates stores. A guest with `stdin` returns its result on standard
+    /// Creates the store of one entry; nothing else creates stores. A guest with `stdin` returns its result on standard
     /// output.
-    fn enter<'a>(&self, entry: &Entry<'a>, files: Files, given: Given) -> Result<Entered<'a>, CallError> {
+    pub(crate) fn enter<'a>(&self, entry: &Entry<'a>, files: Files, given: Given) -> Result<Entered<'a>, CallError> {
         let limits = &entry.environment.limits;
         let (meter, fuel) = (Meter::default(), limits.fuel);
         let state = State::new(entry, given, files, meter.clone());
@@ -159,10 +130,10 @@ impl Sandbox {
 }
 
 /// A guest's store while the call runs, and what is needed to determine how it ended.
-struct Entered<'a> {
-    store: Store<State>,
+pub(crate) struct Entered<'a> {
+    pub(crate) store: Store<State>,
     limits: &'a Limits,
-    meter: Meter,
+    pub(crate) meter: Meter,
     stack: ByteSize,
     started: Instant,
     _ticking: Ticking,
@@ -170,7 +141,7 @@ struct Entered<'a> {
 
 impl Entered<'_> {
     /// Determines how the call ended. The store is dropped on return in any case.
-    fn finish<A, T>(
+    pub(crate) fn finish<A, T>(
         self,
         answer: Result<wasmtime::Result<A>, Elapsed>,
         check: impl FnOnce(A) -> Result<T, CallError>,
@@ -206,9 +177,16 @@ impl Entered<'_> {
 }
 
 impl<T> Finished<T> {
-    fn without_entering(error: CallError) -> Self {
+    /// The same with another outcome, which follows from this one.
+    pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> Finished<U> {
+        let Self { result, usage, stdout, stderr, log_dropped, hindered } = self;
+        Finished { result: result.and_then(next), usage, stdout, stderr, log_dropped, hindered }
+    }
+
+    /// Of a call in which no guest was entered at the end.
+    pub(crate) fn unentered(result: Result<T, CallError>) -> Self {
         Self {
-            result: Err(error),
+            result,
             usage: Usage::default(),
             stdout: String::new(),
             stderr: String::new(),

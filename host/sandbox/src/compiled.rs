@@ -19,6 +19,8 @@ pub struct Compiled {
     /// Warnings for the operator.
     pub(crate) remarks: Vec<String>,
     pub(crate) about: About,
+    /// Whether it is a command that may be an MCP server.
+    pub(crate) speaks: bool,
     pub(crate) scratch: Scratch,
 }
 
@@ -32,7 +34,8 @@ impl Compiled {
     ///
     /// Takes about 10 ms for each megabyte of text and for each thousand of plain functions, so it must run on a thread
     /// that may block.
-    pub fn description(&self, listed: Listed) -> Description {
+    pub fn description(&mut self, listed: Listed) -> Description {
+        self.prepared.spoken_to(listed.description.manner.clone());
         let mut description = self.prepared.description(listed, &self.docs);
         description.remarks.extend(self.remarks.iter().cloned());
         description

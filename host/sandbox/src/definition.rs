@@ -50,7 +50,7 @@ const NAMED_ENTRIES: usize = 10;
 
 /// The same with its texts cleaned, and with remarks for the operator on what was dropped.
 pub(crate) fn cleaned(description: Description) -> Description {
-    let Description { tools, prompts, resources, templates, completes, mut remarks } = description;
+    let Description { tools, prompts, resources, templates, completes, manner, mut remarks } = description;
     let mut dropped = Dropped::of("tool");
     let tools = tools.into_iter().map(|tool| tool_cleaned(tool, &mut dropped)).collect();
     remarks.extend(dropped.remarks());
@@ -63,7 +63,7 @@ pub(crate) fn cleaned(description: Description) -> Description {
     let mut dropped = Dropped::of("resource template");
     let templates = templates.into_iter().map(|template| resource_cleaned(template, &mut dropped)).collect();
     remarks.extend(dropped.remarks());
-    Description { tools, prompts, resources, templates, completes, remarks }
+    Description { tools, prompts, resources, templates, completes, manner, remarks }
 }
 
 /// What was dropped of all entries of a kind.

@@ -30,7 +30,7 @@ impl Unchecked {
     pub fn size(&self) -> usize {
         match &self.returned {
             Ok(returned) => returned.size(),
-            Err(Refusal::InvalidArguments(text) | Refusal::Failed(text)) => text.len(),
+            Err(Refusal::InvalidArguments(text) | Refusal::Failed(text) | Refusal::Malformed(text)) => text.len(),
         }
     }
 
@@ -56,6 +56,7 @@ impl Unchecked {
             Ok(returned) => check(returned, limits, kept, &secrets, interrupt),
             Err(Refusal::InvalidArguments(text)) => Err(CallError::InvalidArguments(message(text, limits, &secrets))),
             Err(Refusal::Failed(text)) => Err(CallError::Failed(message(text, limits, &secrets))),
+            Err(Refusal::Malformed(why)) => Err(CallError::InvalidOutput(message(why, limits, &secrets))),
         }
     }
 }

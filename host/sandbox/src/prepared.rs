@@ -3,10 +3,11 @@
 use std::fmt;
 
 use toolbay_model::text::joined;
-use toolbay_model::{Description, ToolDefinition};
+use toolbay_model::{Description, Manner, ToolDefinition};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime_wasi_http::p2::bindings::ProxyPre;
 
 use crate::asked::Asked;
 use crate::contract::{self, Contract, Exported};
@@ -16,11 +17,16 @@ use crate::linker::WORLD;
 use crate::listed::Listed;
 use crate::prepare_error::PrepareError;
 use crate::returned::{Refusal, Returned};
+use crate::server::Wire;
 use crate::state::State;
-use crate::{command, definition};
+use crate::talk::Talk;
+use crate::{command, definition, server};
 
 /// The export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
+
+/// The export that makes a component a handler of HTTP requests.
+const HANDLER: &str = "wasi:http/incoming-handler";
 
 /// Bytes of a page of linear memory.
 const PAGE: u64 = 64 << 10;
@@ -30,6 +36,8 @@ pub struct Prepared {
     form: Form,
     memory: Option<u64>,
     asks: bool,
+    /// How it is spoken to, if it is known to be an MCP server of its own.
+    manner: Option<Manner>,
 }
 
 /// How a component offers what it has. For each further form, add a variant here and an arm in [`Prepared::list`],
@@ -39,7 +47,9 @@ enum Form {
     Contract(Contract),
     /// It exports plain functions. Each is a tool.
     Functions(Functions),
-    /// It exports `wasi:cli/run`. It is a single tool, named like its file.
+    /// It exports `wasi:http/incoming-handler`. It is an MCP server, or no plugin.
+    Handler(ProxyPre<State>),
+    /// It exports `wasi:cli/run`. It is a single tool, named like its file, or an MCP server.
     Command(CommandPre<State>),
 }
 
@@ -65,6 +75,9 @@ impl Prepared {
         let form = match (contract, functions) {
             (Some(exported), _) => Form::Contract(Contract::new(engine, component, pre, &exported)?),
             (None, Some(Ok(functions))) => Form::Functions(functions.linked(pre)),
+            (None, _) if exports_interface(HANDLER).is_some() => {
+                Form::Handler(ProxyPre::new(pre).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?)
+            }
             (None, _) if exports_interface(RUN).is_some() => {
                 Form::Command(CommandPre::new(pre).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?)
             }
@@ -79,13 +92,20 @@ impl Prepared {
         };
         let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
         let asks = contract::imports_ask(engine, &ty);
-        Ok(Self { form, asks, memory: pages.map(|pages| pages.saturating_mul(PAGE)) })
+        Ok(Self { form, asks, manner: None, memory: pages.map(|pages| pages.saturating_mul(PAGE)) })
     }
 
     /// How it offers what it has, for people.
     pub fn form(&self) -> String {
+        if let Some(Manner { path, revision, .. }) = &self.manner {
+            return match path {
+                Some(path) => format!("it is an MCP server over HTTP, at {path} (MCP {revision})"),
+                None => format!("it is an MCP server on standard input and output (MCP {revision})"),
+            };
+        }
         match &self.form {
             Form::Contract(contract) => format!("it exports {contract}"),
+            Form::Handler(_) => format!("it exports {HANDLER}"),
             Form::Functions(_) => "it exports plain functions; each is a tool".to_owned(),
             Form::Command(_) => "it is a command: one tool, named after the file".to_owned(),
         }
@@ -103,7 +123,26 @@ impl Prepared {
 
     /// Whether it is a single tool that has no name of its own.
     pub fn is_command(&self) -> bool {
-        matches!(self.form, Form::Command(_))
+        matches!(self.form, Form::Command(_)) && self.manner.is_none()
+    }
+
+    /// Sets how it is spoken to, if it is an MCP server of its own.
+    pub(crate) fn spoken_to(&mut self, manner: Option<Manner>) {
+        self.manner = manner;
+    }
+
+    /// What carries messages to it, if it may be an MCP server of its own.
+    pub(crate) fn wire(&self) -> Option<Wire<'_>> {
+        match &self.form {
+            Form::Handler(pre) => Some(Wire::Handler(pre)),
+            Form::Command(pre) => Some(Wire::Command(pre)),
+            Form::Contract(_) | Form::Functions(_) => None,
+        }
+    }
+
+    /// The conversation of a call over its standard input and output, if there is one.
+    pub(crate) fn talk(&self) -> Option<Talk> {
+        (self.manner.is_some() && matches!(self.form, Form::Command(_))).then(Talk::default)
     }
 
     /// The names of tools in its description of which it says nothing.
@@ -117,16 +156,17 @@ impl Prepared {
     /// Asks it for what it offers, if it has lists of its own.
     pub(crate) async fn list(&self, store: &mut Store<State>) -> wasmtime::Result<Listed> {
         match &self.form {
-            Form::Contract(contract) => contract.list(store).await.map(Listed),
-            Form::Functions(_) | Form::Command(_) => Ok(Listed::default()),
+            Form::Contract(contract) => contract.list(store).await.map(Listed::from),
+            Form::Functions(_) | Form::Handler(_) | Form::Command(_) => Ok(Listed::default()),
         }
     }
 
     /// What it offers. `docs` is the documentation of plain functions.
     pub(crate) fn description(&self, listed: Listed, docs: &Docs) -> Description {
         let (listed, refused) = match &self.form {
-            Form::Contract(_) => (listed.0, [].as_slice()),
+            Form::Contract(_) | Form::Handler(_) => (listed.description, [].as_slice()),
             Form::Functions(functions) => (tools(functions.definitions(docs)), functions.refused()),
+            Form::Command(_) if listed.description.manner.is_some() => (listed.description, [].as_slice()),
             Form::Command(_) => (tools(vec![command::definition()]), [].as_slice()),
         };
         let mut description = definition::cleaned(listed);
@@ -140,13 +180,16 @@ impl Prepared {
         store: &mut Store<State>,
         asked: Asked<'_>,
     ) -> wasmtime::Result<Result<Returned, Refusal>> {
+        if let (Some(manner), Some(wire)) = (&self.manner, self.wire()) {
+            return server::call(wire, store, manner, asked).await;
+        }
         let result = match (&self.form, asked) {
             (Form::Contract(contract), _) => return contract.call(store, asked).await,
             (Form::Functions(functions), Asked::Tool { name, arguments }) => {
                 functions.call(store, name, arguments).await?
             }
             (Form::Command(pre), Asked::Tool { .. }) => command::call(pre, store).await?,
-            (Form::Functions(_) | Form::Command(_), _) => Err(asked.not_offered()),
+            (Form::Functions(_) | Form::Handler(_) | Form::Command(_), _) => Err(asked.not_offered()),
         };
         Ok(result.map(Returned::Tool))
     }

@@ -26,6 +26,8 @@ pub(crate) enum Refusal {
     InvalidArguments(String),
     /// The plugin could not do its work.
     Failed(String),
+    /// What the plugin answered cannot be read; the text says why.
+    Malformed(String),
 }
 
 /// A tool's result.

@@ -205,7 +205,9 @@ impl Sandbox {
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
         let (component, description, about) = self.inner.cache.as_ref().ok()?.find(&self.inner.engine, digest)?;
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
-        Some((self.link(&component).ok()?, description, about))
+        let mut prepared = self.link(&component).ok()?;
+        prepared.spoken_to(description.manner.clone());
+        Some((prepared, description, about))
     }
 
     /// Compiles and links a plugin file within the limits. Dropping the future stops the compiler.
@@ -215,11 +217,12 @@ impl Sandbox {
     /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
-        let assembled = |prepared, Notes { docs, remarks, about }, scratch| Compiled {
+        let assembled = |prepared, Notes { docs, remarks, about, speaks }, scratch| Compiled {
             prepared,
             docs,
             remarks,
             about,
+            speaks,
             scratch: Scratch(scratch),
         };
         let compiler = &self.inner.compiler;

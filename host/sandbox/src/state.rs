@@ -27,6 +27,7 @@ use crate::limiter::Limiter;
 use crate::roots::Mounted;
 use crate::sockets::Sockets;
 use crate::stdio::Stdio;
+use crate::talk::Talk;
 use crate::traffic::Traffic;
 
 /// What a call is given besides its [`Entry`].
@@ -38,6 +39,8 @@ pub(crate) struct Given {
     pub(crate) folders: Folders,
     /// The text on standard input of a guest that returns its result on standard output.
     pub(crate) stdin: Option<String>,
+    /// The conversation over the standard streams of a guest that is an MCP server.
+    pub(crate) talk: Option<Talk>,
     /// What time and random numbers depend on, if they are the same in each call.
     pub(crate) seed: Option<Seed>,
     /// Whether the guest can ask its caller something.
@@ -75,6 +78,8 @@ pub(crate) struct State {
     pub(crate) http_memory: BTreeMap<u32, Held>,
     pub(crate) limiter: Limiter,
     pub(crate) stdio: Stdio,
+    /// The conversation over the standard streams, if there is one.
+    pub(crate) talk: Option<Talk>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) imports: Imports,
     /// What the call does before it asks.
@@ -85,7 +90,7 @@ pub(crate) struct State {
 impl State {
     /// The state of a call that is given this.
     pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Self {
-        let Given { secrets: opened, folders, stdin: input, seed, asks } = given;
+        let Given { secrets: opened, folders, stdin: input, talk, seed, asks } = given;
         let Folders { mounted: mounts, full, .. } = folders;
         let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, permissions, connections, .. } = environment;
@@ -100,7 +105,11 @@ impl State {
             // One byte more than an answer may have: enough to see that it is too large.
             stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
         }
-        context.stdout(stdio.stdout()).stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
+        match &talk {
+            Some(talk) => context.stdin(talk.stdin()).stdout(talk.stdout(stdio.stdout())),
+            None => context.stdout(stdio.stdout()),
+        };
+        context.stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
         for name in &permissions.environment {
             if let Ok(value) = std::env::var(name) {
                 context.env(name, value);
@@ -149,6 +158,7 @@ impl State {
             account,
             http_memory: BTreeMap::new(),
             stdio,
+            talk,
             secrets: Arc::clone(&opened.secrets),
             imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),
             effects,

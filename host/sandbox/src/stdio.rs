@@ -114,6 +114,14 @@ impl Stdio {
     }
 }
 
+impl Stream {
+    /// Draws bytes that somebody else keeps of it from the account.
+    pub(crate) fn hold(&self, bytes: usize) -> StreamResult<()> {
+        let held = self.stdio.with(|shared| shared.account.take(bytes));
+        held.map_err(|overdrawn| StreamError::Trap(overdrawn.into()))
+    }
+}
+
 impl IsTerminal for Stream {
     fn is_terminal(&self) -> bool {
         false

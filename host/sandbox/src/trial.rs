@@ -52,7 +52,7 @@ impl Loaded {
         limits: &Limits,
     ) -> Result<Result<Self, CallError>, PrepareError> {
         runtime().block_on(async {
-            let compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
+            let mut compiled = sandbox.compile(Source { file, wit: String::new() }).await?;
             let listed = match sandbox.describe(&compiled, limits).await.result {
                 Ok(listed) => listed,
                 Err(error) => return Ok(Err(error)),

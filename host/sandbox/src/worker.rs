@@ -15,7 +15,7 @@ use wasmtime::Engine;
 use crate::about::About;
 use crate::docs::Docs;
 use crate::exports::check_exports;
-use crate::{adapt, engine};
+use crate::{adapt, engine, hint};
 
 /// Largest output. Compiled code is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
@@ -42,6 +42,8 @@ pub(crate) struct Notes {
     pub(crate) remarks: Vec<String>,
     /// What is known about the file.
     pub(crate) about: About,
+    /// Whether it is a command that may be an MCP server.
+    pub(crate) speaks: bool,
 }
 
 /// Compiles standard input to standard output. The input is the length of the plugin file (eight bytes, little endian),
@@ -101,7 +103,9 @@ fn notes(about: About, component: &[u8], wit: &str) -> Notes {
     });
     let mut docs = Docs::of_component(component);
     docs.functions.extend(beside.functions);
-    Notes { docs, remarks, about }
+    let is_command = about.exports.iter().any(|name| name.starts_with("wasi:cli/run@"));
+    let speaks = is_command && hint::speaks(component);
+    Notes { docs, remarks, about, speaks }
 }
 
 /// The notes for the parent, without the parts that are too long.
@@ -111,7 +115,7 @@ fn encode(notes: Notes) -> Vec<u8> {
         return text;
     }
     let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
-    let notes = Notes { docs: Docs::default(), remarks, about: notes.about.shortened() };
+    let notes = Notes { docs: Docs::default(), remarks, about: notes.about.shortened(), speaks: notes.speaks };
     serde_json::to_vec(&notes).unwrap_or_default()
 }
 
@@ -148,7 +152,7 @@ mod tests {
     fn notes_are_short_whatever_is_in_a_file() {
         let names: Vec<String> = (0..4000).map(|n| format!("{n}{}", "x".repeat(100_000))).collect();
         let about = About { imports: names.clone(), exports: names, wit: Some("w".into()), ..About::default() };
-        let text = encode(Notes { docs: Docs::default(), remarks: Vec::new(), about });
+        let text = encode(Notes { docs: Docs::default(), remarks: Vec::new(), about, speaks: false });
         assert!(text.len() <= NOTES, "{}", text.len());
         let notes: Notes = serde_json::from_slice(&text).unwrap();
         assert_eq!((notes.about.imports.len(), notes.about.wit), (1000, None));

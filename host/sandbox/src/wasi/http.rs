@@ -8,7 +8,9 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::HeaderError as Refused;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, HeaderError, Method, Scheme};
 use wasmtime_wasi_http::p2::body::{HostFutureTrailers, HostOutgoingBody};
-use wasmtime_wasi_http::p2::types::{HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse};
+use wasmtime_wasi_http::p2::types::{
+    HostIncomingRequest, HostIncomingResponse, HostOutgoingRequest, HostOutgoingResponse,
+};
 use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
@@ -42,6 +44,7 @@ type Response = Resource<HostOutgoingResponse>;
 pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     fields(linker)?;
     requests(linker)?;
+    incoming(linker)?;
     responses(linker)?;
     bodies(linker)
 }
@@ -166,7 +169,17 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-/// Responses: those that arrive, and those of servers. No plugin is a server, but each can make them.
+/// Requests that arrive: only a plugin that is a server gets one, from the host.
+fn incoming(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.func_wrap("[method]incoming-request.headers", |mut store, (request,): (Resource<HostIncomingRequest>,)| {
+        let state = store.data_mut();
+        let made = types::HostIncomingRequest::headers(&mut state.http(), request)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })
+}
+
+/// Responses: those that arrive, and those of servers. Each plugin can make them, server or not.
 fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
     types.resource("outgoing-response", ResourceType::host::<HostOutgoingResponse>(), |mut store, rep| {

@@ -126,8 +126,11 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
             let finished = asked.describe(&compiled, &limits).await;
             (compiled, finished.result)
         });
-        let (compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
+        let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
         let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
+        if let Some(why) = listed.refused() {
+            return Err(unusable(why));
+        }
         let description = compiled.description(listed);
         bounds.check(&description).map_err(|why| unusable(&why))?;
         let (prepared, scratch, about) = compiled.into_parts();

@@ -1,0 +1,45 @@
+//! The answers to a guest's questions, as they go back to it.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The answers to a guest's questions, and what it gave with them.
+#[derive(Clone, Debug, Default)]
+pub struct Answers<'a> {
+    /// By the keys of the questions: each is the client's result, a JSON object as text.
+    pub responses: BTreeMap<&'a str, &'a str>,
+    /// The state that the guest gave with its questions.
+    pub state: Option<String>,
+}
+
+impl Answers<'_> {
+    /// The members that they are among the parameters of a request.
+    pub(crate) fn members(&self) -> Vec<(&'static str, Box<RawValue>)> {
+        let responses = self.responses.iter().filter_map(|(key, text)| {
+            let answer = RawValue::from_string((*text).to_owned()).ok()?;
+            Some((*key, answer))
+        });
+        let responses: BTreeMap<&str, Box<RawValue>> = responses.collect();
+        let responses = Some(responses).filter(|all| !all.is_empty()).map(|all| to_raw_value(&all));
+        let state = self.state.as_ref().map(to_raw_value);
+        let members = [("inputResponses", responses), ("requestState", state)];
+        members.into_iter().filter_map(|(name, value)| Some((name, value?.ok()?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_there_is_goes_back() {
+        assert!(Answers::default().members().is_empty());
+        let answers =
+            Answers { responses: BTreeMap::from([("a", "{\"b\":1}"), ("c", "no JSON")]), state: Some("\"s".into()) };
+        let members: Vec<(&str, String)> =
+            answers.members().into_iter().map(|(name, value)| (name, value.get().to_owned())).collect();
+        let expected = [("inputResponses", r#"{"a":{"b":1}}"#), ("requestState", r#""\"s""#)];
+        assert_eq!(members, expected.map(|(name, value)| (name, value.to_owned())));
+    }
+}

@@ -1,0 +1,164 @@
+//! A content block, as a guest writes it.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+
+/// A content block of a guest. Not checked yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// The kind of block, in the words of MCP.
+    pub kind: String,
+    /// Its text, or that of the resource in it.
+    pub text: Option<String>,
+    /// Its bytes, or those of the resource in it.
+    pub data: Option<Vec<u8>>,
+    /// The MIME type of its bytes.
+    pub mime_type: Option<String>,
+    /// The URI of the resource in it, or of the one that it links to.
+    pub uri: Option<String>,
+    /// The name of the linked resource.
+    pub name: Option<String>,
+    /// The display name of the linked resource.
+    pub title: Option<String>,
+    /// The description of the linked resource.
+    pub description: Option<String>,
+    /// The size of the linked resource, in bytes.
+    pub size: Option<u64>,
+    /// `user`, `assistant`, each at most once; empty means everyone.
+    pub audience: Vec<&'static str>,
+    /// Its importance.
+    pub priority: Option<f64>,
+    /// When it was last changed.
+    pub last_modified: Option<String>,
+}
+
+/// What a block or a resource says of whom it is for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Annotations {
+    audience: Vec<String>,
+    pub(crate) priority: Option<f64>,
+    pub(crate) last_modified: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    data: Option<String>,
+    mime_type: Option<String>,
+    uri: Option<String>,
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    size: Option<u64>,
+    resource: Option<Embedded>,
+    annotations: Option<Annotations>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Embedded {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+}
+
+impl Annotations {
+    /// The audience, in the host's words. Others than those of MCP are left out.
+    pub(crate) fn audience(&self) -> Vec<&'static str> {
+        ["user", "assistant"].into_iter().filter(|known| self.audience.iter().any(|named| named == known)).collect()
+    }
+}
+
+impl Block {
+    /// Reads a block.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub(crate) fn read(json: &str) -> Result<Self, String> {
+        let written: Written =
+            serde_json::from_str(json).map_err(|error| format!("is not a content block: {error}"))?;
+        let Written { kind, text, data, mime_type, uri, name, title, description, size, resource, annotations } =
+            written;
+        let annotations = annotations.unwrap_or_default();
+        let block = Self {
+            audience: annotations.audience(),
+            priority: annotations.priority,
+            last_modified: annotations.last_modified,
+            ..Self::default()
+        };
+        Ok(match (kind.as_str(), resource) {
+            ("image" | "audio", _) => Self { kind, data: data.as_deref().map(bytes).transpose()?, mime_type, ..block },
+            ("resource_link", _) => Self { kind, mime_type, uri, name, title, description, size, ..block },
+            ("resource", Some(Embedded { uri, mime_type, text, blob })) => {
+                let data = blob.as_deref().map(bytes).transpose()?;
+                Self { kind, uri: Some(uri), mime_type, text, data, ..block }
+            }
+            ("resource", None) => return Err("is a resource without `resource`".to_owned()),
+            // Text, or a kind that is not known here: its text is meant for those that do not know it.
+            _ => Self { kind, text, ..block },
+        })
+    }
+}
+
+/// The bytes that a text in base64 stands for, with or without padding.
+///
+/// # Errors
+///
+/// It is none.
+pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    const EITHER: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let decoded = GeneralPurpose::new(&STANDARD, EITHER).decode(text);
+    decoded.map_err(|error| format!("has data that is not base64: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read() {
+        let read = |block: serde_json::Value| Block::read(&block.to_string()).unwrap();
+        let annotations =
+            json!({"audience": ["assistant", "nobody", "user", "user"], "priority": 0.5, "lastModified": "2026-01-12"});
+        let text = read(json!({"type": "text", "text": "a", "annotations": annotations, "_meta": {}}));
+        assert_eq!((text.text.as_deref(), text.audience.as_slice()), (Some("a"), &["user", "assistant"][..]));
+        assert_eq!((text.priority, text.last_modified.as_deref()), (Some(0.5), Some("2026-01-12")));
+        let image = read(json!({"type": "image", "data": "AQI=", "mimeType": "image/png"}));
+        assert_eq!((image.data, image.mime_type.as_deref()), (Some(vec![1, 2]), Some("image/png")));
+        let audio = read(json!({"type": "audio", "data": "AQI", "mimeType": "audio/wav"}));
+        assert_eq!((audio.kind.as_str(), audio.data), ("audio", Some(vec![1, 2])));
+        let link = read(
+            json!({"type": "resource_link", "uri": "a:b", "name": "n", "title": "t", "description": "d", "mimeType": "text/plain", "size": 3}),
+        );
+        assert_eq!((link.uri.as_deref(), link.name.as_deref(), link.size), (Some("a:b"), Some("n"), Some(3)));
+        let resource = read(json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "mimeType": "x/y"}}));
+        assert_eq!((resource.uri.as_deref(), resource.data), (Some("a:b"), Some(vec![0])));
+        let newer = read(json!({"type": "hologram", "text": "instead"}));
+        assert_eq!((newer.kind.as_str(), newer.text.as_deref()), ("hologram", Some("instead")));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_block_is_said() {
+        let wrong = [
+            r#"{"type":"image","data":"!","mimeType":"image/png"}"#,
+            r#"{"type":"resource"}"#,
+            r#"{"text":"a"}"#,
+            r#""a""#,
+        ];
+        for json in wrong {
+            let why = Block::read(json).unwrap_err();
+            assert!(why.starts_with("is ") || why.starts_with("has "), "{why}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What guests say that they are and what they list.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolbay_model::{
+    Annotations as Hints, HeaderKind, Icon, ParamHeader, PromptArgument, PromptDefinition, ResourceDefinition,
+    ToolDefinition,
+};
+
+use crate::ask::List;
+use crate::block::Annotations;
+use crate::speaker::{STATELESS, knows};
+
+/// The keyword that has an argument repeated in a header (MCP 2026-07-28).
+const HEADER: &str = "x-mcp-header";
+
+/// Deepest property that a header repeats.
+const DEPTH: usize = 16;
+
+/// What a guest says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The revision that it is spoken to in.
+    pub revision: String,
+    /// Whether it completes arguments.
+    pub completes: bool,
+    lists: Vec<List>,
+}
+
+impl Server {
+    /// Whether it has this list.
+    pub fn has(&self, list: List) -> bool {
+        self.lists.contains(&list)
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Where the next one begins.
+    pub next: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    capabilities: Capabilities,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+    #[serde(default)]
+    capabilities: Capabilities,
+}
+
+#[derive(Default, Deserialize)]
+struct Capabilities {
+    tools: Option<Value>,
+    prompts: Option<Value>,
+    resources: Option<Value>,
+    completions: Option<Value>,
+}
+
+/// Reads the result of `server/discover`.
+///
+/// # Errors
+///
+/// It is none, or the guest does not speak the revision in which it was asked.
+pub fn discovered(result: &str) -> Result<Server, String> {
+    let Discovered { supported_versions: versions, capabilities } = read(result)?;
+    if !versions.iter().any(|version| version == STATELESS) {
+        return Err(format!("it speaks {}, not {STATELESS}", versions.join(", ")));
+    }
+    Ok(server(STATELESS, &capabilities))
+}
+
+/// Reads the result of `initialize`.
+///
+/// # Errors
+///
+/// It is none, or the guest speaks a revision that the host does not.
+pub fn initialized(result: &str) -> Result<Server, String> {
+    let Initialized { protocol_version: version, capabilities } = read(result)?;
+    if !knows(&version) {
+        return Err(format!("it speaks the revision {version:?}, which is not known"));
+    }
+    Ok(server(&version, &capabilities))
+}
+
+fn server(revision: &str, capabilities: &Capabilities) -> Server {
+    let Capabilities { tools, prompts, resources, completions } = capabilities;
+    let has = |list: &List| match list {
+        List::Tools => tools.is_some(),
+        List::Prompts => prompts.is_some(),
+        List::Resources | List::Templates => resources.is_some(),
+    };
+    let lists = List::ALL.into_iter().filter(has).collect();
+    Server { revision: revision.to_owned(), completes: completions.is_some(), lists }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(alias = "tools", alias = "prompts", alias = "resources", alias = "resourceTemplates")]
+    items: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+/// Reads a page of tools.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn tools(result: &str) -> Result<Page<ToolDefinition>, String> {
+    page(result, "tools", |tool: Tool| ToolDefinition {
+        title: tool.title.or_else(|| tool.annotations.as_ref()?.title.clone()),
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.input_schema.get().to_owned(),
+        output_schema: tool.output_schema.map(|schema| schema.get().to_owned()),
+        annotations: tool.annotations.map(|annotations| annotations.hints),
+        icons: tool.icons,
+        meta: meta(tool.meta.as_deref()),
+    })
+}
+
+/// Reads a page of prompts.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn prompts(result: &str) -> Result<Page<PromptDefinition>, String> {
+    page(result, "prompts", |prompt: Prompt| PromptDefinition {
+        name: prompt.name,
+        title: prompt.title,
+        description: prompt.description,
+        arguments: prompt.arguments.into_iter().map(Argument::defined).collect(),
+        icons: prompt.icons,
+        meta: meta(prompt.meta.as_deref()),
+    })
+}
+
+/// Reads a page of resources.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn resources(result: &str) -> Result<Page<ResourceDefinition>, String> {
+    page(result, "resources", Resource::defined)
+}
+
+/// Reads a page of resource templates.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn templates(result: &str) -> Result<Page<ResourceDefinition>, String> {
+    let template = |template: Resource| ResourceDefinition { size: None, last_modified: None, ..template.defined() };
+    page(result, "resourceTemplates", template)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    input_schema: Box<RawValue>,
+    output_schema: Option<Box<RawValue>>,
+    annotations: Option<ToolAnnotations>,
+    #[serde(default)]
+    icons: Vec<Icon>,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct ToolAnnotations {
+    title: Option<String>,
+    #[serde(flatten)]
+    hints: Hints,
+}
+
+#[derive(Deserialize)]
+struct Prompt {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    #[serde(default)]
+    arguments: Vec<Argument>,
+    #[serde(default)]
+    icons: Vec<Icon>,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Argument {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    #[serde(default)]
+    required: bool,
+}
+
+impl Argument {
+    fn defined(self) -> PromptArgument {
+        let Self { name, title, description, required } = self;
+        PromptArgument { name, title, description, required }
+    }
+}
+
+/// A resource or a template.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    #[serde(alias = "uriTemplate")]
+    uri: String,
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+    size: Option<u64>,
+    annotations: Option<Annotations>,
+    #[serde(default)]
+    icons: Vec<Icon>,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+}
+
+impl Resource {
+    fn defined(self) -> ResourceDefinition {
+        let annotations = self.annotations.unwrap_or_default();
+        ResourceDefinition {
+            uri: self.uri,
+            name: self.name,
+            title: self.title,
+            description: self.description,
+            mime_type: self.mime_type,
+            size: self.size,
+            audience: annotations.audience().into_iter().map(str::to_owned).collect(),
+            priority: annotations.priority,
+            last_modified: annotations.last_modified,
+            icons: self.icons,
+            meta: meta(self.meta.as_deref()),
+        }
+    }
+}
+
+/// Reads a page whose items are in `member`.
+fn page<T: for<'a> Deserialize<'a>, U>(result: &str, member: &str, made: impl Fn(T) -> U) -> Result<Page<U>, String> {
+    let Listed { items, next_cursor } = read(result)?;
+    let item = |(index, raw): (usize, &RawValue)| {
+        serde_json::from_str(raw.get()).map(&made).map_err(|error| format!("{member}[{index}]: {error}"))
+    };
+    let items = items.iter().map(|raw| &**raw).enumerate().map(item).collect::<Result<_, _>>()?;
+    Ok(Page { items, next: next_cursor })
+}
+
+fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
+    serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
+}
+
+/// The members of a `_meta` that are not the protocol's own: a JSON object as text; `None` if there are none.
+pub(crate) fn meta(raw: Option<&RawValue>) -> Option<String> {
+    let raw = raw?;
+    let Ok(Value::Object(mut members)) = serde_json::from_str(raw.get()) else { return Some(raw.get().to_owned()) };
+    members.retain(|name, _| !name.starts_with("io.modelcontextprotocol/"));
+    (!members.is_empty()).then(|| Value::Object(members).to_string())
+}
+
+/// The arguments that headers of a call repeat, as the tool's schema says. What a client would not accept is left out:
+/// whoever checks the definition says so.
+pub fn headers(input_schema: &str) -> Vec<ParamHeader> {
+    let mut found = Vec::new();
+    if input_schema.contains(HEADER)
+        && let Ok(schema) = serde_json::from_str::<Value>(input_schema)
+    {
+        walk(&schema, &mut Vec::new(), &mut found);
+    }
+    found
+}
+
+fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) {
+    let kind = match schema.get("type").and_then(Value::as_str) {
+        Some("string") => Some(HeaderKind::String),
+        Some("integer") => Some(HeaderKind::Integer),
+        Some("boolean") => Some(HeaderKind::Boolean),
+        _ => None,
+    };
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let name = schema.get(HEADER).and_then(Value::as_str).filter(|name| !name.is_empty() && name.bytes().all(token));
+    if let (Some(name), Some(kind)) = (name, kind) {
+        found.push(ParamHeader { name: name.to_owned(), path: path.clone(), kind });
+    }
+    if path.len() < DEPTH {
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            path.push(name.clone());
+            walk(property, path, found);
+            path.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_guest_says_what_it_speaks_and_offers() {
+        let result = json!({"resultType": "complete", "supportedVersions": ["2025-11-25", STATELESS], "capabilities": {"tools": {"listChanged": true}, "completions": {}}});
+        let server = discovered(&result.to_string()).unwrap();
+        assert!(server.has(List::Tools) && server.completes && !server.has(List::Prompts));
+        let old = json!({"supportedVersions": ["2025-11-25"], "capabilities": {}});
+        assert_eq!(discovered(&old.to_string()).unwrap_err(), "it speaks 2025-11-25, not 2026-07-28");
+        let result = json!({"protocolVersion": "2024-11-05", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"}});
+        let server = initialized(&result.to_string()).unwrap();
+        assert_eq!(server.revision, "2024-11-05");
+        assert!(server.has(List::Templates) && server.has(List::Resources));
+        assert!(initialized(r#"{"protocolVersion":"3000-01-01"}"#).unwrap_err().contains("3000-01-01"));
+        for wrong in ["{}", "[]", "null", r#"{"protocolVersion":1}"#] {
+            assert!(initialized(wrong).is_err() && discovered(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tools_are_read_with_all_that_they_have() {
+        let schema = json!({"type": "object", "properties": {
+            "a": {"type": "string", HEADER: "A"},
+            "b": {"type": "object", "properties": {"c": {"type": "integer", HEADER: "C"}}},
+            "d": {"type": "array", HEADER: "D"},
+            "e": {"type": "string", HEADER: "no name"},
+        }});
+        let tool = json!({
+            "name": "add", "description": "Adds.", "inputSchema": schema, "outputSchema": {"type": "object"},
+            "annotations": {"title": "Add", "readOnlyHint": true, "x": 1}, "icons": [{"src": "https://a.example/i.png"}],
+            "_meta": {"a": 1, "io.modelcontextprotocol/x": 2}, "execution": {"taskSupport": "optional"},
+        });
+        let result = json!({"tools": [tool], "nextCursor": "n", "ttlMs": 0});
+        let Page { items, next } = tools(&result.to_string()).unwrap();
+        let [tool] = items.as_slice() else { panic!("{items:?}") };
+        assert_eq!((tool.name.as_str(), tool.title.as_deref(), next.as_deref()), ("add", Some("Add"), Some("n")));
+        assert_eq!(tool.annotations.unwrap().read_only, Some(true));
+        assert_eq!(tool.meta.as_deref(), Some(r#"{"a":1}"#));
+        assert_eq!(tool.icons.len(), 1);
+        let headers: Vec<String> = headers(&tool.input_schema)
+            .iter()
+            .map(|header| format!("{} {}", header.name, header.path.join(".")))
+            .collect();
+        assert_eq!(headers, ["A a", "C b.c"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_entry_is_said_with_its_place() {
+        let wrong = json!({"tools": [{"name": "a", "inputSchema": {}}, {"name": 1}]});
+        assert!(tools(&wrong.to_string()).unwrap_err().starts_with("tools[1]: "));
+        assert!(tools("{}").unwrap_err().starts_with("its result: "));
+        assert!(prompts(r#"{"prompts":[{}]}"#).unwrap_err().starts_with("prompts[0]: "));
+    }
+
+    #[test]
+    fn prompts_resources_and_templates_are_read() {
+        let prompt = json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]});
+        let read = prompts(&json!({"prompts": [prompt]}).to_string()).unwrap();
+        assert_eq!(read.items[0].arguments.iter().map(|argument| argument.required).collect::<Vec<_>>(), [true, false]);
+        let resource = json!({"uri": "a:b", "name": "r", "mimeType": "text/plain", "size": 3, "annotations": {"audience": ["user"], "priority": 1}});
+        let read = resources(&json!({"resources": [resource]}).to_string()).unwrap();
+        assert_eq!((read.items[0].size, read.items[0].audience.as_slice()), (Some(3), &["user".to_owned()][..]));
+        let template = json!({"uriTemplate": "a:{b}", "name": "t"});
+        let read = templates(&json!({"resourceTemplates": [template]}).to_string()).unwrap();
+        assert_eq!(read.items[0].uri, "a:{b}");
+    }
+}

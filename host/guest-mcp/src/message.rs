@@ -1,0 +1,265 @@
+//! One JSON-RPC message of a guest.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolbay_model::{LogLevel, Progress, QuestionKind};
+
+/// A capability is missing (MCP 2026-07-28).
+const MISSING_CAPABILITY: i64 = -32021;
+
+/// The parameters make no sense (JSON-RPC).
+const INVALID_PARAMS: i64 = -32602;
+
+/// There is no such method (JSON-RPC).
+const UNKNOWN_METHOD: i64 = -32601;
+
+/// There is no such resource (MCP, up to 2025-11-25).
+const NO_RESOURCE: i64 = -32002;
+
+/// A message of a guest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// A response to the request with this id; `None` if it names none that was given.
+    Response(Option<u64>, Outcome),
+    /// What the guest reports while it works.
+    Notice(Notice),
+    /// A request that the guest makes of the host.
+    Request {
+        /// Its id, as JSON text.
+        id: String,
+        /// Its method.
+        method: String,
+    },
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The result, a JSON value as text.
+    Result(String),
+    /// Why there is none.
+    Problem(Problem),
+}
+
+/// An error of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What kind of error it is.
+    pub code: i64,
+    /// The error in words.
+    pub message: String,
+    /// The questions that the client would have to be able to answer, if that is the error.
+    pub lacking: Vec<QuestionKind>,
+}
+
+/// What a guest reports while it works.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// How far the request with this token is.
+    Progress(Option<u64>, Progress),
+    /// A log message.
+    Log(LogLevel, String),
+    /// The content of this resource changed.
+    Updated(String),
+    /// Something else, of which nothing follows.
+    Other,
+}
+
+impl Problem {
+    /// Whether the parameters made no sense.
+    pub fn is_invalid_params(&self) -> bool {
+        self.code == INVALID_PARAMS
+    }
+
+    /// Whether the guest has no such method.
+    pub fn is_unknown_method(&self) -> bool {
+        self.code == UNKNOWN_METHOD
+    }
+
+    /// Whether the guest has no such resource, if it was asked for one.
+    pub fn is_no_resource(&self) -> bool {
+        [NO_RESOURCE, INVALID_PARAMS].contains(&self.code)
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Error {
+    code: i64,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    data: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgressParams {
+    progress_token: Option<Value>,
+    progress: f64,
+    total: Option<f64>,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LogParams {
+    #[serde(default)]
+    level: LogLevel,
+    #[serde(default)]
+    data: Value,
+}
+
+/// Reads a message.
+///
+/// # Errors
+///
+/// Why it is none, in words for the guest's author.
+pub fn read(text: &str) -> Result<Message, String> {
+    let Envelope { jsonrpc, id, method, params, result, error } =
+        serde_json::from_str(text).map_err(|error| format!("it is not a JSON-RPC message: {error}"))?;
+    if jsonrpc.as_deref() != Some("2.0") {
+        return Err("it is not a JSON-RPC message: `jsonrpc` is not \"2.0\"".to_owned());
+    }
+    if let Some(method) = method {
+        return Ok(match id {
+            Some(id) => Message::Request { id: id.get().to_owned(), method: method.into_owned() },
+            None => Message::Notice(notice(&method, params)),
+        });
+    }
+    let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
+    match (result, error) {
+        (Some(result), None) => Ok(Message::Response(id, Outcome::Result(result.get().to_owned()))),
+        (None, Some(error)) => {
+            let Error { code, message, data } = serde_json::from_str(error.get())
+                .map_err(|error| format!("it is not a JSON-RPC message: its `error`: {error}"))?;
+            let lacking = if code == MISSING_CAPABILITY { lacking(&data) } else { Vec::new() };
+            Ok(Message::Response(id, Outcome::Problem(Problem { code, message, lacking })))
+        }
+        _ => Err("it is not a JSON-RPC message: it has neither `method`, nor one of `result` and `error`".to_owned()),
+    }
+}
+
+fn notice(method: &str, params: Option<&RawValue>) -> Notice {
+    let params = params.map_or("null", RawValue::get);
+    let known = match method {
+        "notifications/progress" => serde_json::from_str(params).ok().map(|params: ProgressParams| {
+            let ProgressParams { progress_token, progress, total, message } = params;
+            Notice::Progress(progress_token.and_then(|token| token.as_u64()), Progress { progress, total, message })
+        }),
+        "notifications/message" => serde_json::from_str(params).ok().map(|LogParams { level, data }| {
+            Notice::Log(level, if let Value::String(text) = data { text } else { data.to_string() })
+        }),
+        "notifications/resources/updated" => serde_json::from_str(params)
+            .ok()
+            .and_then(|params: Value| params.get("uri")?.as_str().map(|uri| Notice::Updated(uri.to_owned()))),
+        _ => None,
+    };
+    known.unwrap_or(Notice::Other)
+}
+
+/// The kinds of questions whose capabilities are missing.
+fn lacking(data: &Value) -> Vec<QuestionKind> {
+    let required = data.get("requiredCapabilities");
+    let needs = |kind: QuestionKind| {
+        QuestionKind::capabilities(&[kind]).iter().all(|(name, parts)| {
+            let has = |part: &String| required.and_then(|all| all.get(name)?.get(part)).is_some();
+            required.and_then(|all| all.get(name)).is_some()
+                && parts.as_object().is_some_and(|parts| parts.keys().all(has))
+        })
+    };
+    let mut kinds: Vec<QuestionKind> = QuestionKind::ALL.into_iter().filter(|kind| needs(*kind)).collect();
+    let elicits = required.is_some_and(|all| all.get("elicitation").is_some());
+    if elicits && !kinds.iter().any(|kind| matches!(kind, QuestionKind::Form | QuestionKind::Url)) {
+        // Without a mode it is a form.
+        kinds.insert(0, QuestionKind::Form);
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_response_has_a_result_or_an_error() {
+        let message = read(r#"{"jsonrpc":"2.0","id":3,"result":{"a": 1}}"#).unwrap();
+        assert_eq!(message, Message::Response(Some(3), Outcome::Result(r#"{"a": 1}"#.into())));
+        let message = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}"#).unwrap();
+        let Message::Response(None, Outcome::Problem(problem)) = message else { panic!("{message:?}") };
+        assert!(problem.is_invalid_params() && problem.is_no_resource() && !problem.is_unknown_method());
+        let text = read(r#"{"jsonrpc":"2.0","id":"3","result":{}}"#).unwrap();
+        assert_eq!(text, Message::Response(None, Outcome::Result("{}".into())));
+    }
+
+    #[test]
+    fn what_is_no_message_is_said() {
+        let cases = [
+            "",
+            "[]",
+            "hello",
+            "{}",
+            r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}{",
+        ];
+        for text in cases {
+            let why = read(text).unwrap_err();
+            assert!(why.starts_with("it is not a JSON-RPC message: "), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn reports_are_told_apart() {
+        let notice = |method: &str, params: &Value| match read(
+            &json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string(),
+        )
+        .unwrap()
+        {
+            Message::Notice(notice) => notice,
+            other => panic!("{other:?}"),
+        };
+        let progress = json!({"progressToken": 1, "progress": 0.5, "total": 2, "message": "half"});
+        let expected = Progress { progress: 0.5, total: Some(2.0), message: Some("half".into()) };
+        assert_eq!(notice("notifications/progress", &progress), Notice::Progress(Some(1), expected));
+        let log = json!({"level": "warning", "logger": "x", "data": {"a": 1}});
+        assert_eq!(notice("notifications/message", &log), Notice::Log(LogLevel::Warning, r#"{"a":1}"#.into()));
+        let text = json!({"level": "info", "data": "hello"});
+        assert_eq!(notice("notifications/message", &text), Notice::Log(LogLevel::Info, "hello".into()));
+        assert_eq!(notice("notifications/resources/updated", &json!({"uri": "a:b"})), Notice::Updated("a:b".into()));
+        assert_eq!(notice("notifications/progress", &json!({"progress": "x"})), Notice::Other);
+        assert_eq!(notice("notifications/tools/list_changed", &json!({})), Notice::Other);
+        let request = read(r#"{"jsonrpc":"2.0","id":"x","method":"roots/list"}"#).unwrap();
+        assert_eq!(request, Message::Request { id: "\"x\"".into(), method: "roots/list".into() });
+    }
+
+    #[test]
+    fn what_a_client_lacks_is_read_from_the_error() {
+        let kinds = |required: Value| lacking(&json!({"requiredCapabilities": required}));
+        assert_eq!(kinds(json!({"sampling": {}})), [QuestionKind::Sampling]);
+        assert_eq!(kinds(json!({"elicitation": {}})), [QuestionKind::Form]);
+        assert_eq!(kinds(json!({"elicitation": {"url": {}}, "roots": {}})), [QuestionKind::Url, QuestionKind::Roots]);
+        assert_eq!(kinds(json!({"other": {}})), []);
+    }
+}

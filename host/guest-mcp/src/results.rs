@@ -1,0 +1,356 @@
+//! What comes of a call.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::block::{Block, bytes};
+use crate::lists::meta;
+
+/// What a guest answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answered<T> {
+    /// What it was asked for.
+    Done(T),
+    /// It asks something first.
+    Asks(Questions),
+}
+
+/// Questions of a guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Questions {
+    /// The questions, by their keys in order.
+    pub questions: Vec<Asked>,
+    /// What the guest wants to have back with the answers.
+    pub state: Option<String>,
+}
+
+/// One question of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Identifies it.
+    pub key: String,
+    /// What is asked.
+    pub kind: Kind,
+    /// The parameters, a JSON object as text.
+    pub params: String,
+}
+
+/// What a guest can ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A form.
+    Form,
+    /// A page to visit.
+    Url,
+    /// A text of the client's model.
+    Sampling,
+    /// The folders that the user works in.
+    Roots,
+}
+
+/// The result of a tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    /// The content blocks, in order.
+    pub content: Vec<Block>,
+    /// Structured content, as JSON text.
+    pub structured: Option<String>,
+    /// Members for `_meta`: a JSON object as text.
+    pub meta: Option<String>,
+    /// Whether it is a failure.
+    pub is_error: bool,
+}
+
+/// A prompt with its arguments filled in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PromptResult {
+    /// What it is for.
+    pub description: Option<String>,
+    /// Who says each message, and what.
+    pub messages: Vec<(&'static str, Block)>,
+    /// Members for `_meta`: a JSON object as text.
+    pub meta: Option<String>,
+}
+
+/// An item of what was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadItem {
+    /// Its URI.
+    pub uri: String,
+    /// Its MIME type.
+    pub mime_type: Option<String>,
+    /// Its text.
+    pub text: Option<String>,
+    /// Its bytes.
+    pub data: Option<Vec<u8>>,
+    /// Members for `_meta`: a JSON object as text.
+    pub meta: Option<String>,
+}
+
+/// Values for an argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// The values, best first.
+    pub values: Vec<String>,
+    /// How many there are in all.
+    pub total: Option<u32>,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl ToolResult {
+    /// What a failure says: its texts, or else its structured content.
+    pub fn words(&self) -> String {
+        let texts: Vec<&str> = self.content.iter().filter_map(|block| block.text.as_deref()).collect();
+        let texts = texts.join("\n");
+        let said = if texts.trim().is_empty() { self.structured.clone().unwrap_or_default() } else { texts };
+        if said.trim().is_empty() { "The MCP server says that the call failed, and not why.".to_owned() } else { said }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Beginning {
+    result_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired {
+    input_requests: Option<serde_json::Map<String, Value>>,
+    request_state: Option<String>,
+}
+
+/// What kind of result this is. `done` reads it if it is one of what was asked for.
+fn answered<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<Answered<T>, String> {
+    let Beginning { result_type } = read(result)?;
+    match result_type.as_deref() {
+        None | Some("complete") => done(result).map(Answered::Done),
+        Some("input_required") => questions(result).map(Answered::Asks),
+        Some(other) => Err(format!("its result is of the type {other:?}, which this host does not know")),
+    }
+}
+
+fn questions(result: &str) -> Result<Questions, String> {
+    let InputRequired { input_requests, request_state: state } = read(result)?;
+    let question = |(key, request): (String, Value)| {
+        let params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::default()));
+        let kind = match request.get("method").and_then(Value::as_str) {
+            Some("elicitation/create") if params.get("mode").and_then(Value::as_str) == Some("url") => Kind::Url,
+            Some("elicitation/create") => Kind::Form,
+            Some("sampling/createMessage") => Kind::Sampling,
+            Some("roots/list") => Kind::Roots,
+            method => {
+                let method = method.unwrap_or_default();
+                return Err(format!("it asks for {method:?}, which this host does not know"));
+            }
+        };
+        Ok(Asked { key, kind, params: params.to_string() })
+    };
+    let questions: Vec<Asked> =
+        input_requests.unwrap_or_default().into_iter().map(question).collect::<Result<_, String>>()?;
+    if questions.is_empty() {
+        return Err("it asks to be called again without asking anything, which this host does not do".to_owned());
+    }
+    Ok(Questions { questions, state })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenTool {
+    #[serde(default)]
+    content: Vec<Box<RawValue>>,
+    structured_content: Option<Box<RawValue>>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+}
+
+/// Reads the result of a tool.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn tool(result: &str) -> Result<Answered<ToolResult>, String> {
+    answered(result, |result| {
+        let WrittenTool { content, structured_content, is_error, meta: members } = read(result)?;
+        let block =
+            |(index, raw): (usize, &RawValue)| Block::read(raw.get()).map_err(|why| format!("content[{index}] {why}"));
+        let content = content.iter().map(|raw| &**raw).enumerate().map(block).collect::<Result<_, _>>()?;
+        let structured = structured_content.map(|value| value.get().to_owned()).filter(|text| text != "null");
+        Ok(ToolResult { content, structured, meta: meta(members.as_deref()), is_error })
+    })
+}
+
+#[derive(Deserialize)]
+struct WrittenPrompt {
+    description: Option<String>,
+    messages: Vec<WrittenMessage>,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct WrittenMessage {
+    role: String,
+    content: Box<RawValue>,
+}
+
+/// Reads a prompt with its arguments filled in.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn prompt(result: &str) -> Result<Answered<PromptResult>, String> {
+    answered(result, |result| {
+        let WrittenPrompt { description, messages, meta: members } = read(result)?;
+        let message = |(index, message): (usize, &WrittenMessage)| {
+            let role = match message.role.as_str() {
+                "user" => "user",
+                "assistant" => "assistant",
+                other => return Err(format!("messages[{index}] has the role {other:?}, not user or assistant")),
+            };
+            let block = Block::read(message.content.get()).map_err(|why| format!("messages[{index}] {why}"))?;
+            Ok((role, block))
+        };
+        let messages = messages.iter().enumerate().map(message).collect::<Result<_, _>>()?;
+        Ok(PromptResult { description, messages, meta: meta(members.as_deref()) })
+    })
+}
+
+#[derive(Deserialize)]
+struct WrittenContents {
+    contents: Vec<WrittenItem>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenItem {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+}
+
+/// Reads what was read of a resource.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn resource(result: &str) -> Result<Answered<Vec<ReadItem>>, String> {
+    answered(result, |result| {
+        let WrittenContents { contents } = read(result)?;
+        let item = |(index, item): (usize, WrittenItem)| {
+            let WrittenItem { uri, mime_type, text, blob, meta: members } = item;
+            let data = blob.as_deref().map(bytes).transpose().map_err(|why| format!("contents[{index}] {why}"))?;
+            Ok(ReadItem { uri, mime_type, text, data, meta: meta(members.as_deref()) })
+        };
+        contents.into_iter().enumerate().map(item).collect()
+    })
+}
+
+#[derive(Deserialize)]
+struct WrittenCompletion {
+    completion: WrittenValues,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenValues {
+    values: Vec<String>,
+    total: Option<u32>,
+    #[serde(default)]
+    has_more: bool,
+}
+
+/// Reads values for an argument.
+///
+/// # Errors
+///
+/// What is wrong with them.
+pub fn completion(result: &str) -> Result<Completed, String> {
+    let WrittenCompletion { completion: WrittenValues { values, total, has_more } } = read(result)?;
+    Ok(Completed { values, total, has_more })
+}
+
+fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
+    serde_json::from_str(result).map_err(|error| format!("its result: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn done<T>(answered: Result<Answered<T>, String>) -> T {
+        match answered {
+            Ok(Answered::Done(done)) => done,
+            Ok(Answered::Asks(questions)) => panic!("{questions:?}"),
+            Err(why) => panic!("{why}"),
+        }
+    }
+
+    #[test]
+    fn the_result_of_a_tool_is_read() {
+        let result = json!({
+            "resultType": "complete", "content": [{"type": "text", "text": "a"}], "structuredContent": {"b": [1]},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "x"}, "c": 1}, "isError": false,
+        });
+        let result = done(tool(&result.to_string()));
+        assert_eq!((result.structured.as_deref(), result.meta.as_deref()), (Some(r#"{"b":[1]}"#), Some(r#"{"c":1}"#)));
+        assert!(!result.is_error);
+        let none = done(tool(r#"{"structuredContent":null}"#));
+        assert_eq!((none.structured, none.content.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_failure_has_words() {
+        let failed = |result: Value| done(tool(&result.to_string())).words();
+        let texts = json!([{"type": "text", "text": "no"}, {"type": "text", "text": "way"}]);
+        assert_eq!(failed(json!({"isError": true, "content": texts})), "no\nway");
+        assert_eq!(failed(json!({"isError": true, "structuredContent": {"e": 1}})), r#"{"e":1}"#);
+        assert!(failed(json!({"isError": true})).contains("not why"));
+    }
+
+    #[test]
+    fn questions_are_read_in_their_order() {
+        let schema = json!({"type": "object", "properties": {}});
+        let result = json!({"resultType": "input_required", "requestState": "s", "inputRequests": {
+            "z": {"method": "elicitation/create", "params": {"message": "m", "requestedSchema": schema}},
+            "y": {"method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": "https://a.example"}},
+            "x": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}},
+            "w": {"method": "roots/list"},
+        }});
+        let Ok(Answered::Asks(asked)) = tool(&result.to_string()) else { panic!() };
+        let kinds: Vec<(&str, Kind)> = asked.questions.iter().map(|asked| (asked.key.as_str(), asked.kind)).collect();
+        assert_eq!(kinds, [("z", Kind::Form), ("y", Kind::Url), ("x", Kind::Sampling), ("w", Kind::Roots)]);
+        assert_eq!((asked.state.as_deref(), asked.questions[3].params.as_str()), (Some("s"), "{}"));
+        for wrong in [
+            json!({"resultType": "input_required", "requestState": "s"}),
+            json!({"resultType": "input_required", "inputRequests": {"a": {"method": "tools/call"}}}),
+            json!({"resultType": "task", "taskId": "t"}),
+        ] {
+            assert!(tool(&wrong.to_string()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn prompts_resources_and_values_are_read() {
+        let message = json!({"role": "assistant", "content": {"type": "text", "text": "a"}});
+        let filled = done(prompt(&json!({"description": "d", "messages": [message]}).to_string()));
+        assert_eq!((filled.messages[0].0, filled.messages[0].1.text.as_deref()), ("assistant", Some("a")));
+        let other = json!({"messages": [{"role": "system", "content": {"type": "text", "text": "a"}}]});
+        assert!(prompt(&other.to_string()).unwrap_err().contains("system"));
+        let items = done(resource(&json!({"contents": [{"uri": "a:b", "blob": "AQ=="}]}).to_string()));
+        assert_eq!(items[0].data.as_deref(), Some(&[1][..]));
+        let wrong = json!({"contents": [{"uri": "a:b", "blob": "%"}]});
+        assert!(resource(&wrong.to_string()).unwrap_err().starts_with("contents[0] has data"));
+        let values = completion(r#"{"completion":{"values":["a"],"total":2,"hasMore":true}}"#).unwrap();
+        assert_eq!((values.values.len(), values.total, values.has_more), (1, Some(2), true));
+    }
+}

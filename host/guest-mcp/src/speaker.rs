@@ -1,0 +1,346 @@
+//! Writes what a guest is asked: the body of a message, and the HTTP headers that go with it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolbay_model::{HeaderKind, ParamHeader, Reference};
+
+use crate::answers::Answers;
+use crate::ask::Ask;
+
+/// The revision without sessions that guests are spoken to in.
+pub const STATELESS: &str = "2026-07-28";
+
+/// The newest revision with sessions that guests are spoken to in.
+pub const SESSIONS: &str = "2025-11-25";
+
+/// The revisions with sessions, oldest first, and whether requests name them in a header.
+const WITH_SESSIONS: [(&str, bool); 4] =
+    [("2024-11-05", false), ("2025-03-26", false), ("2025-06-18", true), (SESSIONS, true)];
+
+/// Whether a guest can be spoken to in this revision with sessions.
+pub fn knows(revision: &str) -> bool {
+    WITH_SESSIONS.iter().any(|(known, _)| *known == revision)
+}
+
+/// What is said of whoever asks.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    /// The capabilities that it declares, in MCP's form.
+    pub capabilities: Map<String, Value>,
+}
+
+/// A message to a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The id of its response; `None` if there is none.
+    pub id: Option<u64>,
+    /// The HTTP headers, without the host's.
+    pub headers: Vec<(Cow<'static, str>, String)>,
+    /// The message, on one line.
+    pub body: String,
+}
+
+/// One conversation with a guest.
+#[derive(Clone, Debug)]
+pub struct Speaker {
+    revision: String,
+    client: Client,
+    session: Option<String>,
+    last: u64,
+}
+
+impl Speaker {
+    /// A conversation in this revision.
+    pub fn new(revision: &str, client: Client) -> Self {
+        Self { revision: revision.to_owned(), client, session: None, last: 0 }
+    }
+
+    /// Whether each request stands for itself.
+    pub fn is_stateless(&self) -> bool {
+        self.revision == STATELESS
+    }
+
+    /// The guest answered the handshake in this revision, and named the session.
+    pub fn opened(&mut self, revision: &str, session: Option<String>) {
+        revision.clone_into(&mut self.revision);
+        self.session = session;
+    }
+
+    /// The next message. `answers` are those to the questions that the guest asked before.
+    pub fn say(&mut self, ask: &Ask<'_>, answers: &Answers<'_>) -> Request {
+        let id = (!matches!(ask, Ask::Initialized)).then(|| {
+            self.last += 1;
+            self.last
+        });
+        let mut message = Members::default();
+        message.put("jsonrpc", "2.0");
+        if let Some(id) = id {
+            message.put("id", &id);
+        }
+        message.put("method", ask.method());
+        let params = self.params(ask, answers, id);
+        if !params.0.is_empty() {
+            message.put("params", &params.0);
+        }
+        let body = serde_json::to_string(&message.0).unwrap_or_default();
+        // Between the tokens of arguments there may be ends of lines, inside of texts there are none.
+        let body = if body.contains(['\n', '\r']) { body.replace(['\n', '\r'], " ") } else { body };
+        Request { id, headers: self.headers(ask), body }
+    }
+
+    fn params(&self, ask: &Ask<'_>, answers: &Answers<'_>, id: Option<u64>) -> Members {
+        let mut params = Members::default();
+        match ask {
+            Ask::Discover | Ask::Initialized => {}
+            Ask::Initialize => {
+                params.put("protocolVersion", &self.revision);
+                params.put("capabilities", &self.client.capabilities);
+                params.put("clientInfo", &info());
+            }
+            Ask::List(_, cursor) => {
+                if let Some(cursor) = cursor {
+                    params.put("cursor", cursor);
+                }
+            }
+            Ask::Tool { name, arguments, .. } => {
+                params.put("name", name);
+                params.raw("arguments", arguments);
+            }
+            Ask::Prompt { name, arguments } => {
+                params.put("name", name);
+                params.put("arguments", arguments);
+            }
+            Ask::Resource { uri } => params.put("uri", uri),
+            Ask::Completion(request) => {
+                params.put(
+                    "ref",
+                    &match &request.reference {
+                        Reference::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
+                        Reference::Resource(uri) => json!({"type": "ref/resource", "uri": uri}),
+                    },
+                );
+                params.put("argument", &json!({"name": request.argument, "value": request.value}));
+                if !request.context.is_empty() {
+                    params.put("context", &json!({"arguments": request.context}));
+                }
+            }
+        }
+        if ask.is_call() && self.is_stateless() {
+            params.0.extend(answers.members());
+        }
+        if let Some(meta) = self.meta(ask, id) {
+            params.put("_meta", &meta);
+        }
+        params
+    }
+
+    fn meta(&self, ask: &Ask<'_>, id: Option<u64>) -> Option<Value> {
+        let mut meta = Map::new();
+        if let Some(id) = id.filter(|_| ask.is_call()) {
+            meta.insert("progressToken".to_owned(), json!(id));
+        }
+        if self.is_stateless() {
+            let mut put = |name: &str, value| drop(meta.insert(format!("io.modelcontextprotocol/{name}"), value));
+            put("protocolVersion", json!(self.revision));
+            put("clientCapabilities", json!(self.client.capabilities));
+            put("clientInfo", info());
+            if ask.is_call() {
+                put("logLevel", json!("debug"));
+            }
+        }
+        (!meta.is_empty()).then_some(Value::Object(meta))
+    }
+
+    fn headers(&self, ask: &Ask<'_>) -> Vec<(Cow<'static, str>, String)> {
+        let mut headers = vec![
+            ("content-type".into(), "application/json".to_owned()),
+            ("accept".into(), "application/json, text/event-stream".to_owned()),
+        ];
+        let named = WITH_SESSIONS.iter().any(|(known, named)| *known == self.revision && *named);
+        if self.is_stateless() || (named && !matches!(ask, Ask::Initialize)) {
+            headers.push(("mcp-protocol-version".into(), self.revision.clone()));
+        }
+        if self.is_stateless() {
+            headers.push(("mcp-method".into(), ask.method().to_owned()));
+            if let Some(name) = ask.name() {
+                headers.push(("mcp-name".into(), field(name)));
+            }
+            if let Ask::Tool { arguments, headers: repeated, .. } = ask {
+                headers.extend(repeat(arguments, repeated));
+            }
+        }
+        if let Some(session) = &self.session {
+            headers.push(("mcp-session-id".into(), session.clone()));
+        }
+        headers
+    }
+}
+
+/// The refusal of a request that a guest makes of the host in the middle of a conversation, on one line: it was told that
+/// the host has no such capability. `id` is JSON text. A `ping` is answered.
+pub fn refusal(id: &str, method: &str) -> String {
+    let mut message = Members::default();
+    message.put("jsonrpc", "2.0");
+    message.raw("id", id);
+    if method == "ping" {
+        message.put("result", &json!({}));
+    } else {
+        message.put("error", &json!({"code": -32601, "message": "The client does not support this method."}));
+    }
+    serde_json::to_string(&message.0).unwrap_or_default()
+}
+
+/// Who asks.
+fn info() -> Value {
+    json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The headers that repeat arguments. One that is absent, null or of another type has none.
+fn repeat<'a>(
+    arguments: &str,
+    headers: &'a [ParamHeader],
+) -> impl Iterator<Item = (Cow<'static, str>, String)> + use<'a> {
+    let arguments: Value =
+        if headers.is_empty() { Value::Null } else { serde_json::from_str(arguments).unwrap_or_default() };
+    headers.iter().filter_map(move |header| {
+        let value = header.path.iter().try_fold(&arguments, |value, name| value.get(name))?;
+        let text = match (header.kind, value) {
+            (HeaderKind::String, Value::String(text)) => field(text),
+            (HeaderKind::Integer, Value::Number(number)) => number.to_string(),
+            (HeaderKind::Boolean, Value::Bool(flag)) => flag.to_string(),
+            _ => return None,
+        };
+        Some((format!("mcp-param-{}", header.name.to_ascii_lowercase()).into(), text))
+    })
+}
+
+/// A text as the value of a header: as it is, or in base64 if a header cannot have it.
+fn field(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        && text.trim() == text
+        && !text.is_empty()
+        && !text.starts_with("=?base64?");
+    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+}
+
+/// The members of an object, in the order in which they are written.
+#[derive(Default)]
+struct Members(BTreeMap<&'static str, Box<RawValue>>);
+
+impl Members {
+    fn put(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) {
+        if let Ok(value) = to_raw_value(value) {
+            self.0.insert(name, value);
+        }
+    }
+
+    /// A member whose value is JSON text.
+    fn raw(&mut self, name: &'static str, json: &str) {
+        if let Ok(value) = RawValue::from_string(json.to_owned()) {
+            self.0.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::CompletionRequest;
+
+    use super::*;
+
+    fn said(speaker: &mut Speaker, ask: &Ask<'_>) -> (Value, BTreeMap<String, String>) {
+        let request = speaker.say(ask, &Answers::default());
+        assert!(!request.body.contains('\n'));
+        let headers = request.headers.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
+        (serde_json::from_str(&request.body).unwrap(), headers)
+    }
+
+    #[test]
+    fn a_stateless_request_says_everything_each_time() {
+        let capabilities = json!({"roots": {}}).as_object().unwrap().clone();
+        let mut speaker = Speaker::new(STATELESS, Client { capabilities });
+        let region =
+            ParamHeader { name: "Region".into(), path: vec!["at".into(), "region".into()], kind: HeaderKind::String };
+        let count = ParamHeader { name: "N".into(), path: vec!["n".into()], kind: HeaderKind::Integer };
+        let arguments = "{\"at\":\n {\"region\": \"Zürich\"}, \"n\": 42}";
+        let ask = Ask::Tool { name: "add", arguments, headers: &[region, count] };
+        let (body, headers) = said(&mut speaker, &ask);
+        assert_eq!((&body["jsonrpc"], &body["id"], &body["method"]), (&json!("2.0"), &json!(1), &json!("tools/call")));
+        let params = &body["params"];
+        assert_eq!(params["arguments"], json!({"at": {"region": "Zürich"}, "n": 42}));
+        let meta = &params["_meta"];
+        assert_eq!(meta["progressToken"], 1);
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], STATELESS);
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"roots": {}}));
+        assert_eq!(headers["mcp-protocol-version"], STATELESS);
+        assert_eq!((headers["mcp-method"].as_str(), headers["mcp-name"].as_str()), ("tools/call", "add"));
+        assert_eq!(headers["mcp-param-region"], "=?base64?WsO8cmljaA==?=");
+        assert_eq!(headers["mcp-param-n"], "42");
+        let (body, headers) = said(&mut speaker, &Ask::Resource { uri: "notes://ü" });
+        assert_eq!((&body["id"], &body["params"]["uri"]), (&json!(2), &json!("notes://ü")));
+        assert_eq!(headers["mcp-name"], "=?base64?bm90ZXM6Ly/DvA==?=");
+    }
+
+    #[test]
+    fn a_session_begins_with_a_handshake_and_is_named_afterwards() {
+        let mut speaker = Speaker::new(SESSIONS, Client::default());
+        let (body, headers) = said(&mut speaker, &Ask::Initialize);
+        assert_eq!(body["params"]["protocolVersion"], SESSIONS);
+        assert!(!headers.contains_key("mcp-protocol-version") && !headers.contains_key("mcp-session-id"));
+        speaker.opened("2025-06-18", Some("s".into()));
+        let (body, headers) = said(&mut speaker, &Ask::Initialized);
+        assert_eq!(body, json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!((headers["mcp-protocol-version"].as_str(), headers["mcp-session-id"].as_str()), ("2025-06-18", "s"));
+        let (body, headers) = said(&mut speaker, &Ask::List(crate::List::Tools, Some("")));
+        assert_eq!(body["params"], json!({"cursor": ""}));
+        assert!(!headers.contains_key("mcp-method"));
+        speaker.opened("2025-03-26", None);
+        let arguments = BTreeMap::from([("who".to_owned(), "Ada".to_owned())]);
+        let (body, headers) = said(&mut speaker, &Ask::Prompt { name: "greet", arguments: &arguments });
+        assert_eq!(
+            body["params"],
+            json!({"name": "greet", "arguments": {"who": "Ada"}, "_meta": {"progressToken": 3}})
+        );
+        assert!(!headers.contains_key("mcp-protocol-version"));
+    }
+
+    #[test]
+    fn completions_are_asked_for_by_their_reference() {
+        let mut speaker = Speaker::new(SESSIONS, Client::default());
+        let request = CompletionRequest {
+            reference: Reference::Resource("notes://{id}".into()),
+            argument: "id".into(),
+            value: "7".into(),
+            context: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
+        };
+        let (body, _) = said(&mut speaker, &Ask::Completion(&request));
+        assert_eq!(body["params"]["ref"], json!({"type": "ref/resource", "uri": "notes://{id}"}));
+        assert_eq!(body["params"]["context"], json!({"arguments": {"a": "b"}}));
+    }
+
+    #[test]
+    fn what_no_header_can_have_is_encoded() {
+        for plain in ["add", "a b", "=?x?="] {
+            assert_eq!(field(plain), plain);
+        }
+        for (text, encoded) in
+            [("", "=?base64??="), (" a", "=?base64?IGE=?="), ("a\r\nb: c", "=?base64?YQ0KYjogYw==?=")]
+        {
+            assert_eq!(field(text), encoded);
+        }
+        assert!(field("=?base64?YQ==?=").starts_with("=?base64?PT9"));
+    }
+
+    #[test]
+    fn requests_of_guests_are_refused_and_pings_answered() {
+        assert_eq!(refusal("7", "ping"), r#"{"id":7,"jsonrpc":"2.0","result":{}}"#);
+        let refused: Value = serde_json::from_str(&refusal(r#""a""#, "roots/list")).unwrap();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a"), &json!(-32601)));
+    }
+}

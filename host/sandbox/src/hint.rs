@@ -1,0 +1,39 @@
+//! Whether a command may be an MCP server: commands are not run when they are loaded, unless they contain words that such
+//! a server cannot do without.
+
+/// Words of the protocol, of which a server contains some however it was compiled.
+const WORDS: [&[u8]; 5] =
+    [b"protocolVersion", b"tools/list", b"inputSchema", b"notifications/initialized", b"modelcontextprotocol"];
+
+/// Whether bytes contain a word of the protocol. Reads each byte a few times: for the compiling child.
+pub(crate) fn speaks(file: &[u8]) -> bool {
+    WORDS.iter().any(|word| contains(file, word))
+}
+
+fn contains(bytes: &[u8], word: &[u8]) -> bool {
+    let [first, ..] = word else { return true };
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| byte == first) {
+        let Some(found) = rest.get(at..) else { return false };
+        if found.starts_with(word) {
+            return true;
+        }
+        rest = found.get(1..).unwrap_or_default();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_anywhere() {
+        for file in [&b"protocolVersion"[..], b"\0asmppprotocolVersion\0", b"tttools/list", b"x inputSchema"] {
+            assert!(speaks(file));
+        }
+        for file in [&b""[..], b"protocolVersio", b"tools/ list", b"inputschema"] {
+            assert!(!speaks(file));
+        }
+    }
+}

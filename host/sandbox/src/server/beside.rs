@@ -1,0 +1,87 @@
+//! A guest that runs while somebody listens to it.
+
+use std::pin::pin;
+use std::task::Poll;
+
+/// Runs `guest` until `listening` has heard what it waits for. What the guest would do after that does not happen, unless
+/// it is not `last`: then its instance is needed again, and it runs to its end.
+///
+/// `silent` is what comes of a guest that has ended before that.
+pub(super) async fn beside<T>(
+    guest: impl Future<Output = wasmtime::Result<()>>,
+    listening: impl Future<Output = wasmtime::Result<T>>,
+    last: bool,
+    silent: impl FnOnce() -> wasmtime::Result<T>,
+) -> wasmtime::Result<T> {
+    // What has arrived is taken in however much else this task has done: after the guest's end nothing wakes it.
+    let (mut guest, mut listening) = (pin!(guest), pin!(tokio::task::unconstrained(listening)));
+    let (mut ended, mut heard) = (None, None);
+    let done = std::future::poll_fn(|context| {
+        if ended.is_none()
+            && let Poll::Ready(result) = guest.as_mut().poll(context)
+        {
+            ended = Some(result);
+        }
+        if heard.is_none()
+            && let Poll::Ready(result) = listening.as_mut().poll(context)
+        {
+            heard = Some(result);
+        }
+        let is_done = match &heard {
+            Some(Ok(_)) => last || ended.is_some(),
+            Some(Err(_)) => true,
+            None => ended.is_some(),
+        };
+        if is_done { Poll::Ready((ended.take(), heard.take())) } else { Poll::Pending }
+    });
+    match done.await {
+        // The guest has said it all, so it does not matter how it ended.
+        (_, Some(Ok(heard))) if last => Ok(heard),
+        (Some(Err(error)), _) | (_, Some(Err(error))) => Err(error),
+        (_, Some(Ok(heard))) => Ok(heard),
+        (_, None) => silent(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_heard_last_counts_however_the_guest_ends() {
+        let silent = || wasmtime::bail!("silent");
+        assert_eq!(beside(pending(), ready(Ok(1)), true, silent).await.unwrap(), 1);
+        let trap = || ready(Err(wasmtime::format_err!("trap")));
+        assert_eq!(beside(trap(), ready(Ok(1)), true, silent).await.unwrap(), 1);
+        assert_eq!(beside(trap(), ready(Ok(1)), false, silent).await.unwrap_err().to_string(), "trap");
+        assert_eq!(
+            beside(trap(), pending::<wasmtime::Result<()>>(), true, || Ok(())).await.unwrap_err().to_string(),
+            "trap"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_is_needed_again_runs_to_its_end() {
+        let (sender, receiver) = oneshot::channel();
+        let guest = async {
+            tokio::task::yield_now().await;
+            sender.send(()).unwrap();
+            Ok(())
+        };
+        beside(guest, ready(Ok(())), false, || wasmtime::bail!("silent")).await.unwrap();
+        assert_eq!(receiver.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_ends_in_silence_is_not_waited_for() {
+        let heard: wasmtime::Result<()> = beside(ready(Ok(())), pending(), true, || wasmtime::bail!("silent")).await;
+        assert_eq!(heard.unwrap_err().to_string(), "silent");
+        let limit: wasmtime::Result<()> =
+            beside(pending(), ready(Err(wasmtime::format_err!("limit"))), true, || Ok(())).await;
+        assert_eq!(limit.unwrap_err().to_string(), "limit");
+    }
+}

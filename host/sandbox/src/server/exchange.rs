@@ -1,0 +1,124 @@
+//! One HTTP request to a guest's handler, and its response.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use tokio::sync::oneshot;
+use toolbay_guest_mcp::{Reader, Request};
+use wasmtime::Store;
+use wasmtime_wasi_http::p2::bindings::Proxy;
+use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
+use wasmtime_wasi_http::{Error, WasiBody, WasiHttpView as _};
+
+use super::beside::beside;
+use super::intake::{Heard, Intake, Said};
+use crate::state::State;
+
+/// The host that guests are asked at. Those that check it take it for one of the same machine.
+const AUTHORITY: &str = "localhost";
+
+/// Longest name of a session, in bytes.
+const SESSION: usize = 1 << 10;
+
+/// Bytes that the head of a request holds.
+const HEAD_HELD: usize = 16 << 10;
+
+/// How much of a body that is no message is waited for, in bytes.
+const ENOUGH: usize = 512;
+
+/// What a handler gave as its response.
+type Given = Result<http::Response<WasiBody>, ErrorCode>;
+
+/// Sends a request to the handler. Returns the name of the session that it gave, and what it said. If it is not the `last`
+/// one, the handler is waited for.
+pub(super) async fn exchange(
+    proxy: &Proxy,
+    store: &mut Store<State>,
+    path: &str,
+    request: Request,
+    last: bool,
+) -> wasmtime::Result<(Option<String>, Said)> {
+    let mut intake = Intake::of(store);
+    let Request { id, headers, body } = request;
+    intake.hold(HEAD_HELD + body.len())?;
+    let mut message = http::Request::post(format!("http://{AUTHORITY}{path}")).header("host", AUTHORITY);
+    for (name, value) in headers {
+        message = message.header(name.as_ref(), value);
+    }
+    message = message.header("content-length", body.len());
+    let body = Full::new(Bytes::from(body)).map_err(|never| -> Error { match never {} });
+    let message = message.body(body)?;
+    let (sender, receiver) = oneshot::channel();
+    let http = &mut store.data_mut().http();
+    let incoming = http.new_incoming_request(Scheme::Http, message)?;
+    let outgoing = http.new_response_outparam(sender)?;
+    let guest = proxy.wasi_http_incoming_handler().call_handle(&mut *store, incoming, outgoing);
+    let listening = response(receiver, &mut intake, id);
+    let silent = || wasmtime::bail!("its HTTP handler returned before its response was complete");
+    beside(guest, listening, last, silent).await
+}
+
+/// Reads the response.
+async fn response(
+    receiver: oneshot::Receiver<Given>,
+    intake: &mut Intake,
+    id: Option<u64>,
+) -> wasmtime::Result<(Option<String>, Said)> {
+    let response = match receiver.await {
+        Ok(Ok(response)) => response,
+        Ok(Err(code)) => return Ok((None, Said::Wrong(format!("its HTTP handler failed: {code:?}")))),
+        Err(_closed) => return Ok((None, Said::Wrong("its HTTP handler gave no response".to_owned()))),
+    };
+    let (head, mut body) = response.into_parts();
+    let status = head.status.as_u16();
+    let field = |name: &str| head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let session = field("mcp-session-id").filter(|name| !name.is_empty());
+    if session.as_ref().is_some_and(|name| name.len() > SESSION || !name.bytes().all(|byte| byte.is_ascii_graphic())) {
+        return Ok((None, Said::Wrong("it names its session with more than 1 KiB, or not in ASCII".to_owned())));
+    }
+    let mut reader = match Reader::new(field("content-type").as_deref(), field("content-encoding").as_deref()) {
+        Ok(reader) => reader,
+        Err(why) => return Ok((None, Said::Wrong(why))),
+    };
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => {
+                return Ok((session, Said::Wrong(format!("its response ended before it was complete: {error:?}"))));
+            }
+        };
+        let Ok(bytes) = frame.into_data() else { continue };
+        // Once as they arrived, and once as the text that is read.
+        intake.take(bytes.len())?;
+        intake.hold(bytes.len())?;
+        length += bytes.len();
+        for text in reader.push(&bytes) {
+            if let Some(said) = said(intake.message(&text, id)?) {
+                return Ok((session, said));
+            }
+        }
+        if !reader.carries() && length >= ENOUGH {
+            break;
+        }
+    }
+    let shown = reader.shown();
+    if let Some(text) = reader.end() {
+        return Ok((
+            session,
+            match intake.message(&text, id)? {
+                Heard::Outcome(outcome) => Said::Outcome(outcome),
+                _ => Said::Other(status, shown),
+            },
+        ));
+    }
+    Ok((session, Said::Other(status, shown)))
+}
+
+/// What ends the wait. A request of the guest has no answer: it was told that there is nobody who could give one.
+fn said(heard: Heard) -> Option<Said> {
+    match heard {
+        Heard::Outcome(outcome) => Some(Said::Outcome(outcome)),
+        Heard::Wrong(why) => Some(Said::Wrong(why)),
+        Heard::Request(..) | Heard::Nothing => None,
+    }
+}

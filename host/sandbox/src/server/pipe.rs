@@ -1,0 +1,47 @@
+//! Requests to a command that is an MCP server, over its standard input and output.
+
+use toolbay_guest_mcp::{Request, refusal};
+use wasmtime_wasi::I32Exit;
+
+use super::intake::{Heard, Intake, Said};
+use crate::talk::Talk;
+
+/// The most requests of a guest that are answered while it is waited for.
+const REQUESTS: usize = 100;
+
+/// Says a line, whose bytes are the call's.
+pub(super) fn say(talk: &Talk, line: &str, intake: &Intake) -> wasmtime::Result<()> {
+    intake.hold(line.len() + 1)?;
+    talk.say(line);
+    Ok(())
+}
+
+/// Says a request and waits for the response to it.
+pub(super) async fn ask(talk: &Talk, request: &Request, intake: &mut Intake) -> wasmtime::Result<Said> {
+    say(talk, &request.body, intake)?;
+    let mut requests = 0;
+    loop {
+        let line = talk.heard().await;
+        // The guest's output has drawn its bytes. The text is a copy.
+        intake.take(line.len())?;
+        match intake.message(&String::from_utf8_lossy(&line), request.id)? {
+            Heard::Outcome(outcome) => return Ok(Said::Outcome(outcome)),
+            Heard::Request(id, method) if requests < REQUESTS => {
+                requests += 1;
+                say(talk, &refusal(&id, &method), intake)?;
+            }
+            // What is printed beside the messages is not meant for the host.
+            Heard::Request(..) | Heard::Nothing | Heard::Wrong(_) => {}
+        }
+    }
+}
+
+/// How a command ended that was listened to: an exit without an error is an end like any other.
+pub(super) fn ended(ended: wasmtime::Result<Result<(), ()>>) -> wasmtime::Result<()> {
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(())) => Err(I32Exit(1).into()),
+        Err(error) if matches!(error.downcast_ref(), Some(I32Exit(0))) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

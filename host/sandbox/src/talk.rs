@@ -1,0 +1,237 @@
+//! A conversation over standard input and output, a line for each message.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
+use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+use crate::stdio::Stream;
+
+/// Both directions of a conversation. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Talk(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    lines: Mutex<Lines>,
+    /// There is something to read for the guest.
+    asked: Notify,
+    /// The guest has written a line.
+    said: Notify,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// What the guest has not read.
+    asked: VecDeque<Bytes>,
+    /// Whether the guest's input ends with it.
+    closed: bool,
+    /// The line that the guest has not ended.
+    line: Vec<u8>,
+    /// The lines that nobody has heard.
+    said: VecDeque<Vec<u8>>,
+    /// Whether the input ends with the first request.
+    once: bool,
+}
+
+impl Talk {
+    /// A conversation in which the guest's input ends with the first request.
+    pub(crate) fn once() -> Self {
+        let talk = Self::default();
+        talk.lines().once = true;
+        talk
+    }
+
+    /// The guest's standard input.
+    pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
+        Input(self.clone())
+    }
+
+    /// The guest's standard output. `counted` keeps its beginning and stops the guest at a limit.
+    pub(crate) fn stdout(&self, counted: Stream) -> impl StdoutStream + use<> {
+        Output { talk: self.clone(), counted }
+    }
+
+    /// Says a line. It waits in memory until the guest reads it.
+    pub(crate) fn say(&self, line: &str) {
+        let mut lines = self.lines();
+        lines.asked.push_back(Bytes::from(format!("{line}\n")));
+        lines.closed |= lines.once;
+        drop(lines);
+        self.0.asked.notify_waiters();
+    }
+
+    /// Waits for the next line of the guest that is not blank.
+    pub(crate) async fn heard(&self) -> Vec<u8> {
+        loop {
+            let said = self.0.said.notified();
+            if let Some(line) = self.lines().said.pop_front() {
+                return line;
+            }
+            said.await;
+        }
+    }
+
+    // Held for a few instructions and never across an await.
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The guest's standard input.
+#[derive(Clone)]
+struct Input(Talk);
+
+impl IsTerminal for Input {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdinStream for Input {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
+        // Only WASI 0.3 calls this, and it is not linked.
+        Box::new(tokio::io::empty())
+    }
+
+    fn p2_stream(&self) -> Box<dyn InputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl InputStream for Input {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let mut lines = self.0.lines();
+        let Some(first) = lines.asked.front_mut() else {
+            return if lines.closed { Err(StreamError::Closed) } else { Ok(Bytes::new()) };
+        };
+        let part = first.split_to(size.min(first.len()));
+        if first.is_empty() {
+            lines.asked.pop_front();
+        }
+        Ok(part)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Input {
+    async fn ready(&mut self) {
+        loop {
+            let asked = self.0.0.asked.notified();
+            {
+                let lines = self.0.lines();
+                if lines.closed || !lines.asked.is_empty() {
+                    return;
+                }
+            }
+            asked.await;
+        }
+    }
+}
+
+/// The guest's standard output.
+#[derive(Clone)]
+struct Output {
+    talk: Talk,
+    counted: Stream,
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Output {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        // Only WASI 0.3 calls this, and it is not linked.
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl OutputStream for Output {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.counted.write(bytes.clone())?;
+        self.counted.hold(bytes.len())?;
+        let mut lines = self.talk.lines();
+        let mut ended = false;
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            lines.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut lines.line);
+                if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+                    lines.said.push_back(line);
+                    ended = true;
+                }
+            }
+        }
+        drop(lines);
+        if ended {
+            self.talk.0.said.notify_waiters();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.counted.check_write()
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Output {
+    async fn ready(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use bytesize::ByteSize;
+
+    use super::*;
+    use crate::account::Account;
+    use crate::stdio::Stdio;
+
+    #[tokio::test]
+    async fn lines_are_heard_wherever_the_pieces_end() {
+        let talk = Talk::default();
+        let stdio = Stdio::new(ByteSize::kib(1), Account::new(ByteSize::mib(1)));
+        let mut output = Output { talk: talk.clone(), counted: stdio.stdout() };
+        for piece in ["{\"a\"", ":1}\n\n \r\n{", "}\n[]\nrest"] {
+            output.write(Bytes::from_static(piece.as_bytes())).unwrap();
+        }
+        for line in ["{\"a\":1}\n", "{}\n", "[]\n"] {
+            assert_eq!(talk.heard().await, line.as_bytes());
+        }
+        assert!(talk.lines().said.is_empty());
+    }
+
+    #[tokio::test]
+    async fn input_waits_for_what_is_said_and_ends_when_it_is_closed() {
+        let talk = Talk::default();
+        let mut input = Input(talk.clone());
+        assert_eq!(input.read(8).unwrap(), "");
+        let push = |text: &'static str, closed| {
+            let mut lines = talk.lines();
+            lines.asked.push_back(Bytes::from_static(text.as_bytes()));
+            lines.closed = closed;
+            drop(lines);
+            talk.0.asked.notify_waiters();
+        };
+        let ((), ()) = tokio::join!(input.ready(), async { push("hello\n", false) });
+        assert_eq!((input.read(2).unwrap(), input.read(9).unwrap()), ("he".into(), "llo\n".into()));
+        push("x", true);
+        input.ready().await;
+        assert_eq!(input.read(9).unwrap(), "x");
+        assert!(matches!(input.read(9), Err(StreamError::Closed)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Components that are MCP servers of their own, as plugins: over HTTP without and with sessions, and over standard input
+//! and output.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HttpServer, MODERN, Server, Toolbay, own_server, text};
+
+fn serving(name: &str, first: &str) -> Server {
+    let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
+    let mut server = Server::start(&folder);
+    server.wait_for_tool(first);
+    server
+}
+
+fn tool(server: &mut Server, name: &str) -> Value {
+    server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
+}
+
+#[test]
+fn an_http_handler_that_speaks_mcp_is_a_plugin() {
+    let mut server = serving("server", "add");
+    let add = tool(&mut server, "add");
+    assert_eq!(
+        (&add["title"], &add["description"], &add["annotations"]["readOnlyHint"]),
+        (&json!("Add"), &json!("Adds two numbers."), &json!(true))
+    );
+    let sum = server.call("add", json!({"a": 1, "b": 2.5}));
+    assert_eq!(sum["structuredContent"], json!({"sum": 3.5}));
+    assert_eq!(text(&sum), "3.5");
+    assert_eq!(sum["_meta"]["own"], true);
+    assert!(!sum["_meta"].to_string().contains("1.0.0"), "the server's name is its own affair: {sum}");
+    let (kind, _) = server.failure("add", json!({"a": "one"}));
+    assert_eq!(kind, "invalid-arguments");
+    // The header is made of the argument, as a client would.
+    assert_eq!(server.text("where", json!({"region": "Zürich"})), "=?base64?WsO8cmljaA==?=");
+    assert_eq!(server.text("where", json!({"region": "eu"})), "eu");
+    assert_eq!(server.text("where", json!({})), "");
+}
+
+#[test]
+fn blocks_of_every_kind_pass_through() {
+    let mut server = serving("server", "blocks");
+    let result = server.call("blocks", json!({}));
+    let kinds: Vec<&str> =
+        result["content"].as_array().unwrap().iter().map(|block| block["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["text", "image", "audio", "resource_link", "resource"]);
+    assert_eq!(result["content"][0]["annotations"], json!({"audience": ["user"], "priority": 0.5}));
+    assert_eq!(result["content"][1]["data"], "AQI=");
+    assert_eq!(result["content"][4]["resource"]["text"], "Less is more.");
+}
+
+#[test]
+fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
+    let mut server = serving("server", "add");
+    let prompts = server.result("prompts/list", json!({}));
+    assert_eq!(prompts["prompts"][0]["name"], "greet");
+    let greeting = server.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
+    assert_eq!(greeting["messages"][0]["content"]["text"], "Greet Ada.");
+    let resources = server.result("resources/list", json!({}));
+    let uri = resources["resources"][0]["uri"].as_str().unwrap().to_owned();
+    assert_eq!(server.result("resources/read", json!({"uri": uri}))["contents"][0]["text"], "Less is more.");
+    let square = server.result("resources/read", json!({"uri": "demo://squares/7"}));
+    assert_eq!(
+        (&square["contents"][0]["blob"], &square["contents"][0]["_meta"]["square"]),
+        (&json!("AQI="), &json!(49))
+    );
+    assert_eq!(server.error("resources/read", json!({"uri": "demo://squares/x"}))["code"], -32002);
+    let argument = json!({"name": "who", "value": "A"});
+    let completed = server
+        .result("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": argument}));
+    assert_eq!(completed["completion"]["values"], json!(["Ada", "Alan"]));
+}
+
+#[test]
+fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
+    let mut server = serving("sessions", "count");
+    server.wait_until_listed(&["count", "fail"]);
+    let id = server.begin_with_progress("count", json!({"text": "héllo"}));
+    assert_eq!(text(&server.answer(id)["result"]), "5");
+    let messages: Vec<Value> = server.notifications_so_far("notifications/progress");
+    let steps: Vec<&Value> = messages.iter().map(|message| &message["params"]["message"]).collect();
+    assert_eq!(steps, ["step 1", "step 2"]);
+    assert_eq!(server.failure("fail", json!({})), ("failed".to_owned(), "it failed".to_owned()));
+    let read = server.result("resources/read", json!({"uri": "letters://hello"}));
+    assert_eq!(read["contents"][0]["text"], "5");
+    assert_eq!(server.error("resources/read", json!({"uri": "letters://none"}))["code"], -32002);
+    let argument = json!({"name": "word", "value": "hi"});
+    let reference = json!({"type": "ref/resource", "uri": "letters://{word}"});
+    let completed = server.result("completion/complete", json!({"ref": reference, "argument": argument}));
+    assert_eq!(completed["completion"], json!({"values": ["hi!"], "hasMore": true}));
+}
+
+#[test]
+fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
+    let mut server = serving("talker", "shout");
+    server.wait_until_listed(&["exit", "flood", "shout", "silent"]);
+    // In the middle of the call it asks two things of the host: one is answered, the other refused.
+    assert_eq!(server.text("shout", json!({"text": "hello"})), "HELLO {} -32601");
+    let greeting = server.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
+    assert_eq!(greeting["messages"][0]["content"]["text"], "Greet Ada.");
+}
+
+#[test]
+fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
+    let folder = Folder::with("page.wasm", own_server_uncached("page"));
+    let server = Server::start(&folder);
+    let line = server.log.wait_for("WARN refused: ");
+    let said = line.split_once("WARN refused: ").unwrap().1;
+    insta::assert_snapshot!(said.trim_end(), @"");
+    let checked = Toolbay::new(&folder).args(["check", "plugins/page.wasm"]).run();
+    assert!(checked.stderr.contains("does not speak MCP"), "{}", checked.stderr);
+}
+
+/// A component that cannot be loaded is in no cache.
+fn own_server_uncached(name: &str) -> Vec<u8> {
+    toolbay_testkit::guests::guest(name).unwrap()
+}
+
+#[test]
+fn check_says_how_a_server_is_spoken_to() {
+    for (name, expected) in [
+        ("server", "it is an MCP server over HTTP, at /mcp (MCP 2026-07-28)"),
+        ("sessions", "it is an MCP server over HTTP, at / (MCP 2025-06-18)"),
+        ("talker", "it is an MCP server on standard input and output (MCP 2025-11-25)"),
+    ] {
+        let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
+        // Once from the compiler, and once from the compile cache.
+        for _ in 0..2 {
+            let checked = Toolbay::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
+            assert!(checked.stdout.contains(expected), "{}\n{}", checked.stdout, checked.stderr);
+        }
+    }
+}
+
+/// What a client can answer.
+fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
+    server.modern("tools/call", params, &[]).answer()
+}
+
+#[test]
+fn a_servers_questions_reach_the_client_round_by_round() {
+    let folder = Folder::with("server.wasm", own_server("server"));
+    let server = HttpServer::start(&folder);
+    while !server.result("tools/list", json!({}))["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "ask")
+    {
+        std::thread::yield_now();
+    }
+    let call = json!({"name": "ask", "arguments": {}});
+    let refused = capable(&server, call.clone(), json!({}));
+    assert_eq!(refused["error"]["code"], -32021, "{refused}");
+    let form = json!({"elicitation": {"form": {}}});
+    let mut sent = call;
+    for (member, answer) in [("name", "Ada"), ("color", "blue")] {
+        let asked = capable(&server, sent.clone(), form.clone());
+        let result = &asked["result"];
+        assert_eq!(result["resultType"], "input_required", "{asked}");
+        assert_eq!(result["inputRequests"]["answer"]["params"]["message"], format!("Which {member}?"));
+        sent["requestState"] = result["requestState"].clone();
+        sent["inputResponses"] = json!({"answer": {"action": "accept", "content": {member: answer}}});
+    }
+    let done = capable(&server, sent, form.clone());
+    assert_eq!(text(&done["result"]), "Ada likes blue", "{done}");
+    let needs = capable(&server, json!({"name": "need", "arguments": {}}), form);
+    assert_eq!(needs["error"]["code"], -32021, "{needs}");
+    assert_eq!(needs["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}));
+    assert_eq!(MODERN, "2026-07-28");
+}
+
+#[test]
+fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
+    let folder = Folder::with("server.wasm", own_server("server"));
+    folder.put("server.toml", "prefix = \"own\"\n[limits]\nfuel = 1000\n");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("own_add");
+    assert_eq!(server.failure("own_add", json!({"a": 1, "b": 2})).0, "fuel");
+}
+
+#[test]
+fn calls_share_nothing() {
+    let mut server = serving("server", "add");
+    for n in 0..50 {
+        assert_eq!(server.call("add", json!({"a": n, "b": 1}))["structuredContent"]["sum"], f64::from(n + 1));
+    }
+}
