@@ -93,6 +93,7 @@ impl<'a> Caller<'a> {
     /// The stream on which a task of the core form asks.
     fn asked(&self, id: &str) -> (Response, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
+        assert!(stream.status == 200 && stream.is_stream(), "{}", stream.answer());
         let question = stream.next().unwrap();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         (stream, question)

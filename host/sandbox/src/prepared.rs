@@ -149,7 +149,7 @@ impl Prepared {
     pub fn wordless(&self, description: &Description) -> Vec<String> {
         match &self.form {
             Form::Functions(functions) => functions.wordless(description),
-            Form::Contract(_) | Form::Command(_) => Vec::new(),
+            Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Vec::new(),
         }
     }
 
