@@ -78,7 +78,7 @@ fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
     let id = server.begin_with_progress("count", json!({"text": "héllo"}));
     assert_eq!(text(&server.answer(id)["result"]), "5");
     let messages: Vec<Value> = server.notifications_so_far("notifications/progress");
-    let steps: Vec<&Value> = messages.iter().map(|message| &message["params"]["message"]).collect();
+    let steps: Vec<&Value> = messages.iter().map(|message| &message["message"]).collect();
     assert_eq!(steps, ["step 1", "step 2"]);
     assert_eq!(server.failure("fail", json!({})), ("failed".to_owned(), "it failed".to_owned()));
     let read = server.result("resources/read", json!({"uri": "letters://hello"}));
@@ -172,8 +172,8 @@ fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
     let folder = Folder::with("server.wasm", own_server("server"));
     folder.put("server.toml", "prefix = \"own\"\n[limits]\nfuel = 1000\n");
     let mut server = Server::start(&folder);
-    server.wait_for_tool("own_add");
-    assert_eq!(server.failure("own_add", json!({"a": 1, "b": 2})).0, "fuel");
+    server.wait_for_tool("own.add");
+    assert_eq!(server.failure("own.add", json!({"a": 1, "b": 2})).0, "fuel");
 }
 
 #[test]

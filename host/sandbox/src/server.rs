@@ -113,7 +113,7 @@ pub(crate) async fn ask(
                 let (_, said) = exchange::exchange(&proxy, store, path, thanks, false).await?;
                 match said {
                     Said::Other(200..=299, _) => {}
-                    said => return Ok(failed_handshake(said)),
+                    said => return Ok(failed_handshake(&said)),
                 }
             }
             let (_, said) = exchange::exchange(&proxy, store, path, speaker.say(ask, answers), true).await?;
@@ -145,7 +145,7 @@ pub(crate) async fn ask(
 
 /// Takes in what the guest said to the handshake.
 fn opened(speaker: &mut Speaker, said: Said, session: Option<String>) -> Result<(), Said> {
-    let Said::Outcome(Outcome::Result(result)) = said else { return Err(failed_handshake(said)) };
+    let Said::Outcome(Outcome::Result(result)) = said else { return Err(failed_handshake(&said)) };
     match lists::initialized(&result) {
         Ok(server) => {
             speaker.opened(&server.revision, session);
@@ -155,8 +155,8 @@ fn opened(speaker: &mut Speaker, said: Said, session: Option<String>) -> Result<
     }
 }
 
-fn failed_handshake(said: Said) -> Said {
-    Said::Wrong(format!("its handshake failed: {}", words::said(&said)))
+fn failed_handshake(said: &Said) -> Said {
+    Said::Wrong(format!("its handshake failed: {}", words::said(said)))
 }
 
 /// What a guest said, for people, on one line.

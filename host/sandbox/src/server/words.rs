@@ -126,15 +126,16 @@ pub(super) fn status(status: u16, body: &str) -> String {
     let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let status = reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"));
     let body = line(body.trim(), QUOTED);
-    if body.is_empty() { format!("{status} without a body") } else { format!("{status}, {body:?}") }
+    let body = body.trim_end();
+    if body.is_empty() { format!("{status} without a body") } else { format!("{status}, \"{body}\"") }
 }
 
 /// What a guest said, for people.
 pub(super) fn said(said: &Said) -> String {
     match said {
-        Said::Outcome(Outcome::Result(result)) => format!("it answered {:?}", line(result, QUOTED)),
+        Said::Outcome(Outcome::Result(result)) => format!("it answered \"{}\"", line(result, QUOTED)),
         Said::Outcome(Outcome::Problem(Problem { code, message, .. })) => {
-            format!("it answered with the error {code}, {:?}", line(message, QUOTED))
+            format!("it answered with the error {code}, \"{}\"", line(message, QUOTED))
         }
         Said::Other(code, body) => format!("it answered {}", status(*code, body)),
         Said::Wrong(why) => line(why, 2 * QUOTED),
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                r#"it answered 404 Not Found, "Not\\nfound""#,
+                r#"it answered 404 Not Found, "Not\nfound""#,
                 "it answered 404 Not Found without a body",
                 &long,
                 r#"it answered with the error -32601, "no""#,

@@ -1,4 +1,4 @@
-//! An MCP server of its own, over HTTP and without sessions, which also misbehaves on request: see `tests/it/inner.rs`.
+//! An MCP server of its own, over HTTP and without sessions, which also misbehaves on request: see `tests/it/servers.rs`.
 
 use serde_json::{Value, json};
 use wasip2::exports::http::incoming_handler::Guest;
@@ -238,7 +238,10 @@ fn misbehave(how: &str, id: &Value, out: ResponseOutparam) {
             body.finish();
         }
         "early-hints" => {
-            drop(begin(out, 103, &[]));
+            let Body { body, stream } = begin(out, 103, &[]);
+            // The stream is a child of the body.
+            drop(stream);
+            drop(body);
         }
         "odd-status" => {
             let body = begin(out, 799, &[("content-type", "text/html")]);
