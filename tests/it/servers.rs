@@ -80,7 +80,7 @@ fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
     let messages: Vec<Value> = server.notifications_so_far("notifications/progress");
     let steps: Vec<&Value> = messages.iter().map(|message| &message["message"]).collect();
     assert_eq!(steps, ["step 1", "step 2"]);
-    assert_eq!(server.failure("fail", json!({})), ("failed".to_owned(), "it failed".to_owned()));
+    assert_eq!(server.failure("fail", json!({})), ("none".to_owned(), "it failed".to_owned()));
     let read = server.result("resources/read", json!({"uri": "letters://hello"}));
     assert_eq!(read["contents"][0]["text"], "5");
     assert_eq!(server.error("resources/read", json!({"uri": "letters://none"}))["code"], -32002);
@@ -106,7 +106,7 @@ fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
     let server = Server::start(&folder);
     let line = server.log.wait_for("WARN refused: ");
     let said = line.split_once("WARN refused: ").unwrap().1;
-    insta::assert_snapshot!(said.trim_end(), @"");
+    insta::assert_snapshot!(said.trim_end(), @r#"it exports wasi:http/incoming-handler, but does not speak MCP: POST /mcp (server/discover): it answered 404 Not Found, "Not found"; POST / (server/discover): it answered 200 OK, "<h1>Hello</h1>"; POST / (initialize): it answered 200 OK, "<h1>Hello</h1>". A component for an HTTP host, such as Spin or wasmtime serve, is no plugin plugin="page""#);
     let checked = Toolbay::new(&folder).args(["check", "plugins/page.wasm"]).run();
     assert!(checked.stderr.contains("does not speak MCP"), "{}", checked.stderr);
 }

@@ -444,7 +444,15 @@ mod tests {
             said.push(params["message"].as_str().unwrap().to_owned());
             assert_eq!(again.len(), 1, "{wrong}");
         }
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n").replace("Who?\n\nThe last answer does not fit: ", ""), @r#"
+        "name" is a required property
+        name: "" is shorter than 1 character
+        name: 7 is not of type "string"
+        it has no `content`
+        it has no `action` that is accept, decline or cancel
+        it is not a JSON object
+        it is not a JSON object
+        "#);
     }
 
     #[test]

@@ -41,7 +41,7 @@ cases! {
         => answers("fine");
     server_early_hints: Call, "An HTTP handler responds with an informational status", server
         => tool("early-hints", "{}")
-        => fails("none", "The MCP server answered 103 Early Hints without a body.");
+        => fails("invalid-output", "…its response ended before it was complete…");
     server_odd_status: Call, "An HTTP handler responds with a status that does not exist", server
         => tool("odd-status", "{}")
         => fails("none", "The MCP server answered 799, \"<p>odd</p>\".");

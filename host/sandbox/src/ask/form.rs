@@ -1,8 +1,8 @@
 //! Forms: which fields clients can show (MCP, "Elicitation"), and which answers fit them.
 
 use serde_json::{Map, Value};
-use toolbay_model::Json;
 use toolbay_model::text::line;
+use toolbay_model::{Json, Violation};
 use toolbay_schema::{Patterns, Schema};
 
 /// The most fields of a form.
@@ -72,8 +72,14 @@ pub(super) fn fitting(params: &Json, mut answer: Value) -> Result<Value, String>
         content.retain(|name, _| fields.contains_key(name));
     }
     let violations = compiled(&schema)?.glance(content).ok_or("it is too large to be checked")?;
-    let shown: Vec<String> = violations.iter().take(SHOWN).map(|violation| line(&violation.to_string(), WHY)).collect();
+    let shown: Vec<String> = violations.iter().take(SHOWN).map(told).collect();
     if shown.is_empty() { Ok(answer) } else { Err(shown.join("; ")) }
+}
+
+/// A mistake, for whoever filled in the form.
+fn told(violation: &Violation) -> String {
+    let place = violation.pointer.trim_start_matches('/');
+    line(&if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) }, WHY)
 }
 
 /// What the user did.
