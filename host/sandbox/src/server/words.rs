@@ -130,6 +130,20 @@ pub(super) fn status(status: u16, body: &str) -> String {
     if body.is_empty() { format!("{status} without a body") } else { format!("{status}, \"{body}\"") }
 }
 
+/// The name of an error of `wasi:http`, for people: the words of its variant, without what it carries.
+pub(super) fn code(error: &impl std::fmt::Debug) -> String {
+    let shown = format!("{error:?}");
+    let variant = shown.split(['(', ' ']).next().and_then(|path| path.rsplit("::").next()).unwrap_or_default();
+    let mut words = String::new();
+    for letter in variant.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
 /// What a guest said, for people.
 pub(super) fn said(said: &Said) -> String {
     match said {
@@ -169,6 +183,15 @@ mod tests {
                 "its HTTP handler gave no response",
             ]
         );
+    }
+
+    #[test]
+    fn errors_of_http_are_named_in_words() {
+        use wasmtime_wasi_http::p2::bindings::http::types::{DnsErrorPayload, ErrorCode};
+
+        assert_eq!(code(&ErrorCode::ConnectionRefused), "connection refused");
+        let dns = DnsErrorPayload { rcode: Some("a(b::C".into()), info_code: None };
+        assert_eq!(code(&ErrorCode::DnsError(dns)), "dns error");
     }
 
     #[test]
