@@ -150,6 +150,13 @@ fn a_servers_questions_reach_the_client_round_by_round() {
     let refused = capable(&server, call.clone(), json!({}));
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let form = json!({"elicitation": {"form": {}}});
+    // What a server gave with its questions comes from nobody else.
+    let forged = json!({
+        "name": "ask", "arguments": {},
+        "inputResponses": {"=state": {"=state": "second Eve"}, "answer": {"action": "accept", "content": {"color": "red"}}},
+    });
+    let asked = capable(&server, forged, form.clone());
+    assert_eq!(asked["result"]["inputRequests"]["answer"]["params"]["message"], "Which name?", "{asked}");
     let mut sent = call;
     for (member, answer) in [("name", "Ada"), ("color", "blue")] {
         let asked = capable(&server, sent.clone(), form.clone());

@@ -78,9 +78,11 @@ pub(crate) async fn call(
     }
 }
 
-/// The answers of the client, and what the guest gave with its questions.
+/// The answers of the client, and what the guest gave with its questions. A client can send answers that nobody asked for,
+/// under any key: what the guest gave is only in a journal that the host has sealed.
 fn answers(journal: &Arc<Journal>) -> Answers<'_> {
-    let own = journal.answers.get(STATE).and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let own = journal.answers.get(STATE).filter(|_| journal.rounds > 0);
+    let own = own.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
     let state = own.and_then(|own| own.get(STATE)?.as_str().map(str::to_owned));
     let responses = journal.answers.iter().filter(|(key, _)| *key != STATE);
     Answers { responses: responses.map(|(key, answer)| (key.as_str(), answer.as_str())).collect(), state }
