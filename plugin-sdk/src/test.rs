@@ -129,6 +129,7 @@ pub fn complete<'a, T: Complete>(
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../../docs/src/approve.md")]
 #[doc = include_str!("../../docs/src/plugin-rust.md")]
 #[doc = include_str!("../../docs/src/tasks.md")]
 #[doc = include_str!("../../docs/src/views.md")]

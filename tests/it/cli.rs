@@ -215,6 +215,21 @@ fn a_call_that_fails_exits_with_1_and_says_why() {
 }
 
 #[test]
+fn files_without_code_are_neither_called_nor_checked_and_that_is_said() {
+    let folder = Folder::new();
+    let prompts = folder.plugins().join("notes.prompts");
+    std::fs::create_dir_all(&prompts).unwrap();
+    std::fs::write(prompts.join("hello.md"), "Hello.").unwrap();
+    let called = toolbay(&folder, &["call", "hello"]);
+    assert_eq!(called.code, 1);
+    assert!(called.stderr.contains("\"hello\" is a prompt, not a tool: clients get it with prompts/get"), "{called}");
+    for path in [prompts.join("hello.md"), prompts] {
+        let checked = toolbay(&folder, &["check", path.to_str().unwrap()]);
+        assert!(checked.code == 1 && checked.stderr.contains("is not a component: `toolbay list` shows"), "{checked}");
+    }
+}
+
+#[test]
 fn an_unknown_tool_is_reported_with_the_plugins_that_were_refused() {
     let folder = Folder::with("broken.wasm", "hello");
     folder.put("a.wasm", Tiny::new(&["sum"]).build());

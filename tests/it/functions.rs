@@ -134,6 +134,7 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
         r#"(func (export "local:shapes/shapes#draw") (param i32 i32 i32 i32 i32 i32 i64) (result i32) (i32.const 7))"#;
     let mut server = Server::start(&Folder::with("shapes.wasm", component(wit, draw)));
     server.wait_until_listed(&["draw"]);
+
     let mut said = |arguments: Value| text(&server.call("draw", arguments)).lines().nth(1).unwrap().to_owned();
     let at = |y: u32| json!({"what": {"at": {"x": 1, "y": y}}, "n": 1});
     assert_eq!(said(at(300)), "/what/at/y: 300 is greater than the maximum of 255");

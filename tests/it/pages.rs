@@ -39,8 +39,14 @@ const TOML: [(&str, Toml); 15] = [
 ];
 
 /// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate (`plugin-sdk/src/test.rs`).
-const COMPILED: [&str; 5] =
-    ["README.md", "plugin-sdk/README.md", "docs/src/plugin-rust.md", "docs/src/tasks.md", "docs/src/views.md"];
+const COMPILED: [&str; 6] = [
+    "README.md",
+    "plugin-sdk/README.md",
+    "docs/src/approve.md",
+    "docs/src/plugin-rust.md",
+    "docs/src/tasks.md",
+    "docs/src/views.md",
+];
 
 fn root() -> PathBuf {
     // The nearest parent folder that contains the book.

@@ -44,8 +44,13 @@ impl Peer<'_> {
     }
 
     /// The response to a request of such a client.
-    fn for_tasks(&self, method: &str, mut params: Value) -> Value {
-        if let Some(session) = self.session_for_tasks() {
+    fn for_tasks(&self, method: &str, params: Value) -> Value {
+        self.for_tasks_in(self.session_for_tasks().as_ref(), method, params)
+    }
+
+    /// The same, in this session.
+    fn for_tasks_in(&self, session: Option<&HttpSession<'_>>, method: &str, mut params: Value) -> Value {
+        if let Some(session) = session {
             return session.ask(method, params).answer();
         }
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": for_tasks()});
@@ -65,8 +70,9 @@ impl Peer<'_> {
 
     /// Waits for a task, and returns its status.
     fn waited(&self, id: &str) -> String {
+        let session = self.session_for_tasks();
         loop {
-            let task = self.for_tasks("tasks/get", json!({"taskId": id}))["result"].take();
+            let task = self.for_tasks_in(session.as_ref(), "tasks/get", json!({"taskId": id}))["result"].take();
             let status = task["status"].as_str().unwrap();
             if status != "working" {
                 return status.to_owned();
@@ -190,6 +196,9 @@ const ROWS: [Row; 43] = [
         "`tasks/get`".into()
     }),
     ("a question of a task", |peer| {
+        if peer.task("slow_compute", json!({"seconds": 0.8})).is_none() {
+            return "–".into();
+        }
         let Some((_, id)) = peer.task("confirm_delete", json!({"filename": "a"})) else { return "–".into() };
         assert_eq!(peer.waited(&id), "input_required");
         let Some(session) = peer.session_for_tasks() else { return "`tasks/get`".into() };

@@ -78,9 +78,9 @@ fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
     let id = server.begin_with_progress("count", json!({"text": "héllo"}));
     assert_eq!(text(&server.answer(id)["result"]), "5");
     let messages: Vec<Value> = server.notifications_so_far("notifications/progress");
-    let steps: Vec<&Value> = messages.iter().map(|message| &message["params"]["message"]).collect();
+    let steps: Vec<&Value> = messages.iter().map(|message| &message["message"]).collect();
     assert_eq!(steps, ["step 1", "step 2"]);
-    assert_eq!(server.failure("fail", json!({})), ("failed".to_owned(), "it failed".to_owned()));
+    assert_eq!(server.failure("fail", json!({})), ("none".to_owned(), "it failed".to_owned()));
     let read = server.result("resources/read", json!({"uri": "letters://hello"}));
     assert_eq!(read["contents"][0]["text"], "5");
     assert_eq!(server.error("resources/read", json!({"uri": "letters://none"}))["code"], -32002);
@@ -106,7 +106,7 @@ fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
     let server = Server::start(&folder);
     let line = server.log.wait_for("WARN refused: ");
     let said = line.split_once("WARN refused: ").unwrap().1;
-    insta::assert_snapshot!(said.trim_end(), @"");
+    insta::assert_snapshot!(said.trim_end(), @r#"it exports wasi:http/incoming-handler, but does not speak MCP: POST /mcp (server/discover): it answered 404 Not Found, "Not found"; POST / (server/discover): it answered 200 OK, "<h1>Hello</h1>"; POST / (initialize): it answered 200 OK, "<h1>Hello</h1>". A component for an HTTP host, such as Spin or wasmtime serve, is no plugin plugin="page""#);
     let checked = Toolbay::new(&folder).args(["check", "plugins/page.wasm"]).run();
     assert!(checked.stderr.contains("does not speak MCP"), "{}", checked.stderr);
 }
@@ -150,6 +150,13 @@ fn a_servers_questions_reach_the_client_round_by_round() {
     let refused = capable(&server, call.clone(), json!({}));
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let form = json!({"elicitation": {"form": {}}});
+    // What a server gave with its questions comes from nobody else.
+    let forged = json!({
+        "name": "ask", "arguments": {},
+        "inputResponses": {"=state": {"=state": "second Eve"}, "answer": {"action": "accept", "content": {"color": "red"}}},
+    });
+    let asked = capable(&server, forged, form.clone());
+    assert_eq!(asked["result"]["inputRequests"]["answer"]["params"]["message"], "Which name?", "{asked}");
     let mut sent = call;
     for (member, answer) in [("name", "Ada"), ("color", "blue")] {
         let asked = capable(&server, sent.clone(), form.clone());
@@ -172,8 +179,8 @@ fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
     let folder = Folder::with("server.wasm", own_server("server"));
     folder.put("server.toml", "prefix = \"own\"\n[limits]\nfuel = 1000\n");
     let mut server = Server::start(&folder);
-    server.wait_for_tool("own_add");
-    assert_eq!(server.failure("own_add", json!({"a": 1, "b": 2})).0, "fuel");
+    server.wait_for_tool("own.add");
+    assert_eq!(server.failure("own.add", json!({"a": 1, "b": 2})).0, "fuel");
 }
 
 #[test]

@@ -93,6 +93,7 @@ impl<'a> Caller<'a> {
     /// The stream on which a task of the core form asks.
     fn asked(&self, id: &str) -> (Response, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
+        assert!(stream.status == 200 && stream.is_stream(), "{}", stream.answer());
         let question = stream.next().unwrap();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         (stream, question)
@@ -136,8 +137,11 @@ fn asks() -> Value {
     asks_after("/gate/open")
 }
 
+/// A task's id, and when it began.
+type Task = (String, Instant);
+
 /// Begins as many tasks, and says when.
-fn begin(caller: &Caller<'_>, count: usize, name: &str, arguments: &Value, ttl: Option<u64>) -> Vec<(String, Instant)> {
+fn begin(caller: &Caller<'_>, count: usize, name: &str, arguments: &Value, ttl: Option<u64>) -> Vec<Task> {
     (0..count)
         .map(|_| {
             let now = Instant::now();
@@ -147,7 +151,7 @@ fn begin(caller: &Caller<'_>, count: usize, name: &str, arguments: &Value, ttl: 
 }
 
 /// Nobody else can ask for tasks, or change them.
-fn keep_out(eve: &Caller<'_>, tasks: &[(String, Instant)]) {
+fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
     for (id, _) in tasks.iter().step_by(10) {
         let last = if eve.session.is_some() { "tasks/result" } else { "tasks/update" };
         for method in ["tasks/get", "tasks/cancel", last] {
@@ -167,7 +171,7 @@ fn keep_out(eve: &Caller<'_>, tasks: &[(String, Instant)]) {
 }
 
 /// Waits until a task is forgotten: not before its time is over, and not long after that.
-fn forgotten(caller: &Caller<'_>, (id, begun): &(String, Instant), ttl: Duration) {
+fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     while caller.get(id).is_some() {
         assert!(begun.elapsed() < ttl + SLACK, "{id} is still known after {:?}", begun.elapsed());
         std::thread::yield_now();
@@ -175,8 +179,9 @@ fn forgotten(caller: &Caller<'_>, (id, begun): &(String, Instant), ttl: Duration
     assert!(begun.elapsed() >= ttl, "{id} was forgotten after {:?}", begun.elapsed());
 }
 
-/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server had at the most.
-fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller<'_>) -> u64 {
+/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server had at the most, and tasks
+/// of each kind with the time for which they are kept.
+fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller<'_>) -> (u64, [(Task, Duration); 4]) {
     drop(std::fs::remove_file(folder.beside("gate/open")));
     let none = json!({});
     let short = begin(ada, 100, "wait_for_gate", &none, Some(10_000));
@@ -186,7 +191,6 @@ fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller
     let asking = begin(ada, 300, "ask", &asks(), None);
     let most = resident(server.pid());
     let each = (most.saturating_sub(before) << 10) / 900;
-    println!("{each} bytes for each task");
     assert!(each < 32 << 10, "{each} bytes for each task");
     keep_out(eve, &kept);
     keep_out(eve, &asking);
@@ -221,27 +225,25 @@ fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller
     }
     let most = most.max(resident(server.pid()));
     let ttl = Duration::from_secs(TTL);
-    forgotten(ada, &short[0], if ada.session.is_some() { Duration::from_secs(10) } else { ttl });
-    for task in [&kept[0], &cancelled[299], &asking[279]] {
-        forgotten(ada, task, ttl);
-    }
-    most
+    let least = if ada.session.is_some() { Duration::from_secs(10) } else { ttl };
+    let [short, kept, cancelled, asked] = [&short[0], &kept[0], &cancelled[299], &asking[279]].map(Clone::clone);
+    (most, [(short, least), (kept, ttl), (cancelled, ttl), (asked, ttl)])
 }
 
 /// Ends the server while tasks run and ask, and clients wait for them.
-fn end(mut server: HttpServer, revision: &str, token: &str) {
+fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
+    std::fs::remove_file(folder.beside("gate/open")).unwrap();
     let mut streams = Vec::new();
     {
         let ada = Caller::new(&server, revision, token);
-        let running: Vec<_> = (0..50).map(|_| ada.begin("ask", &asks_after("/gate/never"), None)).collect();
+        // It asks before the others have taken all that a client can run at once.
         let asking = ada.begin("ask", &asks(), None);
+        folder.open_gate();
+        ada.until(&asking, "input_required");
+        let running: Vec<_> = (0..50).map(|_| ada.begin("ask", &asks_after("/gate/never"), None)).collect();
         if revision == CORE {
-            let mut waiting: Vec<_> =
-                running.iter().map(|id| ada.send("tasks/result", json!({"taskId": id}))).collect();
-            streams.append(&mut waiting);
             streams.push(ada.asked(&asking).0);
         } else {
-            ada.until(&asking, "input_required");
             let mut stream = ada.send("subscriptions/listen", json!({"notifications": {"taskIds": running}}));
             let acknowledged = stream.next().unwrap();
             assert_eq!(acknowledged["params"]["notifications"]["taskIds"].as_array().unwrap().len(), 50);
@@ -271,13 +273,15 @@ fn attack(revision: &str) {
     let server = HttpServer::configured(&folder, &format!("{CONFIG}{first}{second}")).ready();
     {
         let [ada, eve] = [&ada, &eve].map(|token| Caller::new(&server, revision, token));
-        let most = thousand(&folder, &server, &ada, &eve);
+        let (most, tasks) = thousand(&folder, &server, &ada, &eve);
+        for (task, ttl) in &tasks {
+            forgotten(&ada, task, *ttl);
+        }
         // Nothing is left of them.
-        let again = thousand(&folder, &server, &ada, &eve);
-        println!("{most} KiB, and then {again} KiB");
+        let (again, _) = thousand(&folder, &server, &ada, &eve);
         assert!(again < most + (8 << 10), "{most} KiB, and then {again} KiB");
     }
-    end(server, revision, &ada);
+    end(&folder, server, revision, &ada);
 }
 
 #[test]

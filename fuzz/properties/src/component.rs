@@ -190,7 +190,7 @@ fn judge(answer: &Answer) {
         }
         Err(Failure::Call(CallError::InvalidOutput(what))) => assert!(is_plain_line(what), "{what:?}"),
         Err(Failure::Call(CallError::Limit { limit, tool })) => {
-            assert!(is_plain_line(&limit.message(tool.as_deref())), "{limit:?} of {tool:?}");
+            assert!(is_plain_line(&limit.message("tool", tool.as_deref())), "{limit:?} of {tool:?}");
         }
         Err(Failure::Call(CallError::Denied { words, denied })) => {
             assert_eq!(clean(words), *words);

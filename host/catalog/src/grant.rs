@@ -481,7 +481,7 @@ mod tests {
         a.toml:2:11: permissions.scratch.entries: expected an integer of at least 1, not 0
         a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
         a.toml:4:10: permissions.mounts[0].access: expected "read" or "read-write", not "write"
-        a.toml:2:1: unknown key `memory`; valid keys are fuel, timeout, output
+        a.toml:2:1: unknown key `memory`; valid keys are fuel, timeout, output, oversize
         a.toml:1:8: unclosed table, expected `]`
         a.toml:1:8: key with no value, expected `=`
         "#);

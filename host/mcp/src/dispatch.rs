@@ -99,7 +99,7 @@ pub(crate) async fn request(
             let held = match session.intake.take(&caller.name, bytes) {
                 Ok(held) => held,
                 Err(exhausted) => {
-                    let error = Error::new(INVALID_REQUEST, entry::busy(exhausted).reason.message()).of(&id);
+                    let error = Error::new(INVALID_REQUEST, entry::busy(exhausted).reason.to_string()).of(&id);
                     return session.refuse(error, &reply).await;
                 }
             };

@@ -98,7 +98,7 @@ pub(crate) fn outcome(
         }
         Failure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
-            CallError::Limit { limit, tool } => failed(&limit.message(tool.as_deref())),
+            CallError::Limit { limit, tool } => failed(&limit.message(&kind.to_string(), tool.as_deref())),
             CallError::Denied { words, denied } => failed(&format!("{words}\n{denied}")),
             CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
             CallError::InvalidOutput(what) => failed(&format!("The {kind} returned invalid output: {what}.")),
@@ -162,7 +162,7 @@ pub(crate) fn nothing_at(uri: &str, what: &str) -> Error {
 fn rejected(rejection: Rejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
     // Rounded up: a retry that is slightly early would be rejected again.
     let wait = u64::try_from(rejection.retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-    let text = format!("{} Retry after {wait} ms.", rejection.reason.message());
+    let text = format!("{} Retry after {wait} ms.", rejection.reason.message(&kind.to_string()));
     let error_kind = rejection.reason.kind();
     if kind == TargetKind::Tool {
         let mut result = failure(&text, error_kind, None);

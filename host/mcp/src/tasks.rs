@@ -23,13 +23,13 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolbay_model::Question;
 
-use self::expiry::Alarm;
+use self::expiry::{Alarm, Forgetful};
 pub(crate) use self::live::{Asking, Live, Phase};
 use self::memory::InMemory;
 pub(crate) use self::observer::TaskObserver;
 pub use self::options::TaskOptions;
 pub(crate) use self::store::NoRoom;
-use self::store::TaskStore;
+use self::store::{Expired, TaskStore};
 pub(crate) use self::task::{Ended, Outcome, State, Task, bytes_of_error, written_bytes};
 use crate::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::quota::Exhausted;
@@ -157,7 +157,7 @@ impl Tasks {
         let task = live.task();
         self.inner.store.add(&live.owner, &task, live.until).await?;
         self.table().insert(Arc::clone(&task.id), Arc::clone(live));
-        self.watch_time(live.until);
+        self.inner.alarm.set(live.until, &self.inner);
         Ok(())
     }
 
@@ -219,6 +219,22 @@ impl Tasks {
 
     fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Live>>> {
         self.inner.table()
+    }
+}
+
+impl Forgetful for Inner {
+    /// Stops the calls that still run.
+    async fn forget(&self) -> Option<Instant> {
+        let Expired { ids, next } = self.store.expire().await;
+        for id in ids {
+            let live = self.table().remove(&id);
+            if let Some(live) = live {
+                // Nobody can ask for it any more, but somebody may be waiting.
+                live.turn_to(State::Cancelled);
+                live.cancel.cancel();
+            }
+        }
+        next
     }
 }
 

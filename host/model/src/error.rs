@@ -176,7 +176,7 @@ impl fmt::Display for CallError {
         match self {
             Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
-            Self::Limit { limit, tool } => f.write_str(&limit.message(tool.as_deref())),
+            Self::Limit { limit, tool } => f.write_str(&limit.message("tool", tool.as_deref())),
             Self::Denied { words, denied } => write!(f, "{words} ({denied})"),
             // The guest's last output usually says what went wrong, so it comes first.
             Self::Trap { what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
@@ -374,10 +374,10 @@ impl Limit {
         }
     }
 
-    /// A sentence for the model: the limit, its value and the key that raises it. `tool` is the plugin's name for the
-    /// tool if the limit is set for that tool alone.
-    pub fn message(self, tool: Option<&str>) -> String {
-        let (words, key) = (self.words("The tool", "The tool's"), self.key());
+    /// A sentence for the model: the limit, its value and the key that raises it. `noun` is what reached it, such as
+    /// "tool"; `tool` is the plugin's name for the tool if the limit is set for that tool alone.
+    pub fn message(self, noun: &str, tool: Option<&str>) -> String {
+        let (words, key) = (self.words(&format!("The {noun}"), &format!("The {noun}'s")), self.key());
         match tool {
             Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
             None if matches!(self, Self::Stack(_) | Self::StateTotal(_) | Self::ResultSize(_)) => {
@@ -396,7 +396,7 @@ impl Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message(None))
+        f.write_str(&self.message("tool", None))
     }
 }
 
@@ -456,7 +456,7 @@ mod tests {
             (Limit::ScratchEntries(1000), "1,000", "permissions.scratch.entries"),
         ];
         for (limit, value, key) in limits {
-            let message = limit.message(None);
+            let message = limit.to_string();
             assert!(message.contains(value), "{message}");
             assert!(message.contains(&format!(" (to allow more, raise {key}")), "{message}");
         }
@@ -465,7 +465,7 @@ mod tests {
             // Calls wait for `concurrency`, and are told so by a `Rejection`; requests wait for `http_connections`.
             assert!(told || ["concurrency", "http_connections"].contains(key), "{key} has no words");
         }
-        let of_a_tool = Limit::Fuel(7).message(Some("sum"));
+        let of_a_tool = Limit::Fuel(7).message("tool", Some("sum"));
         assert_eq!(
             of_a_tool,
             "The tool used all of its fuel, 7 instructions (to allow more, raise tools.sum.limits.fuel)."

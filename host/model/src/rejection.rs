@@ -1,5 +1,6 @@
 //! Why a call was rejected before a guest was entered.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -85,14 +86,15 @@ impl Reason {
         }
     }
 
-    /// A sentence for the model: the limit or rate, its value and the key that raises it.
-    pub fn message(self) -> String {
+    /// A sentence for the model: the limit or rate, its value and the key that raises it. `noun` is what was asked for, such
+    /// as "tool".
+    pub fn message(self, noun: &str) -> String {
         match self {
             Self::Busy { bound, most } => {
                 let calls = if most == 1 { "1 call".to_owned() } else { format!("{} calls", thousands(most as u64)) };
                 let what = match bound {
                     Bound::Server => format!("The server is already running {calls}"),
-                    Bound::Plugin => format!("The tool's plugin is already running {calls}"),
+                    Bound::Plugin => format!("The {noun}'s plugin is already running {calls}"),
                     Bound::Client => format!("The server is already running {calls} from this client"),
                     Bound::Queue if most == 1 => format!("{calls} from this client is already waiting"),
                     Bound::Queue => format!("{calls} from this client are already waiting"),
@@ -111,11 +113,17 @@ impl Reason {
                 format!("This client exceeded its rate limit of {limit} (to allow more, raise client_rate_limit).")
             }
             Self::ToolRate(limit) => {
-                format!("This tool exceeded its rate limit of {limit} (to allow more, raise rate_limit).")
+                format!("This {noun} exceeded its rate limit of {limit} (to allow more, raise rate_limit).")
             }
             Self::Disabled => {
-                "The tool's plugin is disabled for a short time because it crashed repeatedly.".to_owned()
+                format!("The {noun}'s plugin is disabled for a short time because it crashed repeatedly.")
             }
         }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message("tool"))
     }
 }

@@ -267,6 +267,14 @@ fn core_names(resolve: &Resolve, world: &World) -> Vec<String> {
 
 /// Why a core module cannot be called, and what would help.
 fn untyped(look: &Look, wit: &str) -> String {
+    if let Some(version) = look.contract.keys().next() {
+        let served = SERVED.map(|(version, _)| version).join(" and ");
+        return format!(
+            "a core WebAssembly module that exports functions of toolbay:plugin@{}, but this version of Toolbay supports \
+             {served}",
+            line(version, SHOWN)
+        );
+    }
     let own = look.functions.iter().find(|name| !name.starts_with('_') && !RUNTIME.contains(&name.as_str()));
     match own {
         Some(function) if wit.is_empty() => format!(
@@ -397,7 +405,10 @@ mod tests {
         let mixed = adapted(&module(&[older.as_slice(), &prompts].concat())).unwrap_err();
         assert!(mixed.contains("toolbay:plugin@0.1.0 and of toolbay:plugin@0.2.0"), "{mixed}");
         let unknown = adapted(&module(&[("tools@0.9.0#list-tools", 0)])).unwrap_err();
-        assert!(unknown.contains("cannot be called"), "{unknown}");
+        assert!(
+            unknown.ends_with("toolbay:plugin@0.9.0, but this version of Toolbay supports 0.1.0 and 0.2.0"),
+            "{unknown}"
+        );
     }
 
     #[test]
@@ -431,7 +442,7 @@ mod tests {
         let aborts = r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
         assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(Kind::TypedModule));
         let half = adapted_with(&module(double), wit).unwrap_err();
-        assert!(half.contains("local:sums/sums#add"), "{half}");
+        assert!(half.contains("interface `local:sums/sums` function `add`"), "{half}");
         let other = adapted_with(&module(r#"(func (export "other"))"#), wit).unwrap_err();
         assert_eq!(other, "a core WebAssembly module that exports none of the functions of its .wit file, but `other`");
         let invalid = adapted_with(&module(double), "world {").unwrap_err();

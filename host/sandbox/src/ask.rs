@@ -104,8 +104,9 @@ impl Asking {
         };
         let (mut answers, mut open) = (Vec::new(), Vec::new());
         for (question, posed) in questions.into_iter().zip(posed) {
-            match self.journal.answers.get(&question.key).and_then(|answer| fitting(&question, answer)) {
-                Some(answer) => answers.push(answer),
+            match self.journal.answers.get(&question.key).map(|answer| fitting(&question, answer)) {
+                Some(Ok(answer)) => answers.push(answer),
+                Some(Err(why)) => open.push((self.again(question, &why), posed.required)),
                 None => open.push((question, posed.required)),
             }
         }
@@ -127,6 +128,15 @@ impl Asking {
         }
         let answers = self.journal.answers.clone();
         self.suspended(open.into_iter().map(|(question, _)| question).collect(), answers)
+    }
+
+    /// A question whose answer did not fit, with the reason for whoever answers it.
+    fn again(&self, question: Question, why: &str) -> Question {
+        let mut params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+        let Some(Value::String(message)) = params.get_mut("message") else { return question };
+        message.push_str("\n\nThe last answer does not fit: ");
+        message.push_str(&self.secrets.scrub(&clean(why)));
+        Question { params: Json::new(&params), ..question }
     }
 
     /// What earlier runs of the call left.
@@ -254,16 +264,25 @@ impl Asking {
     }
 }
 
-/// The answer, if it is one to this question. One that does not fit is none: the question is asked again.
-fn fitting(question: &Question, answer: &str) -> Option<String> {
-    let Ok(answer @ Value::Object(_)) = serde_json::from_str(answer) else { return None };
-    let fits = match question.kind {
-        QuestionKind::Form => form::fits(&question.params, &answer),
-        QuestionKind::Url => form::action(&answer).is_some(),
-        QuestionKind::Sampling | QuestionKind::SamplingWithTools => answer.get("content").is_some(),
-        QuestionKind::Roots => answer.get("roots").is_some_and(Value::is_array),
+/// The answer, if it is one to this question. One that does not fit is none: the question is asked again, with the reason.
+fn fitting(question: &Question, answer: &str) -> Result<String, String> {
+    let Ok(answer @ Value::Object(_)) = serde_json::from_str(answer) else {
+        return Err("it is not a JSON object".to_owned());
     };
-    fits.then(|| cleaned(answer).to_string())
+    let answer = match question.kind {
+        QuestionKind::Form => form::fitting(&question.params, answer)?,
+        QuestionKind::Url if form::action(&answer).is_none() => {
+            return Err("it has no `action` that is accept, decline or cancel".to_owned());
+        }
+        QuestionKind::Sampling | QuestionKind::SamplingWithTools if answer.get("content").is_none() => {
+            return Err("it has no `content`".to_owned());
+        }
+        QuestionKind::Roots if !answer.get("roots").is_some_and(Value::is_array) => {
+            return Err("it has no list of `roots`".to_owned());
+        }
+        _ => answer,
+    };
+    Ok(cleaned(answer).to_string())
 }
 
 /// A client's result without what only acts.
@@ -394,7 +413,8 @@ mod tests {
         let keys: Vec<&str> = first.questions.iter().map(|question| question.key.as_str()).collect();
         assert_eq!((keys.as_slice(), first.journal.rounds), (&["a", "b"][..], 1));
         let mut journal = first.journal;
-        let answer = json!({"action": "accept", "content": {"name": "Ada\u{202e}"}}).to_string();
+        // What the form has no field for stays with the client.
+        let answer = json!({"action": "accept", "content": {"name": "Ada\u{202e}", "other": 1}}).to_string();
         journal.answers.insert("a".to_owned(), answer);
         let second = interview(&asking(journal.clone(), all()), &[form("a"), form("b")]);
         assert_eq!((second.questions[0].key.as_str(), second.journal.rounds), ("b", 2));
@@ -406,7 +426,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_asked_again() {
+    fn what_is_no_answer_is_asked_again_with_the_reason() {
+        let mut said = Vec::new();
         for wrong in [
             json!({"action": "accept", "content": {}}),
             json!({"action": "accept", "content": {"name": ""}}),
@@ -418,8 +439,20 @@ mod tests {
         ] {
             let mut journal = Journal::default();
             journal.answers.insert("a".to_owned(), wrong.to_string());
-            assert_eq!(interview(&asking(journal, all()), &[form("a")]).questions.len(), 1, "{wrong}");
+            let again = interview(&asking(journal, all()), &[form("a")]).questions;
+            let params: Value = serde_json::from_str(again[0].params.get()).unwrap();
+            said.push(params["message"].as_str().unwrap().to_owned());
+            assert_eq!(again.len(), 1, "{wrong}");
         }
+        insta::assert_snapshot!(said.join("\n").replace("Who?\n\nThe last answer does not fit: ", ""), @r#"
+        "name" is a required property
+        name: "" is shorter than 1 character
+        name: 7 is not of type "string"
+        it has no `content`
+        it has no `action` that is accept, decline or cancel
+        it is not a JSON object
+        it is not a JSON object
+        "#);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Imports {
         reported.log_room = reported.log_room.saturating_sub(message.len().max(1));
         self.observer.log(level, part);
         if reported.log_room == 0 {
-            self.observer.log(LogLevel::Warning, &Limit::Log(self.log_limit).message(None));
+            self.observer.log(LogLevel::Warning, &Limit::Log(self.log_limit).to_string());
         }
     }
 

@@ -78,9 +78,11 @@ pub(crate) async fn call(
     }
 }
 
-/// The answers of the client, and what the guest gave with its questions.
+/// The answers of the client, and what the guest gave with its questions. A client can send answers that nobody asked for,
+/// under any key: what the guest gave is only in a journal that the host has sealed.
 fn answers(journal: &Arc<Journal>) -> Answers<'_> {
-    let own = journal.answers.get(STATE).and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let own = journal.answers.get(STATE).filter(|_| journal.rounds > 0);
+    let own = own.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
     let state = own.and_then(|own| own.get(STATE)?.as_str().map(str::to_owned));
     let responses = journal.answers.iter().filter(|(key, _)| *key != STATE);
     Answers { responses: responses.map(|(key, answer)| (key.as_str(), answer.as_str())).collect(), state }
@@ -113,7 +115,7 @@ pub(crate) async fn ask(
                 let (_, said) = exchange::exchange(&proxy, store, path, thanks, false).await?;
                 match said {
                     Said::Other(200..=299, _) => {}
-                    said => return Ok(failed_handshake(said)),
+                    said => return Ok(failed_handshake(&said)),
                 }
             }
             let (_, said) = exchange::exchange(&proxy, store, path, speaker.say(ask, answers), true).await?;
@@ -145,7 +147,7 @@ pub(crate) async fn ask(
 
 /// Takes in what the guest said to the handshake.
 fn opened(speaker: &mut Speaker, said: Said, session: Option<String>) -> Result<(), Said> {
-    let Said::Outcome(Outcome::Result(result)) = said else { return Err(failed_handshake(said)) };
+    let Said::Outcome(Outcome::Result(result)) = said else { return Err(failed_handshake(&said)) };
     match lists::initialized(&result) {
         Ok(server) => {
             speaker.opened(&server.revision, session);
@@ -155,8 +157,8 @@ fn opened(speaker: &mut Speaker, said: Said, session: Option<String>) -> Result<
     }
 }
 
-fn failed_handshake(said: Said) -> Said {
-    Said::Wrong(format!("its handshake failed: {}", words::said(&said)))
+fn failed_handshake(said: &Said) -> Said {
+    Said::Wrong(format!("its handshake failed: {}", words::said(said)))
 }
 
 /// What a guest said, for people, on one line.

@@ -41,15 +41,17 @@ fn meant<'a>(branches: &'a [Vec<ValidationError<'static>>], place: &str) -> Opti
             _ => None,
         }
     };
-    // An object with other members can be meant for a branch, if it is the only one for objects.
-    of(has_other_members).or_else(|| of(is_another_kind))
+    // An object with other members can be meant for a branch, if it is the only one for objects, and so can a text that is
+    // none of those listed.
+    of(has_other_members).or_else(|| of(is_another_kind)).or_else(|| of(is_another_type))
+}
+
+fn is_another_type(kind: &ValidationErrorKind) -> bool {
+    matches!(kind, ValidationErrorKind::Type { .. })
 }
 
 fn is_another_kind(kind: &ValidationErrorKind) -> bool {
-    matches!(
-        kind,
-        ValidationErrorKind::Type { .. } | ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. }
-    )
+    is_another_type(kind) || matches!(kind, ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. })
 }
 
 fn has_other_members(kind: &ValidationErrorKind) -> bool {

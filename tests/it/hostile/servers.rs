@@ -12,70 +12,70 @@ fn talker(folder: &Folder) {
 }
 
 cases! {
-    server_silent: Call, "An HTTP handler returns without a response", server
+    server_silent: Call, "its HTTP handler returns without a response", server
         => tool("silent", "{}")
-        => fails("invalid-output", "…its HTTP handler gave no response…");
-    server_hang: Call, "An HTTP handler never responds", server
+        => fails("invalid-output", "The tool returned invalid output: its HTTP handler gave no response.");
+    server_hang: Call, "its HTTP handler never responds", server
         => tool("hang", "{}") => grant("[limits]\ntimeout = \"1s\"\n")
-        => fails("deadline", "…did not finish within 1s…");
-    server_unfinished: Call, "An HTTP handler returns in the middle of its response", server
+        => fails("deadline", "The tool did not finish within 1s (to allow more, raise limits.timeout).");
+    server_unfinished: Call, "its HTTP handler returns in the middle of its response", server
         => tool("unfinished", "{}")
-        => fails("trap", "…its HTTP handler returned before its response was complete…");
-    server_trap_before: Call, "An HTTP handler crashes before it responds", server
+        => fails("trap", "The tool crashed: its HTTP handler returned before its response was complete.");
+    server_trap_before: Call, "its HTTP handler crashes before it responds", server
         => tool("trap-before", "{}")
-        => fails("trap", "…");
-    server_trap_after_head: Call, "An HTTP handler crashes in the middle of its response", server
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
+    server_trap_after_head: Call, "its HTTP handler crashes in the middle of its response", server
         => tool("trap-after-head", "{}")
-        => fails("trap", "…");
-    server_trap_after_response: Call, "An HTTP handler crashes after its response", server
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
+    server_trap_after_response: Call, "its HTTP handler crashes after its response", server
         => tool("trap-after-response", "{}")
         => answers("fine");
-    server_stream_for_ever: Call, "An HTTP handler streams log messages for ever", server
+    server_stream_for_ever: Call, "its HTTP handler streams log messages for ever", server
         => tool("stream-for-ever", "{}")
-        => fails("output", "…passed more than 16.0 MiB to the host…");
-    server_stream_after_response: Call, "An HTTP handler streams on after its response", server
+        => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
+    server_stream_after_response: Call, "its HTTP handler streams on after its response", server
         => tool("stream-after-response", "{}")
         => answers("fine");
-    server_answers_twice: Call, "An HTTP handler responds twice in one stream", server
+    server_answers_twice: Call, "its HTTP handler responds twice in one stream", server
         => tool("answer-twice", "{}")
         => answers("fine");
-    server_early_hints: Call, "An HTTP handler responds with an informational status", server
+    server_early_hints: Call, "its HTTP handler responds with an informational status", server
         => tool("early-hints", "{}")
-        => fails("failed", "The MCP server answered 103 Early Hints without a body.");
-    server_odd_status: Call, "An HTTP handler responds with a status that does not exist", server
+        => fails("invalid-output", "The tool returned invalid output: its response ended before it was complete: http protocol error.");
+    server_odd_status: Call, "its HTTP handler responds with a status that does not exist", server
         => tool("odd-status", "{}")
-        => fails("failed", "The MCP server answered 799, \"<p>odd</p>\".");
-    server_huge_headers: Call, "An HTTP handler responds with four megabytes of headers", server
+        => fails("none", "The MCP server answered 799, \"<p>odd</p>\".");
+    server_huge_headers: Call, "its HTTP handler responds with four megabytes of headers", server
         => tool("huge-headers", "{}")
-        => answers("refused");
-    server_many_headers: Call, "An HTTP handler makes a hundred thousand sets of headers", server
+        => fails("trap", "The tool crashed: total size of fields exceeds limit.");
+    server_many_headers: Call, "its HTTP handler makes a hundred thousand sets of headers", server
         => tool("many-headers", "{}")
-        => fails("limit", "…held more than 1,000 host resources open…");
-    server_compressed: Call, "An HTTP handler compresses its response without being asked", server
+        => fails("limit", "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).");
+    server_compressed: Call, "its HTTP handler compresses its response without being asked", server
         => tool("compressed", "{}")
-        => fails("invalid-output", "…its response is encoded (gzip), which nobody asked for…");
-    server_large: Call, "An HTTP handler responds with 400 MB", server
+        => fails("invalid-output", "The tool returned invalid output: its response is encoded (gzip), which nobody asked for.");
+    server_large: Call, "its HTTP handler responds with 400 MB", server
         => tool("large", "{}")
-        => fails("output", "…passed more than 16.0 MiB to the host…");
-    server_deep: Call, "An HTTP handler responds with a million lists in each other", server
+        => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");
+    server_deep: Call, "its HTTP handler responds with a million lists in each other", server
         => tool("deep", "{}")
         => fails("output", "…needs more than 128.0 MiB of memory when its JSON is parsed…");
-    server_no_json: Call, "An HTTP handler responds with what is no JSON", server
+    server_no_json: Call, "its HTTP handler responds with what is no JSON", server
         => tool("no-json", "{}")
-        => fails("failed", "The MCP server answered 200 OK, \"<html>\".");
-    server_wrong_id: Call, "An HTTP handler responds to another request", server
+        => fails("none", "The MCP server answered 200 OK, \"<html>\".");
+    server_wrong_id: Call, "its HTTP handler responds to another request", server
         => tool("wrong-id", "{}")
-        => fails("failed", "The MCP server answered 200 OK, …");
-    server_error_code: Call, "An HTTP handler responds with an error of WASI", server
+        => fails("none", "The MCP server answered 200 OK, …");
+    server_error_code: Call, "its HTTP handler responds with an error of WASI", server
         => tool("fail", "{}")
-        => fails("invalid-output", "…its HTTP handler failed: ErrorCode::ConnectionRefused…");
-    talker_silent: Call, "An MCP server on standard output never responds", talker
+        => fails("invalid-output", "The tool returned invalid output: its HTTP handler failed: connection refused.");
+    talker_silent: Call, "speaks MCP on standard output, and never responds", talker
         => tool("silent", "{}") => grant("[limits]\ntimeout = \"1s\"\n")
-        => fails("deadline", "…did not finish within 1s…");
-    talker_flood: Call, "An MCP server floods standard output with what is no message", talker
+        => fails("deadline", "The tool did not finish within 1s (to allow more, raise limits.timeout).");
+    talker_flood: Call, "speaks MCP on standard output, and floods it with what is no message", talker
         => tool("flood", "{}")
         => fails("output", "…wrote more than 8.0 MiB to standard output…");
-    talker_exit: Call, "An MCP server on standard output exits in the middle of a call", talker
+    talker_exit: Call, "speaks MCP on standard output, and exits in the middle of a call", talker
         => tool("exit", "{}")
-        => fails("failed", "out of order");
+        => fails("none", "out of order");
 }

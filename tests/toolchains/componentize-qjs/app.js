@@ -1,6 +1,5 @@
 export const texts = {
-  async greet(name) {
-    await Promise.resolve();
+  greet(name) {
     if (!name) throw "the name is empty";
     return `Hello, ${name}.`;
   },

@@ -44,7 +44,10 @@ function calculator() {
 
 // Made with the first request: before that, the runtime has no clock and no random numbers.
 let handler;
-addEventListener('fetch', (event) => {
+addEventListener('fetch', (event) => event.respondWith(event.request.text().then((body) => answer(event.request, body))));
+
+// The SDK waits for the signal of a request and clones it, which this runtime cannot do with one from outside: it gets a copy.
+async function answer({ url, method, headers }, body) {
   handler ??= createMcpHandler(calculator);
-  event.respondWith(handler.fetch(event.request));
-});
+  return handler.fetch(new Request(url, { method, headers: Object.fromEntries(headers), body }));
+}

@@ -58,7 +58,7 @@ pub(super) async fn body(app: &App, caller: &Caller, body: axum::body::Body) -> 
 async fn read(app: &App, caller: &Caller, body: axum::body::Body) -> Result<Payload, Response> {
     let request = app.host.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
-    let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.message()));
+    let refused = |exhausted| reply::unavailable(&Error::new(INVALID_REQUEST, busy(exhausted).reason.to_string()));
     let mut held = app.intake.take(&caller.name, 0).map_err(refused)?;
     // What was announced and cannot be taken in is not read in vain: a client could make the server do that all the time.
     let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));

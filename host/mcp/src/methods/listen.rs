@@ -110,7 +110,7 @@ pub(crate) fn open(
     }
     // What the filter takes until it is granted.
     let held = session.intake.take(&caller.name, request.params.map_or(0, |params| params.get().len()));
-    let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.message()))?;
+    let held = held.map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
     let Params { notifications: filter } = read(request.params)?;
     let known = session.host.view(&caller.rights);
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());

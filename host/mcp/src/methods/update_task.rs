@@ -26,7 +26,7 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
         for (key, answer) in responses {
             let held = |bytes| session.intake.take(&caller.name, bytes);
             live.answer(&key, answer, held)
-                .map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.message()))?;
+                .map_err(|none| Error::new(INVALID_REQUEST, entry::busy(none).reason.to_string()))?;
         }
     }
     Ok(Map::new())

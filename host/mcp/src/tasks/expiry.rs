@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::store::Expired;
-use super::{Inner, State, Tasks};
+/// What forgets.
+pub(super) trait Forgetful: Send + Sync + 'static {
+    /// Forgets what is over. Returns when there will be something again.
+    fn forget(&self) -> impl Future<Output = Option<Instant>> + Send;
+}
 
 /// The timer of a table of tasks.
 #[derive(Default)]
@@ -44,10 +47,10 @@ impl Drop for Running {
     }
 }
 
-impl Tasks {
-    /// Has a task forgotten when its time is over.
-    pub(super) fn watch_time(&self, until: Instant) {
-        let Alarm { setting, sooner } = &self.inner.alarm;
+impl Alarm {
+    /// Has `whole` forget what is over at this time.
+    pub(super) fn set(&self, until: Instant, whole: &Arc<impl Forgetful>) {
+        let Self { setting, sooner } = self;
         let before = {
             let mut setting = lock(setting);
             let before = *setting;
@@ -61,21 +64,21 @@ impl Tasks {
             Setting::At(_) | Setting::Idle => sooner.notify_one(),
             Setting::Off => {
                 let running = Running(Arc::clone(setting));
-                tokio::spawn(forget(Arc::downgrade(&self.inner), Arc::clone(sooner), running));
+                tokio::spawn(forget(Arc::downgrade(whole), Arc::clone(sooner), running));
             }
         }
     }
 }
 
 /// Forgets tasks as their times are over, until there is no table of tasks any more.
-async fn forget(inner: Weak<Inner>, sooner: Arc<Notify>, running: Running) {
+async fn forget(whole: Weak<impl Forgetful>, sooner: Arc<Notify>, running: Running) {
     loop {
         // Created first: it also notices what is set meanwhile.
         let looks_again = sooner.notified();
-        let Some(alive) = inner.upgrade() else { return };
+        let Some(alive) = whole.upgrade() else { return };
         // Whatever is added from here on sets it anew.
         *lock(&running.0) = Setting::Idle;
-        let next = alive.expire().await;
+        let next = alive.forget().await;
         drop(alive);
         let Some(next) = next else {
             looks_again.await;
@@ -91,22 +94,6 @@ async fn forget(inner: Weak<Inner>, sooner: Arc<Notify>, running: Running) {
             () = sleep_until(next) => {}
             () = looks_again => {}
         }
-    }
-}
-
-impl Inner {
-    /// Forgets what is over, and stops the calls that still run. Returns when there will be something again.
-    async fn expire(&self) -> Option<Instant> {
-        let Expired { ids, next } = self.store.expire().await;
-        for id in ids {
-            let live = self.table().remove(&id);
-            if let Some(live) = live {
-                // Nobody can ask for it any more, but somebody may be waiting.
-                live.turn_to(State::Cancelled);
-                live.cancel.cancel();
-            }
-        }
-        next
     }
 }
 

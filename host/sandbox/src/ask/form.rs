@@ -1,8 +1,8 @@
 //! Forms: which fields clients can show (MCP, "Elicitation"), and which answers fit them.
 
 use serde_json::{Map, Value};
-use toolbay_model::Json;
 use toolbay_model::text::line;
+use toolbay_model::{Json, Violation};
 use toolbay_schema::{Patterns, Schema};
 
 /// The most fields of a form.
@@ -10,6 +10,10 @@ const FIELDS: usize = 64;
 
 /// Longest name of a field that a message quotes, in bytes.
 const QUOTED: usize = 100;
+
+/// How many mistakes of an answer are named, and the longest of them, in bytes.
+const SHOWN: usize = 3;
+const WHY: usize = 200;
 
 /// The keywords that a form can have, and those of its fields by type.
 const FORM: [&str; 4] = ["$schema", "properties", "required", "type"];
@@ -48,20 +52,34 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
     compiled(&Value::Object(schema.clone())).map(drop)
 }
 
-/// Whether the client's result is an answer to the form with these parameters.
-pub(super) fn fits(params: &Json, answer: &Value) -> bool {
-    match action(answer) {
-        None => false,
-        Some("accept") => {
-            let schema = serde_json::from_str::<Value>(params.get()).ok();
-            let schema = schema.and_then(|mut params| compiled(&params.get_mut("requestedSchema")?.take()).ok());
-            let content = answer.get("content");
-            schema
-                .zip(content)
-                .is_some_and(|(schema, content)| schema.glance(content).is_some_and(|violations| violations.is_empty()))
-        }
-        Some(_) => true,
+/// The client's result as an answer to the form with these parameters, without members that the form has no field for.
+///
+/// # Errors
+///
+/// What is wrong with it, for whoever filled in the form.
+pub(super) fn fitting(params: &Json, mut answer: Value) -> Result<Value, String> {
+    match action(&answer) {
+        None => return Err("it has no `action` that is accept, decline or cancel".to_owned()),
+        Some("accept") => {}
+        Some(_) => return Ok(answer),
     }
+    let mut params: Value = serde_json::from_str(params.get()).unwrap_or_default();
+    let schema = params.get_mut("requestedSchema").map(Value::take).unwrap_or_default();
+    let content = answer.get_mut("content").ok_or("it has no `content`")?;
+    if let (Some(fields), Some(content)) =
+        (schema.get("properties").and_then(Value::as_object), content.as_object_mut())
+    {
+        content.retain(|name, _| fields.contains_key(name));
+    }
+    let violations = compiled(&schema)?.glance(content).ok_or("it is too large to be checked")?;
+    let shown: Vec<String> = violations.iter().take(SHOWN).map(told).collect();
+    if shown.is_empty() { Ok(answer) } else { Err(shown.join("; ")) }
+}
+
+/// A mistake, for whoever filled in the form.
+fn told(violation: &Violation) -> String {
+    let place = violation.pointer.trim_start_matches('/');
+    line(&if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) }, WHY)
 }
 
 /// What the user did.
@@ -143,10 +161,10 @@ mod tests {
         });
         check(&form(&properties)).unwrap();
         let params = Json::new(&form(&properties));
-        assert!(fits(&params, &json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})));
-        assert!(!fits(&params, &json!({"action": "accept", "content": {"several": ["c"]}})));
-        assert!(!fits(&params, &json!({"action": "accept", "content": {"titled": "c"}})));
-        assert!(fits(&params, &json!({"action": "cancel", "content": 7})));
+        assert!(fitting(&params, json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})).is_ok());
+        assert!(fitting(&params, json!({"action": "accept", "content": {"several": ["c"]}})).is_err());
+        assert!(fitting(&params, json!({"action": "accept", "content": {"titled": "c"}})).is_err());
+        assert!(fitting(&params, json!({"action": "cancel", "content": 7})).is_ok());
     }
 
     #[test]

@@ -51,15 +51,7 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
     let mut boxed = |shape: &Shape, json: &Value, path: &str| from_json(shape, json, path, room).map(Box::new);
     Ok(match shape {
         Shape::Bool => Val::Bool(json.as_bool().ok_or_else(|| misfit("true or false"))?),
-        Shape::Integer(integer) => {
-            let (least, most) = integer.range();
-            let n = read_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
-            let expected = || {
-                let digits = if json.is_f64() { ", written in digits alone" } else { "" };
-                misfit(&format!("an integer from {least} to {most}{digits}"))
-            };
-            narrowed(*integer, n.ok_or_else(expected)?)
-        }
+        Shape::Integer(integer) => from_integer(*integer, json).map_err(|expected| misfit(&expected))?,
         Shape::Float32 => {
             let n = json.as_f64().ok_or_else(|| misfit("a number"))?;
             #[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is what f32 means")]
@@ -148,6 +140,17 @@ pub(super) fn from_json(shape: &Shape, json: &Value, path: &str, room: &mut usiz
             }
         }
     })
+}
+
+/// Converts an integer, or says what is expected.
+fn from_integer(integer: Integer, json: &Value) -> Result<Val, String> {
+    let (least, most) = integer.range();
+    let n = read_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
+    let expected = || {
+        let digits = if json.is_f64() { ", written in digits alone" } else { "" };
+        format!("an integer from {least} to {most}{digits}")
+    };
+    Ok(narrowed(integer, n.ok_or_else(expected)?))
 }
 
 /// Converts a value to JSON. `None` if it is not of this shape, which a guest cannot cause.

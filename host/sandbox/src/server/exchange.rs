@@ -11,6 +11,7 @@ use wasmtime_wasi_http::{Error, WasiBody, WasiHttpView as _};
 
 use super::beside::beside;
 use super::intake::{Heard, Intake, Said};
+use super::words;
 use crate::state::State;
 
 /// The host that guests are asked at. Those that check it take it for one of the same machine.
@@ -65,7 +66,7 @@ async fn response(
 ) -> wasmtime::Result<(Option<String>, Said)> {
     let response = match receiver.await {
         Ok(Ok(response)) => response,
-        Ok(Err(code)) => return Ok((None, Said::Wrong(format!("its HTTP handler failed: {code:?}")))),
+        Ok(Err(code)) => return Ok((None, Said::Wrong(format!("its HTTP handler failed: {}", words::code(&code))))),
         Err(_closed) => return Ok((None, Said::Wrong("its HTTP handler gave no response".to_owned()))),
     };
     let (head, mut body) = response.into_parts();
@@ -84,7 +85,10 @@ async fn response(
         let frame = match frame {
             Ok(frame) => frame,
             Err(error) => {
-                return Ok((session, Said::Wrong(format!("its response ended before it was complete: {error:?}"))));
+                return Ok((
+                    session,
+                    Said::Wrong(format!("its response ended before it was complete: {}", words::code(&error))),
+                ));
             }
         };
         let Ok(bytes) = frame.into_data() else { continue };

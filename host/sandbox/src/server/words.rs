@@ -126,15 +126,30 @@ pub(super) fn status(status: u16, body: &str) -> String {
     let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let status = reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"));
     let body = line(body.trim(), QUOTED);
-    if body.is_empty() { format!("{status} without a body") } else { format!("{status}, {body:?}") }
+    let body = body.trim_end();
+    if body.is_empty() { format!("{status} without a body") } else { format!("{status}, \"{body}\"") }
+}
+
+/// The name of an error of `wasi:http`, for people: the words of its variant, without what it carries.
+pub(super) fn code(error: &impl std::fmt::Debug) -> String {
+    let shown = format!("{error:?}");
+    let variant = shown.split(['(', ' ']).next().and_then(|path| path.rsplit("::").next()).unwrap_or_default();
+    let mut words = String::new();
+    for letter in variant.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
 }
 
 /// What a guest said, for people.
 pub(super) fn said(said: &Said) -> String {
     match said {
-        Said::Outcome(Outcome::Result(result)) => format!("it answered {:?}", line(result, QUOTED)),
+        Said::Outcome(Outcome::Result(result)) => format!("it answered \"{}\"", line(result, QUOTED)),
         Said::Outcome(Outcome::Problem(Problem { code, message, .. })) => {
-            format!("it answered with the error {code}, {:?}", line(message, QUOTED))
+            format!("it answered with the error {code}, \"{}\"", line(message, QUOTED))
         }
         Said::Other(code, body) => format!("it answered {}", status(*code, body)),
         Said::Wrong(why) => line(why, 2 * QUOTED),
@@ -160,7 +175,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                r#"it answered 404 Not Found, "Not\\nfound""#,
+                r#"it answered 404 Not Found, "Not\nfound""#,
                 "it answered 404 Not Found without a body",
                 &long,
                 r#"it answered with the error -32601, "no""#,
@@ -168,6 +183,15 @@ mod tests {
                 "its HTTP handler gave no response",
             ]
         );
+    }
+
+    #[test]
+    fn errors_of_http_are_named_in_words() {
+        use wasmtime_wasi_http::p2::bindings::http::types::{DnsErrorPayload, ErrorCode};
+
+        assert_eq!(code(&ErrorCode::ConnectionRefused), "connection refused");
+        let dns = DnsErrorPayload { rcode: Some("a(b::C".into()), info_code: None };
+        assert_eq!(code(&ErrorCode::DnsError(dns)), "dns error");
     }
 
     #[test]

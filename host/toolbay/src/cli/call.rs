@@ -102,6 +102,9 @@ fn unknown(tool: &str, snapshot: &Snapshot) -> String {
             let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();
             format!("unknown tool {tool:?}; its full name is {}", full.join(" or "))
         }
+        _ if snapshot.prompts.contains_key(tool) => {
+            format!("{tool:?} is a prompt, not a tool: clients get it with prompts/get")
+        }
         Some(near) => format!("unknown tool {tool:?}; did you mean {near:?}?"),
         None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
     };

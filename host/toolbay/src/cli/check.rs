@@ -83,6 +83,9 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
+/// What the names of folders with plain files end with.
+const PLAIN: [&str; 3] = ["prompts", "resources", "skill"];
+
 /// The file to inspect: for a project folder, the output of its build.
 fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.join(project::FILE).is_file() {
@@ -101,6 +104,13 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     let name = line(&file.display().to_string(), WHY);
     let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, WHY));
+    // The folder of files without code, or one of its files.
+    let plain = |path: &Path| path.extension().is_some_and(|extension| PLAIN.iter().any(|known| extension == *known));
+    if file.ancestors().take(2).any(plain) {
+        bail!(
+            "{name} is not a component: `toolbay list` shows what files without code offer, and what is wrong with them"
+        );
+    }
     if file.is_dir() {
         bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
     }

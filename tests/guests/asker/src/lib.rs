@@ -1,5 +1,7 @@
 //! A plugin that asks what a test wants it to ask, and does what a test wants it to do before that.
 
+#![allow(clippy::disallowed_methods, reason = "it waits until a test has done its part")]
+
 use std::fs;
 use std::net::TcpStream;
 use std::thread::sleep;

@@ -1,11 +1,14 @@
-//! An MCP server of its own, over HTTP and without sessions, which also misbehaves on request: see `tests/it/inner.rs`.
+//! An MCP server of its own, over HTTP and without sessions, which also misbehaves on request: see `tests/it/servers.rs`.
+
+#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+#![allow(clippy::disallowed_methods, reason = "it is there to hang")]
 
 use serde_json::{Value, json};
 use wasip2::exports::http::incoming_handler::Guest;
 use wasip2::http::types::{
     ErrorCode, Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam,
 };
-use wasip2::io::streams::{OutputStream, StreamError};
+use wasip2::io::streams::OutputStream;
 
 wasip2::http::proxy::export!(Server);
 
@@ -47,7 +50,7 @@ impl Guest for Server {
         let region = header("mcp-param-region");
         let accepts = header("accept").unwrap_or_default();
         drop(headers);
-        let message: Value = serde_json::from_str(&read(request)).unwrap_or_default();
+        let message: Value = serde_json::from_str(&read(&request)).unwrap_or_default();
         let (id, params) = (&message["id"], &message["params"]);
         let meta = &params["_meta"];
         let is_modern = version.as_deref() == Some(VERSION)
@@ -197,7 +200,7 @@ fn misbehave(how: &str, id: &Value, out: ResponseOutparam) {
     match how {
         "silent" => drop(out),
         "hang" => loop {
-            std::thread::sleep(std::time::Duration::from_secs(3600));
+            std::thread::sleep(std::time::Duration::from_hours(1));
         },
         "unfinished" => {
             let body = begin(out, 200, &[("content-type", "application/json")]);
@@ -238,7 +241,10 @@ fn misbehave(how: &str, id: &Value, out: ResponseOutparam) {
             body.finish();
         }
         "early-hints" => {
-            drop(begin(out, 103, &[]));
+            let Body { body, stream } = begin(out, 103, &[]);
+            // The stream is a child of the body.
+            drop(stream);
+            drop(body);
         }
         "odd-status" => {
             let body = begin(out, 799, &[("content-type", "text/html")]);
@@ -286,15 +292,12 @@ fn trap() -> ! {
     std::process::abort()
 }
 
-fn read(request: IncomingRequest) -> String {
+fn read(request: &IncomingRequest) -> String {
     let mut bytes = Vec::new();
     if let Ok(body) = request.consume() {
         if let Ok(stream) = body.stream() {
-            loop {
-                match stream.blocking_read(64 << 10) {
-                    Ok(part) => bytes.extend(part),
-                    Err(StreamError::Closed | StreamError::LastOperationFailed(_)) => break,
-                }
+            while let Ok(part) = stream.blocking_read(64 << 10) {
+                bytes.extend(part);
             }
         }
         drop(IncomingBody::finish(body));

@@ -1,13 +1,15 @@
 //! An MCP server of its own, over HTTP, that wants a session: nothing works before the handshake, and it answers with
 //! events.
 
+#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+
 use std::cell::Cell;
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::{Value, json};
 use wasip2::exports::http::incoming_handler::Guest;
 use wasip2::http::types::{Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam};
-use wasip2::io::streams::StreamError;
 
 wasip2::http::proxy::export!(Sessions);
 
@@ -30,7 +32,7 @@ impl Guest for Sessions {
         let session = headers.get("mcp-session-id").first().cloned();
         let version = headers.get("mcp-protocol-version").first().cloned();
         drop(headers);
-        let message: Value = serde_json::from_str(&read(request)).unwrap_or_default();
+        let message: Value = serde_json::from_str(&read(&request)).unwrap_or_default();
         let id = &message["id"];
         let method = message["method"].as_str().unwrap_or_default();
         if method == "initialize" {
@@ -70,10 +72,10 @@ impl Guest for Sessions {
         let mut events = String::from("id: 0\ndata:\n\n");
         if method == "tools/call" {
             for message in [note(1), log, asks, note(2)] {
-                events += &format!("event: message\r\ndata: {message}\r\n\r\n");
+                let _ = write!(events, "event: message\r\ndata: {message}\r\n\r\n");
             }
         }
-        events += &format!("data: {response}\n\n");
+        let _ = write!(events, "data: {response}\n\n");
         answer(out, 200, &[], "text/event-stream; charset=utf-8", &events);
     }
 }
@@ -115,15 +117,12 @@ fn called(method: &str, params: &Value) -> Result<Value, (i32, String)> {
     }
 }
 
-fn read(request: IncomingRequest) -> String {
+fn read(request: &IncomingRequest) -> String {
     let mut bytes = Vec::new();
     if let Ok(body) = request.consume() {
         if let Ok(stream) = body.stream() {
-            loop {
-                match stream.blocking_read(64 << 10) {
-                    Ok(part) => bytes.extend(part),
-                    Err(StreamError::Closed | StreamError::LastOperationFailed(_)) => break,
-                }
+            while let Ok(part) = stream.blocking_read(64 << 10) {
+                bytes.extend(part);
             }
         }
         drop(IncomingBody::finish(body));

@@ -1,7 +1,9 @@
 //! An MCP server of its own, on standard input and output, in a revision with sessions. It prints more than messages, asks
 //! the host in the middle of a call, and misbehaves on request.
 
-use std::io::{BufRead as _, Write as _, stdin, stdout};
+#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+
+use std::io::{BufRead as _, Write as _, stderr, stdin, stdout};
 
 use serde_json::{Value, json};
 use wasip2::exports::cli::run::Guest;
@@ -59,7 +61,7 @@ impl Guest for Talker {
                         print(&"x".repeat(1 << 16));
                     },
                     "exit" => {
-                        eprintln!("out of order");
+                        drop(writeln!(stderr(), "out of order"));
                         return Err(());
                     }
                     _ => continue,
