@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::hostile::{EXIT, YIELD, tasks};
-use crate::support::{Folder, Server, Tiny, Toolbay, hostile};
+use crate::support::{Folder, Server, Tiny, Toolbay, hostile, made_async};
 
 /// A component with two functions: `greet` is async, gives way once, and returns its argument; `three` is not.
 fn greeter() -> Vec<u8> {
@@ -107,11 +107,14 @@ fn calls_of_components_with_async_functions_run_at_once() {
     }
 }
 
-/// The component with a type at its end that has it run in the engine of components with async functions.
-fn made_async(mut component: Vec<u8>) -> Vec<u8> {
-    // A section of types, with one of them: a stream of bytes.
-    component.extend([0x07, 4, 1, 0x66, 0x01, 0x7d]);
-    component
+#[test]
+fn a_component_made_async_needs_the_second_engine() {
+    let folder = Folder::with("plain.wasm", Tiny::new(&["a"]).build());
+    folder.put("async.wasm", made_async(Tiny::new(&["b"]).build()));
+    folder.configure("[engine]\nasync = false");
+    let mut server = Server::start(&folder);
+    server.log.wait_for("WARN refused: has async functions, and engine.async is false");
+    server.wait_until_listed(&["a"]);
 }
 
 #[test]

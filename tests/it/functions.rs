@@ -1,5 +1,7 @@
 //! Components that were not built for Toolbay: plain functions, commands and core modules as tools.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::support::wit::component;
@@ -272,4 +274,36 @@ fn the_cache_returns_the_same_definitions_as_compiling() {
     let first = list();
     assert!(first.contains("greet"), "{first}");
     assert_eq!(list(), first, "the second start describes it from the store");
+}
+
+#[test]
+fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
+    let plugin = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/wassette/filesystem.wasm")).unwrap();
+    let folder = Folder::with("filesystem.wasm", plugin);
+    fs::create_dir_all(folder.beside("notes/old")).unwrap();
+    fs::write(folder.beside("notes/today.txt"), "Write to Ada.\n").unwrap();
+    fs::write(folder.beside("secret.txt"), "nobody reads this").unwrap();
+    let mut server = Server::start(&folder);
+    server.wait_until_listed(&["get-file-info", "list-directory", "read-file", "search-file"]);
+    // Denied by default, with the error of the plugin's own.
+    let read = json!({"path": "/notes/today.txt"});
+    let refused = server.call("read-file", read.clone());
+    assert_eq!(refused["isError"], true);
+    assert!(text(&refused).starts_with("Failed to read file: "), "{refused}");
+
+    drop(server);
+    folder.put("filesystem.toml", "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read\"");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("read-file");
+    assert_eq!(server.text("read-file", read), "Write to Ada.\n");
+    let listed = server.call("list-directory", json!({"path": "/notes"}));
+    let mut entries: Vec<String> = serde_json::from_value(listed["structuredContent"]["result"].clone()).unwrap();
+    entries.sort_unstable();
+    assert_eq!(entries, ["[DIR] old\n", "[FILE] today.txt\n"]);
+    assert_eq!(server.text("search-file", json!({"path": "/notes", "pattern": "TODAY"})), "/notes/today.txt");
+    assert!(server.text("get-file-info", json!({"path": "/notes/today.txt"})).contains("len: 14"));
+    for outside in ["/notes/../secret.txt", "/secret.txt", "../secret.txt"] {
+        let refused = server.call("read-file", json!({"path": outside}));
+        assert_eq!(refused["isError"], true, "{outside}: {refused}");
+    }
 }

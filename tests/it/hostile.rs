@@ -159,22 +159,45 @@ fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, 
 }
 
 /// Creates rows of the table, and a test for each of them.
-macro_rules! cases {
+macro_rules! rows {
     ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
         pub(super) const CASES: &[crate::hostile::Case] = &[$(
             crate::hostile::Case::new(crate::hostile::Strikes::$strikes, $what, $put)
                 $(.$with $arguments)*
         ),*];
 
-        mod tests {
-            #[expect(non_camel_case_types, reason = "the names of tests")]
-            #[derive(Clone, Copy)]
-            enum Name { $($name),* }
+        #[expect(non_camel_case_types, reason = "the names of tests")]
+        #[derive(Clone, Copy)]
+        enum Name { $($name),* }
 
+        mod tests {
             $(#[test]
             fn $name() {
-                crate::hostile::run::run(&super::CASES[Name::$name as usize]);
+                crate::hostile::run::run(&super::CASES[super::Name::$name as usize]);
             })*
+        }
+    };
+}
+
+/// Creates rows of the table, and two tests for each plugin that can run: one for each engine.
+macro_rules! cases {
+    ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
+        rows! { $($name: $strikes, $what, $put $(=> $with $arguments)*;)* }
+
+        mod with_async {
+            $(again! { $strikes $name })*
+        }
+    };
+}
+
+/// The test of a case in the engine of components with async functions, if it comes so far.
+macro_rules! again {
+    (Folder $name:ident) => {};
+    (Compile $name:ident) => {};
+    ($strikes:ident $name:ident) => {
+        #[test]
+        fn $name() {
+            crate::hostile::run::run_with_async(&super::CASES[super::Name::$name as usize]);
         }
     };
 }

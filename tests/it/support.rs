@@ -24,6 +24,11 @@ impl Folder {
     pub(crate) fn with(name: &str, component: impl AsRef<[u8]>) -> Self {
         Self(kit::Folder::with(&program(), name, component))
     }
+
+    /// The same folder, where each file is changed in this way before it is there.
+    pub(crate) fn rewriting(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
+        Self(self.0.rewriting(rewrite))
+    }
 }
 
 impl Deref for Folder {
@@ -37,6 +42,17 @@ impl Deref for Folder {
 /// The server, with one compile cache for all tests.
 fn program() -> kit::Program {
     kit::Program::new(env!("CARGO_BIN_EXE_toolbay")).with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
+}
+
+/// A component with a type at its end that has it run in the engine of components with async functions. Any other file is
+/// what it was.
+pub(crate) fn made_async(mut component: Vec<u8>) -> Vec<u8> {
+    if !component.starts_with(b"\0asm\x0d\0\x01\0") {
+        return component;
+    }
+    // A section of types, with one of them: a stream of bytes.
+    component.extend([0x07, 4, 1, 0x66, 0x01, 0x7d]);
+    component
 }
 
 /// The guest that misbehaves on request, see `tests/guests/hostile`.

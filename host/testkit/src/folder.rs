@@ -25,6 +25,8 @@ const PLUGINS: &str = "plugins";
 pub struct Folder {
     root: Arc<TempDir>,
     program: Program,
+    /// What is done to each file that is put into the folder.
+    rewrite: Option<fn(Vec<u8>) -> Vec<u8>>,
 }
 
 impl Folder {
@@ -33,7 +35,7 @@ impl Folder {
         let root = tempfile::Builder::new().prefix(prefix).tempdir().context("failed to make a folder")?;
         let plugins = root.path().join(PLUGINS);
         fs::create_dir(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
-        Ok(Self { root: Arc::new(root), program: program.clone() })
+        Ok(Self { root: Arc::new(root), program: program.clone(), rewrite: None })
     }
 
     /// A folder for a test.
@@ -46,6 +48,11 @@ impl Folder {
         let folder = Self::new(program);
         folder.put(name, component);
         folder
+    }
+
+    /// The same folder, where each file is changed in this way before it is there.
+    pub fn rewriting(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
+        Self { rewrite: Some(rewrite), ..self }
     }
 
     /// The program whose servers work here.
@@ -87,7 +94,10 @@ impl Folder {
     /// Writes a file beside the plugin folder, on the same file system.
     pub fn stage(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let staged = self.beside(&format!("staged-{name}"));
-        fs::write(&staged, content).unwrap();
+        match self.rewrite {
+            Some(rewrite) => fs::write(&staged, rewrite(content.as_ref().to_vec())).unwrap(),
+            None => fs::write(&staged, content).unwrap(),
+        }
         staged
     }
 

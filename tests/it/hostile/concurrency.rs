@@ -188,7 +188,7 @@ const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
 const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";
 const SPIN: &str = "(loop $for-ever (br $for-ever)) unreachable";
 
-cases! {
+rows! {
     a_task_that_computes: Call, "computes forever in an async function", |folder| does(folder, SPIN, "unreachable")
         => fails("fuel", OUT_OF_FUEL);
 

@@ -8,7 +8,7 @@ use toolbay_model::Limits;
 
 use super::{Case, Expected, book};
 use crate::memory::{resident, status};
-use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay, failure, text};
+use crate::support::{DEADLINE, Folder, Server, Tiny, Tool, Toolbay, failure, made_async, text};
 
 /// How much the server may grow during a call beyond the call's memory, in KiB.
 const PEAK: u64 = 32 << 10;
@@ -34,6 +34,19 @@ pub(crate) struct Run {
 
 pub(super) fn run(case: &Case) {
     let folder = Folder::with("bystander.wasm", echo());
+    let (time, run) = run_in(folder, case);
+    book::note(case, time, &run);
+}
+
+/// The same with all components in the engine of those with async functions.
+pub(super) fn run_with_async(case: &Case) {
+    let folder = Folder::new().rewriting(made_async);
+    folder.put("bystander.wasm", echo());
+    run_in(folder, case);
+}
+
+/// Runs a case in a folder with a plugin that is called before and afterwards. Returns how long it took.
+fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     fs::write(folder.beside("toolbay.toml"), case.config).unwrap();
     // By default, the allocator keeps freed memory for later. This limits how much.
     let command = Toolbay::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
@@ -82,10 +95,10 @@ pub(super) fn run(case: &Case) {
     }
     let time = began.elapsed();
     run.growth = run.growth.max(peak(&run.server).saturating_sub(before));
-    book::note(case, time, &run);
     bystander_answers(&mut run.server);
     (case.also)(&mut run);
     shrinks_to(&mut run.server, before + case.growth);
+    (time, run)
 }
 
 /// Calls the tool of the case. First measures the server's memory with the plugin loaded.
