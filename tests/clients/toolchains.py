@@ -3,11 +3,16 @@
     toolchains.py SERVER PLUGINS CALLS
 
 SERVER is the binary; PLUGINS a folder with one plugin for each toolchain, whose grant gives its name as prefix; CALLS the
-file with the calls and what they must answer, by what a plugin offers.
+file with the calls and what they must answer, by what a plugin offers. What only some of them have is said there. Each
+plugin may use a server of this script, keep state, and write into a folder of its own.
 """
 
 import json
 import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import anyio
@@ -15,7 +20,57 @@ from mcp import Client, StdioServerParameters
 
 from client import PATIENCE, Checks, names
 
-COLUMNS = ["loads", "lists", "calls", "structured"]
+COLUMNS = ["loads", "lists", "calls", "structured", "async", "http", "state"]
+
+# What each call shows that succeeds, besides what it is there to show.
+CALLS = "calls"
+
+
+class Hello(BaseHTTPRequestHandler):
+    """Answers every request."""
+
+    def do_GET(self) -> None:
+        body = b"Hello over HTTP."
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def website():
+    """A server on a port of its own; gives its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+def allow(plugins: Path, name: str, address: str, data: Path) -> None:
+    """Adds to a plugin's grant what its tools need."""
+    folder = data / name
+    folder.mkdir()
+    grant = plugins / f"{name}.toml"
+    grant.write_text(
+        f"""prefix = "{name}"
+[permissions]
+http = ["http://{address}"]
+tcp = ["{address}"]
+network_private = ["127.0.0.0/8"]
+[permissions.state]
+[[permissions.mounts]]
+host = "{folder}"
+guest = "/data"
+access = "read-write"
+""",
+        encoding="utf-8",
+    )
 
 
 def form(tools: set[str]) -> str:
@@ -36,24 +91,26 @@ def fits(result: object, call: dict) -> bool:
     return "structured" not in call or result.structured_content == call["structured"]
 
 
-async def toolchain(client: Client, name: str, tools: set[str], calls: dict, checks: Checks) -> dict[str, bool]:
+async def toolchain(client: Client, name: str, tools: set[str], calls: dict, url: str, checks: Checks) -> dict[str, bool]:
     """Calls the tools of one plugin. Returns what it is seen to do."""
     checks.check(f"{name} loads", bool(tools), "it offers nothing")
     seen = {"loads": bool(tools)}
     if not tools:
         return seen
     mine = form(tools)
-    wanted = {call["tool"] for call in calls[mine]} if mine != "command" else tools
+    its = [call for call in calls[mine] if name in call.get("only", [name])]
+    wanted = {call["tool"] for call in its} if mine != "command" else tools
     seen["lists"] = tools == wanted and len(tools) > 0
     checks.check(f"{name} lists its tools", seen["lists"], sorted(tools))
-    for call in calls[mine]:
+    for call in its:
         tool = f"{name}.{call['tool'] or next(iter(tools))}"
-        result = await client.call_tool(tool, call["arguments"])
+        arguments = {key: url if value == "URL" else value for key, value in call["arguments"].items()}
+        result = await client.call_tool(tool, arguments)
         ok = fits(result, call)
         checks.check(f"{tool} {json.dumps(call['arguments'], ensure_ascii=False)}", ok, str(result)[:500])
-        seen[call["shows"]] = seen.get(call["shows"], True) and ok
-        if "structured" in call:
-            seen["structured"] = seen.get("structured", True) and ok
+        shows = {CALLS, call["shows"], *(["structured"] if "structured" in call else [])}
+        for column in shows:
+            seen[column] = seen.get(column, True) and ok
     return seen
 
 
@@ -62,15 +119,23 @@ async def run(server: str, plugins: Path, calls: dict, checks: Checks) -> None:
     # Some of them take a minute to compile.
     arguments = ["compile", "--plugins", str(plugins)]
     await anyio.run_process([server, *arguments], check=False)
-    parameters = StdioServerParameters(command=server, args=["serve", "--plugins", str(plugins)])
     rows = []
-    with anyio.fail_after(PATIENCE):
-        async with Client(parameters) as client:
-            offered = await names(client)
-            for name in toolchains:
-                prefix = f"{name}."
-                tools = {tool.removeprefix(prefix) for tool in offered if tool.startswith(prefix)}
-                rows.append((name, await toolchain(client, name, tools, calls, checks)))
+    with tempfile.TemporaryDirectory() as scratch, website() as address:
+        data = Path(scratch)
+        for name in toolchains:
+            allow(plugins, name, address, data)
+        config = data / "toolbay.toml"
+        config.write_text(f'[state]\nfolder = "{data}"\n', encoding="utf-8")
+        started = ["serve", "--plugins", str(plugins), "--config", str(config)]
+        parameters = StdioServerParameters(command=server, args=started)
+        with anyio.fail_after(PATIENCE):
+            async with Client(parameters) as client:
+                offered = await names(client)
+                for name in toolchains:
+                    prefix = f"{name}."
+                    tools = {tool.removeprefix(prefix) for tool in offered if tool.startswith(prefix)}
+                    url = f"http://{address}/"
+                    rows.append((name, await toolchain(client, name, tools, calls, url, checks)))
     print(f"| toolchain | {' | '.join(COLUMNS)} |")
     print(f"| --- |{' :---: |' * len(COLUMNS)}")
     for name, seen in rows:

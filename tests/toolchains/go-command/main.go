@@ -1,10 +1,11 @@
-// Says how many bytes it was given, and what it was given.
+// Says how many bytes it was given, and what it was given. Counts its visits in a folder.
 package main
 
 import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,15 @@ func main() {
 	if strings.Contains(string(arguments), "fail") {
 		fmt.Fprintln(os.Stderr, "asked to fail")
 		os.Exit(3)
+	}
+	if strings.Contains(string(arguments), "visit") {
+		before, _ := os.ReadFile("/data/visits")
+		visits, _ := strconv.Atoi(string(before))
+		if err := os.WriteFile("/data/visits", []byte(strconv.Itoa(visits+1)), 0o600); err != nil {
+			panic(err)
+		}
+		fmt.Printf("{\"visits\":%d}\n", visits+1)
+		return
 	}
 	fmt.Printf("{\"bytes\":%d,\"arguments\":%s}\n", len(arguments), arguments)
 }

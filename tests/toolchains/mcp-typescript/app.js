@@ -25,6 +25,11 @@ function calculator() {
         ? { content: [{ type: 'text', text: 'Nothing can be divided by zero.' }], isError: true }
         : { content: [{ type: 'text', text: String(a / b) }] },
   );
+  server.registerTool(
+    'fetch',
+    { description: 'The text behind a URL.', inputSchema: z.object({ url: z.string() }) },
+    async ({ url }) => ({ content: [{ type: 'text', text: await (await fetch(url)).text() }] }),
+  );
   server.registerPrompt(
     'explain',
     { description: 'Asks for an explanation.', argsSchema: z.object({ what: z.string() }) },
