@@ -51,6 +51,7 @@ impl Folder {
     }
 
     /// The same folder, where each file is changed in this way before it is there.
+    #[must_use]
     pub fn rewriting(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
         Self { rewrite: Some(rewrite), ..self }
     }
