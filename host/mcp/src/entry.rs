@@ -80,10 +80,11 @@ pub(crate) struct Calling {
     /// Boxed, as what waits for its caller's answers has none, and is kept small.
     call: Box<Call>,
     progress_token: Option<Id>,
-    place: Result<Box<dyn Place>, Rejection>,
+    place: Result<Box<dyn Place>, Box<Rejection>>,
     /// `None` if the client answers no questions: then the plugin asks none.
     kept: Option<Kept>,
-    retry: Retry,
+    /// Boxed, as few have one.
+    retry: Option<Box<Retry>>,
     wish: Wish,
 }
 
@@ -137,7 +138,7 @@ fn read_call(
     caller: &Caller,
     request: &Request<'_>,
     read: Read,
-    rules: Rules,
+    mut rules: Rules,
 ) -> Result<Box<Calling>, Error> {
     let (asked, held) = match weigh(session, caller, request.params)? {
         Ok(held) => (read(request.params, Extent::Whole)?, Ok(held)),
@@ -148,12 +149,15 @@ fn read_call(
     let wanted = in_revision(wanted, &rules);
     let answerable = answerable(session, &wanted, &rules);
     let retry = match answerable {
-        Some(_) if rules.revision.features().input_requests => Retry::read(request.params)?,
-        _ => Retry::default(),
+        Some(_) if rules.revision.features().input_requests => Some(Retry::read(request.params)?),
+        _ => None,
     };
+    let retry = retry.filter(|retry| *retry != Retry::default()).map(Box::new);
     let Meta { progress_token, traceparent, tracestate, baggage } = meta;
     // The transport may have a trace context too; that of the message takes precedence.
-    let trace = traceparent.and_then(|parent| Trace::parse(&parent, tracestate, baggage)).or(rules.trace.clone());
+    let trace = traceparent
+        .and_then(|parent| Trace::parse(&parent, tracestate, baggage))
+        .or(rules.trace.take().map(|trace| *trace));
     let registered = session.in_flight.begin(&request.id, session.life.ended.child_token());
     let registered =
         registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
@@ -162,10 +166,10 @@ fn read_call(
         if asks || wish != Wish::None { Kept::of(session, caller, request.params, read).map(Some) } else { Ok(None) };
     let target = wanted.target();
     let (place, held, kept) = match held.and_then(|held| Ok((held, kept?))) {
-        Ok((held, kept)) => (caller.client.queue(target), held, kept),
+        Ok((held, kept)) => (caller.client.queue(target).map_err(Box::new), held, kept),
         Err(rejection) => {
             caller.client.rejected(target, rejection);
-            (Err(rejection), Portion::default(), None)
+            (Err(Box::new(rejection)), Portion::default(), None)
         }
     };
     let call = Call {
@@ -246,11 +250,11 @@ fn internal(error: Error) -> Failure {
     Failure::Call(CallError::Internal(error.message))
 }
 
-/// A call on its way: what all of its entries have in common.
+/// A call on its way: what all of its entries have in common. It stays while a person thinks, and is therefore small.
 struct Journey<'a> {
     session: &'a Session,
     way: Way<'a>,
-    rules: &'a Rules,
+    rules: Rules,
     cancelled: &'a CancellationToken,
     observer: Arc<dyn Observer>,
     kept: Option<Kept>,
@@ -258,7 +262,7 @@ struct Journey<'a> {
     journaled: Vec<Portion>,
     target: TargetKind,
     permitted: bool,
-    trace: Option<Trace>,
+    trace: Option<Box<Trace>>,
 }
 
 /// How a call asks its client something.
@@ -278,6 +282,14 @@ enum End {
     Answered(Answer),
     /// A guest panicked, or something else is wrong in the server: in words for the log.
     Panicked(String),
+}
+
+/// What a call does that has not ended with its entry.
+enum Next {
+    /// It asks its client.
+    Ask(Box<Interview>),
+    /// It waits, and enters the plugin again.
+    Wait(Rejection),
 }
 
 impl Calling {
@@ -372,28 +384,26 @@ impl Calling {
         cancelled: &'a CancellationToken,
     ) -> (Registered, impl Future<Output = Arrived> + Send + 'a) {
         let Self { request, rules, call, place, kept, retry, .. } = self.unboxed();
-        let traveling = async move {
-            let mut journey = Journey {
-                session,
-                way,
-                rules: &rules,
-                cancelled,
-                observer,
-                kept,
-                journaled: Vec::new(),
-                target: call.request.kind(),
-                permitted: call.permitted,
-                trace: call.trace.clone(),
-            };
-            journey.travel(call, place, retry).await
+        let mut journey = Journey {
+            session,
+            way,
+            rules,
+            cancelled,
+            observer,
+            kept,
+            journaled: Vec::new(),
+            target: call.request.kind(),
+            permitted: call.permitted,
+            trace: call.trace.clone().map(Box::new),
         };
+        let traveling = async move { journey.travel(call, place, retry).await };
         (request, traveling)
     }
 }
 
 /// Gives a call what an earlier one left, and the answers to its questions.
-async fn resume(session: &Session, call: &mut Call, retry: Retry) -> Result<Option<Ticket>, Error> {
-    let Retry { mut responses, state } = retry;
+async fn resume(session: &Session, call: &mut Call, retry: Box<Retry>) -> Result<Option<Ticket>, Error> {
+    let Retry { mut responses, state } = *retry;
     let Some(state) = state else {
         call.journal = Arc::new(Journal { answers: responses, ..Journal::default() });
         return Ok(None);
@@ -415,24 +425,37 @@ async fn resume(session: &Session, call: &mut Call, retry: Retry) -> Result<Opti
 
 impl Journey<'_> {
     /// Makes the call, from what an earlier one left to what the client is told.
-    async fn travel(&mut self, mut call: Box<Call>, place: Result<Box<dyn Place>, Rejection>, retry: Retry) -> Arrived {
-        let ticket = match &place {
-            Ok(_) => Box::pin(resume(self.session, &mut call, retry)).await,
-            Err(_) => Ok(None),
+    async fn travel(
+        &mut self,
+        mut call: Box<Call>,
+        place: Result<Box<dyn Place>, Box<Rejection>>,
+        retry: Option<Box<Retry>>,
+    ) -> Arrived {
+        let place = match place {
+            Ok(place) => place,
+            Err(rejection) => {
+                return Arrived { told: self.told(failed(Failure::Rejected(*rejection))), place: None };
+            }
         };
-        let ticket = match ticket {
-            Ok(ticket) => ticket,
-            Err(error) => return Arrived { told: Some(Told::failed(error)), place: place.ok() },
+        let Some(retry) = retry else {
+            let (end, place) = self.run(call, place).await;
+            return Arrived { told: self.told(end), place };
         };
-        let (end, place) = match place {
-            Err(rejection) => (failed(Failure::Rejected(rejection)), None),
-            Ok(place) => self.run(call, place).await,
+        // Boxed with all that it needs, which few calls do.
+        let resumed = async {
+            let ticket = match resume(self.session, &mut call, retry).await {
+                Ok(ticket) => ticket,
+                Err(error) => return Arrived { told: Some(Told::failed(error)), place: Some(place) },
+            };
+            let (end, place) = self.run(call, place).await;
+            let is_rejected = matches!(&end, End::Answered(Answer { result: Err(Failure::Rejected(_)), .. }));
+            if let (Some(ticket), true) = (ticket, is_rejected) {
+                // The plugin was not entered: the client can send the same answers again.
+                self.session.host.request_states().give_back(ticket).await;
+            }
+            Arrived { told: self.told(end), place }
         };
-        if let (Some(ticket), End::Answered(Answer { result: Err(Failure::Rejected(_)), .. })) = (ticket, &end) {
-            // The plugin was not entered: the client can send the same answers again.
-            self.session.host.request_states().give_back(ticket).await;
-        }
-        Arrived { told: self.told(end), place }
+        Box::pin(resumed).await
     }
 
     /// Enters the plugin, and again with the answers each time that it has asked the client of a session something.
@@ -441,18 +464,16 @@ impl Journey<'_> {
         loop {
             // Boxed, and dropped with all that it holds while a person thinks.
             let end = Box::pin(self.enter(call, &mut *place)).await;
-            let next = match (end, &answered) {
-                (End::Answered(Answer { result: Ok(Reply::Questions(interview)), .. }), _) if self.asks() => {
-                    drop(place);
-                    Box::pin(self.ask(interview)).await
+            let next = match self.after(end, answered.as_deref()) {
+                Ok(next) => next,
+                Err(end) => return (end, Some(place)),
+            };
+            drop(place);
+            let next = match next {
+                Next::Ask(interview) => Box::pin(self.ask(interview)).await,
+                Next::Wait(rejection) => {
+                    Box::pin(self.pause(rejection)).await.map(|()| answered.clone().unwrap_or_default())
                 }
-                (End::Answered(Answer { result: Err(Failure::Rejected(rejection)), .. }), answered)
-                    if self.waits_for_its_turn(rejection, answered.as_deref()) =>
-                {
-                    drop(place);
-                    self.pause(rejection).await.map(|()| answered.clone().unwrap_or_default())
-                }
-                (end, _) => return (end, Some(place)),
             };
             let again = match next {
                 Ok(journal) => Box::pin(self.again(answered.insert(journal))).await,
@@ -463,6 +484,26 @@ impl Journey<'_> {
                 Err(Ended::Cancelled) => return (End::Cancelled, None),
                 Err(Ended::Failed(failure)) => return (failed(failure), None),
             };
+        }
+    }
+
+    /// What the call does after an entry.
+    ///
+    /// # Errors
+    ///
+    /// The call has ended with it.
+    #[expect(clippy::result_large_err, reason = "the end is the common case, and is moved at once")]
+    fn after(&self, end: End, answered: Option<&Journal>) -> Result<Next, End> {
+        match end {
+            End::Answered(Answer { result: Ok(Reply::Questions(interview)), .. }) if self.asks() => {
+                Ok(Next::Ask(Box::new(interview)))
+            }
+            End::Answered(Answer { result: Err(Failure::Rejected(rejection)), .. })
+                if self.waits_for_its_turn(rejection, answered) =>
+            {
+                Ok(Next::Wait(rejection))
+            }
+            end => Err(end),
         }
     }
 
@@ -500,26 +541,27 @@ impl Journey<'_> {
 
     /// Asks the client of a session, and returns the journal with the answers. Its bytes are the caller's until the call
     /// has ended.
-    async fn ask(&mut self, interview: Interview) -> Result<Arc<Journal>, Ended> {
-        let Interview { questions, mut journal } = interview;
+    async fn ask(&mut self, mut interview: Box<Interview>) -> Result<Arc<Journal>, Ended> {
+        let questions = std::mem::take(&mut interview.questions);
         if self.kept.is_none() || questions.is_empty() {
             return Err(Ended::Failed(unanswerable(&questions, self.target)));
         }
         let revision = self.rules.revision;
         self.may_ask(&questions).map_err(Ended::Failed)?;
         let (intake, name) = (&self.session.intake, &self.session.opener.name);
-        let room = intake.take(name, journal.size()).map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?;
+        let room =
+            intake.take(name, interview.journal.size()).map_err(|none| Ended::Failed(Failure::Rejected(busy(none))))?;
         // In place of what the journal of the round before took.
         self.journaled = vec![room];
         let held = match self.way {
             Way::Reply(reply) => {
                 let stream = Stream { session: self.session, reply, revision, cancelled: self.cancelled, task: None };
-                interview::conduct(&stream, questions, &mut journal).await?
+                interview::conduct(&stream, questions, &mut interview.journal).await?
             }
-            Way::Task(live) => interview::wait(self.session, live, questions, &mut journal).await?,
+            Way::Task(live) => Box::pin(interview::wait(self.session, live, questions, &mut interview.journal)).await?,
         };
         self.journaled.extend(held);
-        Ok(Arc::new(journal))
+        Ok(Arc::new(interview.journal))
     }
 
     /// The call with the answers, and a new place in the client's queue.
@@ -542,8 +584,8 @@ impl Journey<'_> {
             capabilities: self.rules.capabilities.clone(),
             answerable: self.rules.capabilities.answerable(self.rules.revision),
             journal: Arc::clone(journal),
-            session: self.session.number_in(self.rules),
-            trace: self.trace.clone(),
+            session: self.session.number_in(&self.rules),
+            trace: self.trace.as_deref().cloned(),
             held,
         };
         Ok((Box::new(call), place))

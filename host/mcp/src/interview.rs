@@ -7,6 +7,7 @@ mod tests;
 mod transports;
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -76,28 +77,33 @@ pub(crate) async fn conduct(
 ) -> Result<Vec<Portion>, Ended> {
     let Stream { session, reply, cancelled, .. } = *stream;
     let (texts, requests) = prepare(stream, &questions).map_err(failed)?;
-    let questions: Vec<Open> = questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }).collect();
-    let time = patience(journal);
+    // Collected, they would stay where the questions were, which take more.
+    let mut open = Vec::with_capacity(questions.len());
+    open.extend(questions.into_iter().map(|Question { key, kind, .. }| Open { key, kind }));
+    let (time, given) = (patience(journal), given(journal));
     let sent = Sent { requests, reply, count: AtomicUsize::new(0) };
-    let waiting = async {
-        for text in texts {
-            // Boxed, as it takes more than the wait for the responses.
-            if let Some(capacity) = Box::pin(reply.reserve(text.len())).await {
-                sent.count.fetch_add(1, Ordering::Relaxed);
-                capacity.send(Outgoing::request(text));
-            }
+    let mut ended = pin!(async move {
+        tokio::select! {
+            biased;
+            () = cancelled.cancelled() => Ended::Cancelled,
+            () = reply.closed() => Ended::Cancelled,
+            // The responses would come too late.
+            () = session.life.closing.cancelled() => Ended::Failed(Failure::Call(CallError::Cancelled)),
+            () = tokio::time::sleep(time) => Ended::Failed(Failure::Call(late(given))),
         }
-        sent.requests.responses().await
-    };
+    });
+    // Boxed, as it takes more than the wait for the responses.
+    let sending = Box::pin(sent.send(texts));
+    tokio::select! {
+        biased;
+        ended = &mut ended => return Err(ended),
+        () = sending => {}
+    }
     let (answers, held) = tokio::select! {
         biased;
-        () = cancelled.cancelled() => Err(Ended::Cancelled),
-        responses = waiting => answers(&questions, responses).map_err(failed),
-        () = reply.closed() => Err(Ended::Cancelled),
-        // The responses would come too late.
-        () = session.life.closing.cancelled() => Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
-        () = tokio::time::sleep(time) => Err(Ended::Failed(Failure::Call(late(journal)))),
-    }?;
+        ended = &mut ended => return Err(ended),
+        responses = sent.requests.responses() => answers(&open, responses).map_err(failed)?,
+    };
     journal.answers.extend(answers);
     Ok(held)
 }
@@ -133,7 +139,7 @@ pub(crate) async fn wait(
         () = live.cancelled().cancelled() => return Err(Ended::Cancelled),
         answers = asking.answers() => answers.map_err(Ended::Failed)?,
         () = session.life.closing.cancelled() => return Err(Ended::Failed(Failure::Call(CallError::Cancelled))),
-        () = tokio::time::sleep(patience(journal)) => return Err(Ended::Failed(Failure::Call(late(journal)))),
+        () = tokio::time::sleep(patience(journal)) => return Err(Ended::Failed(Failure::Call(late(given(journal))))),
     };
     journal.answers.extend(answers);
     Ok(held)
@@ -186,10 +192,14 @@ fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<(Answ
     Ok((answers, held))
 }
 
-/// The error if the answers took too long.
-fn late(journal: &Journal) -> CallError {
-    let limit = Limit::AskTime(Duration::from_millis(journal.until.saturating_sub(journal.began)));
-    CallError::Limit { limit, tool: None }
+/// The time that the answers may take in all.
+fn given(journal: &Journal) -> Duration {
+    Duration::from_millis(journal.until.saturating_sub(journal.began))
+}
+
+/// The error if the answers took longer.
+fn late(given: Duration) -> CallError {
+    CallError::Limit { limit: Limit::AskTime(given), tool: None }
 }
 
 fn refusal(key: &str, kind: QuestionKind, error: &Error) -> String {
@@ -208,6 +218,18 @@ struct Sent<'a> {
     reply: &'a Outbox,
     /// How many of them were sent.
     count: AtomicUsize,
+}
+
+impl Sent<'_> {
+    /// Sends the requests, waiting for capacity.
+    async fn send(&self, texts: Vec<Vec<u8>>) {
+        for text in texts {
+            if let Some(capacity) = self.reply.reserve(text.len()).await {
+                self.count.fetch_add(1, Ordering::Relaxed);
+                capacity.send(Outgoing::request(text));
+            }
+        }
+    }
 }
 
 impl Drop for Sent<'_> {

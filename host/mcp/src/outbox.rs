@@ -1,14 +1,16 @@
 //! Outgoing messages of a peer: one queue, bounded in messages and in bytes, which keeps their order and slows a slow
 //! peer's own calls down.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore};
 
 /// Messages that can wait for the peer. Further responses wait with their calls, which hold places in the client's
 /// queue.
-const CAPACITY: usize = 256;
+const CAPACITY: u32 = 256;
 
 /// Bytes that can wait for the peer: the largest message that is common. One that is larger waits alone.
 const BYTES: u32 = 1 << 20;
@@ -66,46 +68,107 @@ impl Outgoing {
     }
 }
 
-/// The sending half. Clones share the queue.
-#[derive(Clone, Debug)]
-pub(crate) struct Outbox {
-    messages: mpsc::Sender<Queued>,
-    /// Bytes that may still be queued.
-    room: Arc<Semaphore>,
+/// What both halves share. There is one for each request over HTTP, which may wait for a person: it is small, and has no
+/// places before there are messages.
+#[derive(Debug)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    /// Bytes that may still be queued. Closed when the peer has disconnected.
+    room: Semaphore,
+    /// A message was queued, or the last sender is gone.
+    arrived: Notify,
+    /// The peer has disconnected.
+    left: Notify,
 }
+
+#[derive(Debug)]
+struct Waiting {
+    messages: VecDeque<Queued>,
+    senders: usize,
+}
+
+/// A message, and the room that it takes in the queue.
+type Queued = Box<(Outgoing, u32)>;
+
+/// The sending half. Clones share the queue.
+#[derive(Debug)]
+pub(crate) struct Outbox(Arc<Queue>);
 
 /// The receiving half, for the transport.
 #[derive(Debug)]
-pub(crate) struct Messages {
-    messages: mpsc::Receiver<Queued>,
-}
-
-/// A message, and the room that it takes in the queue. Boxed, because the channel always has places for some, and there is a
-/// channel for each request over HTTP.
-type Queued = Box<(Outgoing, OwnedSemaphorePermit)>;
+pub(crate) struct Messages(Arc<Queue>);
 
 /// An empty queue.
 pub(crate) fn channel() -> (Outbox, Messages) {
-    let (sender, receiver) = mpsc::channel(CAPACITY);
-    (Outbox { messages: sender, room: Arc::new(Semaphore::new(BYTES as usize)) }, Messages { messages: receiver })
+    let queue = Arc::new(Queue {
+        waiting: Mutex::new(Waiting { messages: VecDeque::new(), senders: 1 }),
+        room: Semaphore::new(BYTES as usize),
+        arrived: Notify::new(),
+        left: Notify::new(),
+    });
+    (Outbox(Arc::clone(&queue)), Messages(queue))
 }
 
 /// Capacity for one message, which is queued at once.
 pub(crate) struct Capacity<'a> {
-    place: mpsc::Permit<'a, Queued>,
-    room: OwnedSemaphorePermit,
+    queue: &'a Queue,
+    room: u32,
 }
 
 impl Capacity<'_> {
     /// Queues the message.
-    pub(crate) fn send(self, message: Outgoing) {
-        self.place.send(Box::new((message, self.room)));
+    pub(crate) fn send(mut self, message: Outgoing) {
+        // Taken, it is not given back now.
+        let room = std::mem::take(&mut self.room);
+        self.queue.push(message, room);
     }
 }
 
-/// The room that a message of this many bytes takes.
+impl Drop for Capacity<'_> {
+    fn drop(&mut self) {
+        self.queue.room.add_permits(self.room as usize);
+    }
+}
+
+/// The room that a message of this many bytes takes: at least so much that there are never too many of them.
 fn room(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(BYTES).min(BYTES)
+    u32::try_from(bytes).unwrap_or(BYTES).clamp(BYTES / CAPACITY, BYTES)
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, message: Outgoing, room: u32) {
+        let queued = Box::new((message, room));
+        let mut waiting = self.lock();
+        // What is queued for a peer that left would never be taken.
+        if !self.room.is_closed() {
+            waiting.messages.push_back(queued);
+        }
+        drop(waiting);
+        self.arrived.notify_one();
+    }
+}
+
+impl Clone for Outbox {
+    fn clone(&self) -> Self {
+        self.0.lock().senders += 1;
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.senders -= 1;
+        let is_last = waiting.senders == 0;
+        drop(waiting);
+        if is_last {
+            self.0.arrived.notify_one();
+        }
+    }
 }
 
 impl Outbox {
@@ -118,35 +181,69 @@ impl Outbox {
 
     /// Waits for capacity for one message of up to this many bytes; `None` if the peer has disconnected.
     pub(crate) async fn reserve(&self, bytes: usize) -> Option<Capacity<'_>> {
-        let room = tokio::select! {
-            room = Arc::clone(&self.room).acquire_many_owned(room(bytes)) => room.ok()?,
-            () = self.messages.closed() => return None,
-        };
-        Some(Capacity { place: self.messages.reserve().await.ok()?, room })
+        let room = room(bytes);
+        self.0.room.acquire_many(room).await.ok()?.forget();
+        Some(Capacity { queue: &self.0, room })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise: for progress and the like.
     pub(crate) fn offer(&self, message: Outgoing) {
-        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(room(message.text.len())) {
-            drop(self.messages.try_send(Box::new((message, room))));
+        let room = room(message.text.len());
+        if let Ok(permit) = self.0.room.try_acquire_many(room) {
+            permit.forget();
+            self.0.push(message, room);
         }
     }
 
     /// Waits until the peer disconnects.
     pub(crate) async fn closed(&self) {
-        self.messages.closed().await;
+        let mut left = pin!(self.0.left.notified());
+        // From here on it is told, even if the peer leaves before it waits.
+        left.as_mut().enable();
+        if !self.0.room.is_closed() {
+            left.await;
+        }
     }
 }
 
 impl Messages {
     /// The next message, whose room is free again; `None` if no sender is left.
     pub(crate) async fn recv(&mut self) -> Option<Outgoing> {
-        self.messages.recv().await.map(|queued| queued.0)
+        loop {
+            match self.try_recv() {
+                None if self.0.lock().senders > 0 => {}
+                // Before the last sender left, it may have sent something.
+                None => return self.try_recv(),
+                some => return some,
+            }
+            // What arrives in between is remembered.
+            self.0.arrived.notified().await;
+        }
     }
 
     /// The next message if one is queued.
     pub(crate) fn try_recv(&mut self) -> Option<Outgoing> {
-        self.messages.try_recv().ok().map(|queued| queued.0)
+        let queued = self.0.lock().messages.pop_front()?;
+        Some(self.free(queued))
+    }
+
+    /// Takes a message out of its box, and gives its room to others.
+    fn free(&self, queued: Queued) -> Outgoing {
+        let (message, room) = *queued;
+        self.0.room.add_permits(room as usize);
+        message
+    }
+}
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        // With the lock, so that nothing is queued afterwards.
+        let mut waiting = self.0.lock();
+        self.0.room.close();
+        let messages = std::mem::take(&mut waiting.messages);
+        drop(waiting);
+        drop(messages);
+        self.0.left.notify_waiters();
     }
 }
 
@@ -171,6 +268,74 @@ mod tests {
         outbox.offer(message(1));
         assert_eq!(messages.recv().await.unwrap().text.len(), 10 * half, "a large one waits alone");
         assert!(messages.try_recv().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_queue_is_bounded_in_messages() {
+        let (outbox, mut messages) = channel();
+        for _ in 0..CAPACITY + 1 {
+            outbox.offer(message(1));
+        }
+        for _ in 0..CAPACITY {
+            assert!(messages.try_recv().is_some());
+        }
+        assert!(messages.try_recv().is_none(), "one more was dropped");
+        drop(outbox.reserve(BYTES as usize).await.unwrap());
+        assert_eq!(outbox.0.room.available_permits(), BYTES as usize, "what is not used is free again");
+    }
+
+    #[tokio::test]
+    async fn a_queue_without_senders_ends_after_its_messages() {
+        let (outbox, mut messages) = channel();
+        let other = outbox.clone();
+        other.offer(message(1));
+        drop(outbox);
+        drop(other);
+        assert!(messages.recv().await.is_some());
+        assert!(messages.recv().await.is_none() && messages.recv().await.is_none());
+        let (outbox, mut messages) = channel();
+        let waiting = tokio::spawn(async move { messages.recv().await.is_none() });
+        tokio::task::yield_now().await;
+        drop(outbox);
+        assert!(waiting.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_peer_to_leave_is_told() {
+        let (outbox, messages) = channel();
+        let other = outbox.clone();
+        let waiting = tokio::spawn(async move { other.closed().await });
+        tokio::task::yield_now().await;
+        drop(messages);
+        waiting.await.unwrap();
+        outbox.closed().await;
+        outbox.offer(message(1));
+        assert!(outbox.reserve(1).await.is_none());
+        assert!(outbox.0.lock().messages.is_empty());
+    }
+
+    #[tokio::test]
+    async fn messages_of_many_senders_all_arrive_in_each_ones_order() {
+        let (outbox, mut messages) = channel();
+        for sender in 0..8_u8 {
+            let outbox = outbox.clone();
+            tokio::spawn(async move {
+                for n in 0..200_u8 {
+                    outbox.send(Outgoing::notification(vec![sender, n])).await;
+                    if n % 16 == sender {
+                        tokio::task::yield_now().await;
+                    }
+                }
+            });
+        }
+        drop(outbox);
+        let mut next = [0; 8];
+        while let Some(message) = messages.recv().await {
+            let &[sender, n] = message.text.as_slice() else { panic!("{message:?}") };
+            assert_eq!(n, next[usize::from(sender)]);
+            next[usize::from(sender)] += 1;
+        }
+        assert_eq!(next, [200; 8]);
     }
 
     #[tokio::test]

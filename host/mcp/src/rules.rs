@@ -28,7 +28,7 @@ pub(crate) struct Rules {
     /// Lowest level of log messages to send; `None` sends none.
     pub log: Option<LogLevel>,
     /// The trace context from the transport, if it has one.
-    pub trace: Option<Trace>,
+    pub trace: Option<Box<Trace>>,
 }
 
 /// The part of a request's parameters that states its rules.

@@ -164,7 +164,7 @@ async fn stateless(
         return refused(error);
     }
     let rules = match stated {
-        Ok(Some(rules)) => Rules { trace: headers::trace(headers), ..rules },
+        Ok(Some(rules)) => Rules { trace: headers::trace(headers).map(Box::new), ..rules },
         Ok(None) => return refused(unattached()),
         Err(error) => return refused(error),
     };
@@ -221,7 +221,8 @@ async fn in_session(app: &Arc<App>, caller: Arc<Caller>, headers: &HeaderMap, in
     match incoming {
         Incoming::Single(Message::Request(request)) => {
             let rules = entry.session.rules(request.params);
-            let rules = rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers), ..rules }));
+            let rules =
+                rules.map(|rules| rules.map(|rules| Rules { trace: headers::trace(headers).map(Box::new), ..rules }));
             dispatch::request(&entry.session, &caller, request, rules, &outbox).await;
         }
         incoming => dispatch::receive(&entry.session, &caller, Ok(incoming), &outbox).await,
