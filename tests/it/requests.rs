@@ -85,6 +85,14 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")?;
                 return Ok(());
             }
+            "/trailers" => {
+                let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n";
+                write!(stream, "{head}5\r\nhello\r\n0\r\nX-Sum: 15\r\n\r\n")?;
+            }
+            "/large-trailers" => {
+                let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n";
+                write!(stream, "{head}5\r\nhello\r\n0\r\nX-Sum: {}\r\n\r\n", "1".repeat(1 << 20))?;
+            }
             path if path.starts_with("/echo") => {
                 write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())?;
             }
@@ -189,6 +197,16 @@ fn methods_and_paths_bound_what_is_sent() {
         assert_eq!(sends(method, path), "The request is denied.", "{method} {path}");
     }
     assert_eq!(site.requests.try_iter().count(), 1);
+}
+
+#[test]
+fn fields_after_a_body_are_read_within_bounds() {
+    let site = Site::start();
+    let mut server = server(&Folder::new(), &site.grant());
+    assert_eq!(server.text("trailers", json!({"url": site.url("/trailers")})), "x-sum: 15");
+    assert_eq!(server.text("trailers", json!({"url": site.url("/hello")})), "");
+    // Too many of them are an error of the response.
+    assert_eq!(server.text("trailers", json!({"url": site.url("/large-trailers")})), "");
 }
 
 #[test]

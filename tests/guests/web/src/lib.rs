@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::http::Request;
 use toolbay_plugin::prelude::*;
+use wasip2::http::outgoing_handler;
+use wasip2::http::types::{ErrorCode, Fields, IncomingBody, OutgoingRequest, Scheme};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +75,36 @@ fn get(page: Page) -> String {
     text.unwrap_or_else(|error| error.to_string())
 }
 
+/// Gets a page with the functions of WASI, and returns the fields that come after its body, or why there are none.
+#[tool]
+fn trailers(page: Page) -> String {
+    trailers_of(&page.url).unwrap_or_else(|why| why)
+}
+
+fn trailers_of(url: &str) -> std::result::Result<String, String> {
+    let (authority, path) = url.trim_start_matches("http://").split_once('/').ok_or("no path")?;
+    let request = OutgoingRequest::new(Fields::new());
+    let set = request
+        .set_scheme(Some(&Scheme::Http))
+        .and_then(|()| request.set_authority(Some(authority)))
+        .and_then(|()| request.set_path_with_query(Some(&format!("/{path}"))));
+    set.map_err(|()| "malformed")?;
+    let told = |error: ErrorCode| error.to_string();
+    let awaited = outgoing_handler::handle(request, None).map_err(told)?;
+    awaited.subscribe().block();
+    let response = awaited.get().ok_or("not ready")?.map_err(|()| "taken")?.map_err(told)?;
+    let body = response.consume().map_err(|()| "consumed")?;
+    let stream = body.stream().map_err(|()| "streamed")?;
+    while stream.blocking_read(1 << 16).is_ok() {}
+    drop(stream);
+    let trailers = IncomingBody::finish(body);
+    trailers.subscribe().block();
+    let fields = trailers.get().ok_or("not ready")?.map_err(|()| "taken")?.map_err(told)?;
+    let entries = fields.map(|fields| fields.entries()).unwrap_or_default();
+    let text = |(name, value): (String, Vec<u8>)| format!("{name}: {}", String::from_utf8_lossy(&value));
+    Ok(entries.into_iter().map(text).collect::<Vec<_>>().join(", "))
+}
+
 /// Sends a request, and then looks for a text in the plugin's whole memory and its environment. The text is given
 /// backwards, so that the argument itself is not found.
 #[tool]
@@ -127,4 +159,4 @@ fn once(asked: &Asked) -> Result<Answered> {
     })
 }
 
-export!(get, send, send_and_search, try_to_send);
+export!(get, send, send_and_search, trailers, try_to_send);
