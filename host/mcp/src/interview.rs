@@ -183,6 +183,11 @@ fn answers(questions: &[Open], responses: Vec<Option<Response>>) -> Result<(Answ
             Some(Err(error)) if error.code == REJECTED && matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
                 r#"{"action":"decline"}"#.to_owned()
             }
+            // Nobody said anything, whatever the reason is.
+            Some(Err(error)) if matches!(kind, QuestionKind::Form | QuestionKind::Url) => {
+                tracing::debug!("{}", refusal(key, *kind, &error));
+                r#"{"action":"cancel"}"#.to_owned()
+            }
             Some(Err(error)) => return Err(refusal(key, *kind, &error)),
             // Another one has an error.
             None => continue,

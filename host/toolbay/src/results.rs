@@ -152,13 +152,14 @@ pub(crate) struct Reading {
     whole: Arc<Whole>,
     uri: String,
     address: Address,
-    portion: Portion,
+    /// `None` if what follows the address says nothing that is known.
+    portion: Option<Portion>,
 }
 
 impl Reading {
     /// How many bytes there are to read.
     pub(crate) fn size(&self) -> usize {
-        self.whole.to_read(self.portion)
+        self.portion.map_or(0, |portion| self.whole.to_read(portion))
     }
 
     /// Its parts, or what is asked for of one.
@@ -167,7 +168,7 @@ impl Reading {
     ///
     /// The result does not have what is asked for.
     pub(crate) fn read(&self) -> Result<Vec<ResourceItem>, Unreadable> {
-        self.whole.read(&self.uri, &self.address, self.portion)
+        self.whole.read(&self.uri, &self.address, self.portion.ok_or(Unreadable::Portion)?)
     }
 }
 

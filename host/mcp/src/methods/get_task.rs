@@ -3,14 +3,19 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use toolbay_model::text::shown;
+
 use crate::caller::Caller;
-use crate::jsonrpc::{self, Error, INVALID_PARAMS, Id, shorten};
+use crate::jsonrpc::{self, Error, INVALID_PARAMS, Id};
 use crate::outbox::Outgoing;
 use crate::outcome;
 use crate::params::read;
 use crate::rules::Rules;
 use crate::session::Session;
 use crate::wish::undeclared;
+
+/// How much of an id is shown, in bytes: more than a task's id has.
+const ID: usize = 100;
 
 /// The parameters of the methods that are about one task.
 #[derive(Deserialize)]
@@ -21,7 +26,7 @@ pub(super) struct Params {
 
 /// The error for a task that the caller does not have.
 pub(super) fn unknown(id: &str) -> Error {
-    let message = format!("Unknown task: {}. Tasks are forgotten when their time is over.", shorten(id));
+    let message = format!("Unknown task: {}. Tasks are forgotten when their time is over.", shown(id, ID));
     Error::new(INVALID_PARAMS, message)
 }
 

@@ -58,6 +58,9 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, ye
             complain(&format!("plugin {:?}: {}", offer.plugin.id, line(problem, WHY)));
         }
         let limits = offer.plugin.environment(&offer.definition.tool.name).limits.clone();
+        if show.task && offer.asks().is_some() {
+            bail!("a person must allow calls of {tool:?} (approve), which --task cannot ask: call it without --task");
+        }
         if offer.asks().is_some() && !yes && !confirm::is_possible() {
             bail!(
                 "the grant of {:?} wants a person to allow calls of {tool:?} (approve): call it from a terminal, or add --yes",
@@ -65,11 +68,6 @@ pub(super) fn run(common: &Common, tool: String, arguments: &str, show: Show, ye
             );
         }
         if show.task {
-            if offer.asks().is_some() {
-                bail!(
-                    "a person must allow calls of {tool:?} (approve), which --task cannot ask: call it without --task"
-                );
-            }
             return task::run(&server, &tool, arguments, show.json).await;
         }
         let mut refused = false;

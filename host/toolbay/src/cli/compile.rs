@@ -30,6 +30,9 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         for (id, report) in &snapshot.plugins {
             if report.status == Status::Ready && report.digest.is_none() {
                 print(&format!("{}  has nothing to compile\n", line(id, NAME)));
+                for problem in &report.problems {
+                    complain(&format!("{}: {}", line(id, NAME), line(problem, WHY)));
+                }
                 continue;
             }
             if report.status != Status::Ready {

@@ -89,3 +89,27 @@ fn meant(name: &str, value: &str, check: fn(&str) -> Result<(), Mistake>) -> Opt
     let is_key = check(&text).err().is_none_or(|mistake| !mistake.words.starts_with("unknown key"));
     is_key.then(|| format!("{PREFIX}{table}_{rest}").to_uppercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_of_every_table_have_variables_unless_the_book_says_otherwise() {
+        let page = include_str!("../../../../docs/src/configuration.md");
+        let tables = page.lines().filter_map(|line| line.strip_prefix('[')?.split_once(']'));
+        let tables: Vec<&str> =
+            tables.filter(|(_, rest)| !rest.starts_with(['(', '['])).map(|(name, _)| name).collect();
+        assert!(tables.contains(&"results"), "{tables:?}");
+        for table in tables.into_iter().filter(|table| !table.ends_with("rate_limit") && !table.contains('.')) {
+            assert_eq!(
+                place(&format!("{PREFIX}{}_KEY", table.to_uppercase())),
+                (Some(table_of(table)), "key".to_owned())
+            );
+        }
+    }
+
+    fn table_of(name: &str) -> &'static str {
+        TABLES.into_iter().find(|table| *table == name).unwrap_or_else(|| panic!("{name} is no table of variables"))
+    }
+}

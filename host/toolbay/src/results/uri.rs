@@ -33,14 +33,32 @@ impl Address {
         Some(Self { id: hex::encode(random) })
     }
 
-    /// The address in `uri`, and what is read of it; `None` if it is something else.
-    pub(crate) fn parse(uri: &str) -> Option<(Self, Portion)> {
+    /// The address with which `uri` begins, and what is read of it, if what follows says that; `None` if it begins
+    /// otherwise.
+    pub(crate) fn parse(uri: &str) -> Option<(Self, Option<Portion>)> {
         let rest = uri.strip_prefix(BASE)?;
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let (id, part) = path.split_once('/').map_or((path, None), |(id, part)| (id, Some(part)));
         if id.len() != RANDOM * 2 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return None;
         }
+        Some((Self { id: id.to_owned() }, Portion::parse(part, query)))
+    }
+
+    /// What tells it from others.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The URI of one part.
+    pub(crate) fn part(&self, part: usize) -> String {
+        format!("{self}/{part}")
+    }
+}
+
+impl Portion {
+    /// What the path after the address and the query say.
+    fn parse(part: Option<&str>, query: Option<&str>) -> Option<Self> {
         let part = match part {
             Some(part) => Some(number(part)?),
             None => None,
@@ -61,17 +79,7 @@ impl Address {
                 return None;
             }
         }
-        Some((Self { id: id.to_owned() }, portion))
-    }
-
-    /// What tells it from others.
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The URI of one part.
-    pub(crate) fn part(&self, part: usize) -> String {
-        format!("{self}/{part}")
+        Some(portion)
     }
 }
 
@@ -94,11 +102,11 @@ mod tests {
     #[test]
     fn an_address_is_read_as_it_was_written() {
         let address = Address::new().unwrap();
-        assert_eq!(Address::parse(&address.to_string()), Some((address.clone(), Portion::default())));
+        assert_eq!(Address::parse(&address.to_string()), Some((address.clone(), Some(Portion::default()))));
         let second = Portion { part: Some(1), ..Portion::default() };
-        assert_eq!(Address::parse(&address.part(1)), Some((address.clone(), second)));
+        assert_eq!(Address::parse(&address.part(1)), Some((address.clone(), Some(second))));
         let some = Portion { offset: Some(7), length: Some(100), ..second };
-        assert_eq!(Address::parse(&format!("{address}/1?length=100&offset=7")), Some((address, some)));
+        assert_eq!(Address::parse(&format!("{address}/1?length=100&offset=7")), Some((address, Some(some))));
     }
 
     #[test]
@@ -112,6 +120,16 @@ mod tests {
             format!("toolbay://results/{}", &id[1..]),
             format!("toolbay://results/{id}0"),
             format!("toolbay://results/{}", id.to_uppercase()),
+            format!("toolbay://results/{id}#x"),
+        ] {
+            assert_eq!(Address::parse(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_follows_an_address_says_what_is_read() {
+        let id = "0123456789abcdef0123456789abcdef";
+        for other in [
             format!("toolbay://results/{id}/"),
             format!("toolbay://results/{id}/x"),
             format!("toolbay://results/{id}/1/2"),
@@ -123,9 +141,8 @@ mod tests {
             format!("toolbay://results/{id}?offset=99999999999999999999"),
             format!("toolbay://results/{id}?offset=1&offset=2"),
             format!("toolbay://results/{id}?limit=1"),
-            format!("toolbay://results/{id}#x"),
         ] {
-            assert_eq!(Address::parse(&other), None, "{other}");
+            assert_eq!(Address::parse(&other).unwrap().1, None, "{other}");
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Unreadable {
     Offset { size: usize },
     /// A portion of all parts together.
     Several,
+    /// What is asked for is not known.
+    Portion,
 }
 
 impl Part {
@@ -150,6 +152,12 @@ impl Whole {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Portion => {
+                write!(
+                    f,
+                    "after the result's address, /0 is its first part, and ?offset=0&length=1000 some of its bytes"
+                )
+            }
             Self::Part { parts: 1 } => write!(f, "the result has one part, 0"),
             Self::Part { parts } => write!(f, "the result has the parts 0 to {}", parts.saturating_sub(1)),
             Self::Offset { size } => write!(f, "offset: this part of the result has {size} bytes"),
@@ -169,7 +177,7 @@ mod tests {
 
     fn read(whole: &Whole, uri: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
         let (address, portion) = Address::parse(uri).unwrap();
-        let items = whole.read(uri, &address, portion).map_err(|why| why.to_string())?;
+        let items = whole.read(uri, &address, portion.unwrap()).map_err(|why| why.to_string())?;
         let item = |item: ResourceItem| match item.resource.content {
             ResourceContent::Text(text) => (item.resource.uri, text.into_bytes()),
             ResourceContent::Blob(bytes) => (item.resource.uri, bytes.to_vec()),
