@@ -47,6 +47,7 @@ mod hindrance;
 mod hint;
 mod http;
 mod imports;
+mod input;
 mod kept;
 mod keyvalue;
 mod ledger;
@@ -75,6 +76,7 @@ mod traffic;
 mod trial;
 mod versions;
 mod wasi;
+mod wasi3;
 mod worker;
 
 pub use self::about::About;

@@ -1,0 +1,28 @@
+//! What goes through streams: pieces of bounded size, which are drawn from the call's account.
+
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Destination, DirectSource};
+
+/// Largest piece that goes through a stream at once, in bytes.
+pub(super) const PIECE: usize = 16 << 10;
+
+/// Bytes that a stream of the host holds: the piece that waits in it, and the one on its way to another such stream.
+pub(super) const STREAM_HELD: usize = 2 * PIECE;
+
+/// Puts a piece where a reader wants to have it. Returns how much of it had room.
+pub(super) fn put<D, B>(to: Destination<'_, u8, B>, store: StoreContextMut<'_, D>, piece: &[u8]) -> usize {
+    let mut to = to.as_direct(store, piece.len());
+    let room = to.remaining();
+    let length = room.len().min(piece.len());
+    if let (Some(room), Some(piece)) = (room.get_mut(..length), piece.get(..length)) {
+        room.copy_from_slice(piece);
+    }
+    to.mark_written(length);
+    length
+}
+
+/// The next piece that a writer has.
+pub(super) fn next<'a, D>(from: &'a mut DirectSource<'_, D>) -> &'a [u8] {
+    let all = from.remaining();
+    all.get(..PIECE).unwrap_or(all)
+}
