@@ -10,6 +10,8 @@ use wasmparser::{
     ComponentOuterAliasKind, ComponentTypeRef, Parser, Payload,
 };
 
+use crate::newer::{is_candidate, is_newer};
+
 /// Most instances with functions within a component with async functions. Tools that compose components make one for each
 /// component, and those of languages make one.
 pub(crate) const TASKED: u32 = 16;
@@ -36,12 +38,11 @@ pub(crate) fn newer_wasi(component: &[u8]) -> Newer {
     let mut names = Vec::new();
     // What cannot be read is refused by the compiler.
     read_names(component, &mut names).unwrap_or_default();
-    let version = |name: &str| name.strip_prefix("wasi:")?.split_once('@').map(|(_, version)| version.to_owned());
-    names.retain(|name| version(name).is_some_and(|version| version == "0.3" || version.starts_with("0.3.")));
+    names.retain(|name| is_newer(name));
     if names.is_empty() {
         return Newer::Nothing;
     }
-    names.retain(|name| version(name).is_some_and(|version| version.contains('-')));
+    names.retain(|name| is_candidate(name));
     let further = names.len().saturating_sub(NAMED);
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| line(name, NAME)).collect();
     let shown = match (shown.is_empty(), further) {

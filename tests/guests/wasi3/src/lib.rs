@@ -26,9 +26,7 @@ use bindings::wasi::http::client;
 use bindings::wasi::http::types::{Fields, Method, Request, Response, Scheme};
 use bindings::wasi::random::random;
 use bindings::wasi::sockets::ip_name_lookup;
-use bindings::wasi::sockets::types::{
-    IpAddressFamily, IpSocketAddress, Ipv4SocketAddress, TcpSocket, UdpSocket,
-};
+use bindings::wasi::sockets::types::{IpAddressFamily, IpSocketAddress, Ipv4SocketAddress, TcpSocket, UdpSocket};
 use bindings::{Guest, Wasi3, wit_future, wit_stream};
 use futures_util::future::{join, join_all};
 use wit_bindgen::{FutureReader, StreamReader, StreamResult, StreamWriter};
@@ -331,9 +329,8 @@ impl Made {
     }
 }
 
-type Ended = FutureReader<
-    Result<Option<bindings::wasi::http::types::Trailers>, bindings::wasi::http::types::ErrorCode>,
->;
+type Ended =
+    FutureReader<Result<Option<bindings::wasi::http::types::Trailers>, bindings::wasi::http::types::ErrorCode>>;
 
 fn body(response: Response) -> (StreamReader<u8>, Ended) {
     let (_, verdict) = wit_future::new(|| Ok(()));
