@@ -201,6 +201,8 @@ fn read_section(payload: &Payload<'_>, open: &mut [Option<Scope>]) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     const MODULE: &str = r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))
@@ -249,9 +251,7 @@ mod tests {
         let mut text = format!("(component $c0 {MODULE})");
         for n in 1..=40 {
             let below = format!("(alias outer $root $c{} (component $b))", n - 1);
-            text.push_str(&format!(
-                "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))"
-            ));
+            let _ = write!(text, "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))");
         }
         let text = format!("(component $root {text} (instance (instantiate $c40)))");
         let why = tasked(&wat::parse_str(text).unwrap()).unwrap_err();
@@ -261,8 +261,8 @@ mod tests {
     #[test]
     fn wasi_0_3_is_recognised_by_the_version_of_an_interface_of_wasi() {
         let wanted = |imports: &[&str]| {
-            let imports: String = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
-            newer_wasi(&wat::parse_str(format!("(component {imports})")).unwrap())
+            let imports: Vec<String> = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
+            newer_wasi(&wat::parse_str(format!("(component {})", imports.concat())).unwrap())
         };
         assert_eq!(wanted(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]), Newer::Nothing);
         assert_eq!(wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]), Newer::Wanted);

@@ -49,7 +49,7 @@ impl Running {
     pub(crate) async fn run(&self, store: &mut Store<State>) -> wasmtime::Result<Result<(), ()>> {
         match self {
             Self::Older(command) => command.wasi_cli_run().call_run(&mut *store).await,
-            Self::Newer(run) => run.call_async(&mut *store, ()).await.map(|(done,)| done),
+            Self::Newer(run) => Box::pin(run.call_async(&mut *store, ())).await.map(|(done,)| done),
         }
     }
 }

@@ -38,3 +38,26 @@ pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.allow_shadowing(false);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
+    use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve};
+
+    use crate::trial::{Loaded, sandbox};
+
+    /// The interfaces, as the guests of tests have them.
+    const WIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/guests/wasi3/wit");
+
+    #[test]
+    fn every_function_of_wasi_0_3_can_be_imported() {
+        let mut resolve = Resolve::default();
+        let (package, _) = resolve.push_dir(WIT).unwrap();
+        let world = resolve.select_world(&[package], Some("all")).unwrap();
+        let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        let component = ComponentEncoder::default().module(&module).unwrap().encode().unwrap();
+        let loaded = Loaded::new(&sandbox(), component).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(loaded.form(), "it exports plain functions; each is a tool; it is for WASI 0.3");
+    }
+}

@@ -113,12 +113,11 @@ pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Ve
         (checked, _) => (checked, OFF),
     };
     let (engine, tasked) = match checked {
-        Checked::Ordinary => (engines.ordinary.clone(), None),
         Checked::Concurrent if engines.concurrent => (engines.concurrent()?, Some(concurrency::tasked(&component)?)),
         Checked::Concurrent => return Err(off.to_owned()),
         // The one that accepts more says best what is wrong.
         Checked::Invalid if engines.concurrent => (engines.concurrent()?, None),
-        Checked::Invalid => (engines.ordinary.clone(), None),
+        Checked::Ordinary | Checked::Invalid => (engines.ordinary.clone(), None),
     };
     let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
     if checked == Checked::Invalid {

@@ -48,7 +48,7 @@ fn names_the_origin(run: &mut Run) {
 
 cases! {
     inputs: HostCall, "opens standard input ten thousand times, and reads none of it", wasi3
-        => tool("inputs", r#"{"count": 10000}"#) => fails("handles", HANDLES);
+        => tool("inputs", r#"{"count": 10000}"#) => fails("limit", HANDLES);
 
     inputs_without_memory: HostCall, "opens standard input with more streams than the call's memory has room for", wasi3
         => tool("inputs", r#"{"count": 10000}"#)
@@ -56,7 +56,7 @@ cases! {
         => fails("memory", MEMORY);
 
     outputs: HostCall, "opens standard output ten thousand times, and ends none of the streams", wasi3
-        => tool("outputs", r#"{"count": 10000}"#) => fails("handles", HANDLES);
+        => tool("outputs", r#"{"count": 10000}"#) => fails("limit", HANDLES);
 
     outputs_without_memory: HostCall, "opens standard output with more streams than the call's memory has room for", wasi3
         => tool("outputs", r#"{"count": 10000}"#)
@@ -65,7 +65,7 @@ cases! {
 
     output_without_end: HostCall, "writes to standard output without end", wasi3
         => tool("print", r#"{"text": "more of it\n", "times": 4294967295, "error": false}"#)
-        => fails("stdio", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise \
+        => fails("output", "The tool wrote more than 8.0 MiB to standard output and standard error (to allow more, raise \
             limits.stdio).");
 
     a_wait_of_an_hour: HostCall, "waits for an hour", wasi3
@@ -79,20 +79,20 @@ cases! {
         => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
     waits: HostCall, "waits for a hundred thousand things at once", wasi3
-        => tool("waits", r#"{"count": 100000}"#) => fails("handles", HANDLES);
+        => tool("waits", r#"{"count": 100000}"#) => fails("limit", HANDLES);
 
     forgotten_waits: HostCall, "begins to wait a hundred thousand times, and gives each up", wasi3
         => tool("forget", r#"{"count": 100000}"#) => answers(r#"{"result":100000}"#);
 
     cheap_calls: HostCall, "calls cheap functions of the host without end", wasi3
         => tool("forget", r#"{"count": 4294967295}"#) => grant(LITTLE)
-        => fails("fuel", "The tool used more than 10,000,000 units of fuel (to allow more, raise limits.fuel).");
+        => fails("fuel", "The tool used all of its fuel, 10,000,000 instructions (to allow more, raise limits.fuel).");
 
     random: HostCall, "wants an exabyte of random numbers", wasi3
         => tool("random", r#"{"count": 1000000000000000000}"#) => answers(r#"{"result":65536}"#);
 
     requests: HostCall, "makes ten thousand requests, and sends none", wasi3
-        => tool("hoard", r#"{"count": 10000}"#) => fails("handles", HANDLES);
+        => tool("hoard", r#"{"count": 10000}"#) => fails("limit", HANDLES);
 
     requests_without_memory: HostCall, "makes more requests than the call's memory has room for", wasi3
         => tool("hoard", r#"{"count": 10000}"#)
@@ -101,13 +101,13 @@ cases! {
 
     sent_requests: HostCall, "sends ten thousand requests at once that are not allowed", wasi3
         => tool("requests", r#"{"address": "http://a.example/", "count": 10000}"#)
-        => fails("handles", HANDLES) => also(names_the_origin);
+        => fails("limit", HANDLES) => also(names_the_origin);
 
     large_fields: HostCall, "makes a header of ten megabytes", wasi3
         => tool("fields", r#"{"count": 1, "bytes": 10000000}"#) => fails("none", "HeaderError::SizeExceeded");
 
     many_fields: HostCall, "makes ten thousand sets of headers", wasi3
-        => tool("fields", r#"{"count": 10000, "bytes": 10}"#) => fails("handles", HANDLES);
+        => tool("fields", r#"{"count": 10000, "bytes": 10}"#) => fails("limit", HANDLES);
 
     fields_without_memory: HostCall, "makes more sets of headers than the call's memory has room for", wasi3
         => tool("fields", r#"{"count": 10000, "bytes": 10}"#)
@@ -144,11 +144,15 @@ cases! {
 
     mixed_files: Load, "takes files of WASI 0.2 for those of WASI 0.3, which bounds them less",
         |folder| imports(folder, MIXED)
-        => refused("…");
+        => refused("its imports do not match the host's: component imports instance `wasi:filesystem/types@0.3.0`, but a matching \
+            implementation was not found in the linker: instance export `descriptor` has the wrong type: mismatched resource \
+            types");
 
     mixed_sockets: Load, "takes sockets of WASI 0.2 for those of WASI 0.3",
         |folder| imports(folder, MIXED_SOCKETS)
-        => refused("…");
+        => refused("its imports do not match the host's: component imports instance `wasi:sockets/types@0.3.0`, but a matching \
+            implementation was not found in the linker: instance export `tcp-socket` has the wrong type: mismatched resource \
+            types");
 
     a_candidate: Compile, "imports interfaces of a release candidate of WASI 0.3",
         |folder| imports(folder, r#"(import "wasi:cli/stdout@0.3.0-rc-2026-03-15" (instance))"#)

@@ -1,5 +1,7 @@
 //! One HTTP request to a guest's handler, and its response.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
@@ -61,14 +63,31 @@ pub(super) async fn exchange(
         }
         Handler::Newer(service) => {
             let ((sender, receiver), (hearing, heard)) = (oneshot::channel(), oneshot::channel());
-            let guest = serve::serve(service, store, message.map(BodyExt::boxed_unsync), sender, heard);
-            let given = async { receiver.await.ok().map(|given| given.map_err(|code| words::code(&code))) };
+            let failed = AtomicBool::new(false);
+            let guest = async {
+                let ended = serve::serve(service, store, message.map(BodyExt::boxed_unsync), sender, heard).await;
+                failed.store(ended.is_err(), Ordering::Relaxed);
+                ended
+            };
+            let given = async {
+                match receiver.await {
+                    Ok(given) => Some(given.map_err(|code| words::code(&code))),
+                    // It has ended, and how it did says why.
+                    Err(_closed) => std::future::pending().await,
+                }
+            };
             let listening = async {
                 let said = response(given, &mut intake, id).await;
+                let is_outcome = matches!(said, Ok((_, Said::Outcome(_))));
+                if failed.load(Ordering::Relaxed) && !is_outcome {
+                    // Its body ends with it, wherever it was: how it ended says more.
+                    return std::future::pending().await;
+                }
                 drop(hearing);
                 said
             };
-            beside(guest, listening, last, silent).await
+            // It is large, and handlers of WASI 0.2 do not pay for it.
+            Box::pin(beside(guest, listening, last, silent)).await
         }
     }
 }

@@ -189,7 +189,7 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 /// The store as the functions of `wasmtime-wasi-http` want to have it.
 fn access<'a>(store: &'a mut StoreContextMut<'_, State>) -> Access<'a, State, WasiHttp> {
-    Access::<State, WasiHttp>::new(store.as_context_mut(), |state| state.http())
+    Access::<State, WasiHttp>::new(store.as_context_mut(), State::http)
 }
 
 /// The answer to a guest that makes or changes headers. Those that are refused are reported.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 use wasmtime::component::{ComponentType, LinkerInstance, Lower, Resource};
-use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily};
+use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily, IpSocketAddress};
 
 use super::socket::Tcp;
 use crate::sockets::KERNEL;
@@ -49,8 +49,6 @@ pub(super) fn add(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
 }
 
 fn addresses(tcp: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
-    use wasmtime_wasi::p3::bindings::sockets::types::IpSocketAddress;
-
     tcp.func_wrap("[method]tcp-socket.get-local-address", |mut store, (socket,): (Handle,)| {
         let connection = store.data_mut().table().get(&socket)?.connection();
         let address = connection.and_then(|stream| Ok(IpSocketAddress::from(stream.local_addr()?)));

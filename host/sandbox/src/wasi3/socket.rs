@@ -15,7 +15,7 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, Source, StreamConsumer, StreamProducer, StreamResult};
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily};
 
-use super::pieces::{PIECE, next, put};
+use super::pieces::{PIECE, Round, next, put};
 use crate::sockets::{KERNEL, Room};
 use crate::state::State;
 use crate::traffic::Traffic;
@@ -199,11 +199,12 @@ pub(super) struct Receiving {
     end: End,
     traffic: Arc<Traffic>,
     ended: Option<Ended>,
+    round: Round,
 }
 
 impl Receiving {
     pub(super) fn new(end: End, traffic: Arc<Traffic>, ended: Ended) -> Self {
-        Self { end, traffic, ended: Some(ended) }
+        Self { end, traffic, ended: Some(ended), round: Round::default() }
     }
 }
 
@@ -218,6 +219,9 @@ impl StreamProducer<State> for Receiving {
         to: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
+        if !finish && self.round.is_over(context) {
+            return Poll::Pending;
+        }
         let room = to.remaining(&mut store).unwrap_or(PIECE).min(PIECE);
         let mut piece = vec![0; room];
         let done = if room == 0 {

@@ -239,6 +239,13 @@ impl Guest for Wasi3 {
         Ok(poured)
     }
 
+    async fn relay(address: String, port: u16, target: u16) -> Result<u32, String> {
+        let (source, target) = (connected(&address, port).await?, connected(&address, target).await?);
+        let (stream, _received) = source.receive();
+        target.send(stream).await.map_err(|error| format!("{error:?}"))?;
+        Ok(0)
+    }
+
     fn closed() -> String {
         let udp = UdpSocket::create(IpAddressFamily::Ipv4).map(drop);
         let socket = TcpSocket::create(IpAddressFamily::Ipv4).unwrap();
