@@ -215,6 +215,7 @@ themes! {
     compute: "Computing",
     memory: "Memory and shape",
     concurrency: "Async functions",
+    wasi3: "WASI 0.3",
     waiting: "Calling the host",
     holding: "Filling the host",
     results: "Results",

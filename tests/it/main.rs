@@ -64,4 +64,5 @@ mod support;
 mod task_attacks;
 mod tasks;
 mod views;
+mod wasi3;
 mod wire;

@@ -36,6 +36,10 @@ pub struct Rules {
     pub bounds: Bounds,
 }
 
+/// Said where a grant has folders for a plugin that would not find them.
+const FOLDERLESS: &str = "permissions.mounts and permissions.scratch: the plugin looks for files through WASI 0.3, where it \
+                          gets none (build it for WASI 0.2)";
+
 impl Rules {
     /// The grant clamped to the server's ceilings, and warnings for the operator.
     pub fn terms(&self, id: &str, component: &Component, grant: Grant, kept: Kept) -> (Terms, Vec<String>) {
@@ -43,6 +47,10 @@ impl Rules {
         let Kept { secrets, mut remarks } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
         let (config, approvals) = (Arc::new(grant.config_values()), grant.approvals(self.approve));
+        let has_folders = !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
+        if has_folders && component.prepared.as_ref().is_some_and(|prepared| !prepared.has_files()) {
+            remarks.push(FOLDERLESS.to_owned());
+        }
         let roots = Roots::new(&grant.permissions.mounts);
         let (requests, connections, key_value) = (Requests::default(), Connections::default(), KeyValue::default());
         let permissions = grant.permissions;

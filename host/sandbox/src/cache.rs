@@ -383,6 +383,7 @@ mod tests {
     }
 
     /// Everything is ordinary here.
+    #[expect(clippy::unnecessary_wraps, reason = "that is what the cache asks")]
     fn ordinary(tasked: Option<u32>) -> Option<Engine> {
         assert_eq!(tasked, None);
         Some(engine())

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use toolbay_model::ToolDefinition;
 use wasmtime::Store;
 use wasmtime_wasi::I32Exit;
-use wasmtime_wasi::p2::bindings::CommandPre;
 
 use crate::block::Block;
 use crate::returned::{Refusal, ToolResult};
+use crate::run::Run;
 use crate::state::State;
 
 /// The tool's placeholder name. The plugin's file name replaces it.
@@ -28,12 +28,8 @@ pub(crate) fn definition() -> ToolDefinition {
 }
 
 /// Runs the command. The store's standard input contains the arguments.
-pub(crate) async fn call(
-    pre: &CommandPre<State>,
-    store: &mut Store<State>,
-) -> wasmtime::Result<Result<ToolResult, Refusal>> {
-    let command = pre.instantiate_async(&mut *store).await?;
-    let done = match command.wasi_cli_run().call_run(&mut *store).await {
+pub(crate) async fn call(command: &Run, store: &mut Store<State>) -> wasmtime::Result<Result<ToolResult, Refusal>> {
+    let done = match command.instantiate(store).await?.run(store).await {
         Ok(done) => done.map_err(|()| 1),
         Err(error) => match error.downcast_ref::<I32Exit>() {
             Some(I32Exit(0)) => Ok(()),

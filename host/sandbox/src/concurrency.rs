@@ -10,6 +10,8 @@ use wasmparser::{
     ComponentOuterAliasKind, ComponentTypeRef, Parser, Payload,
 };
 
+use crate::newer::{is_candidate, is_newer};
+
 /// Most instances with functions within a component with async functions. Tools that compose components make one for each
 /// component, and those of languages make one.
 pub(crate) const TASKED: u32 = 16;
@@ -20,26 +22,37 @@ const NAMED: usize = 4;
 /// Longest name of one of them, in bytes.
 const NAME: usize = 100;
 
-/// Why a component that was built for WASI 0.3 is refused; `None` for any other.
-pub(crate) fn newer_wasi(component: &[u8]) -> Option<String> {
+/// What a component wants of WASI 0.3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Newer {
+    /// Nothing.
+    Nothing,
+    /// Interfaces of WASI 0.3, which only the engine of components with async functions has.
+    Wanted,
+    /// What there is not, and why.
+    Refused(String),
+}
+
+/// What a component wants of WASI 0.3. Release candidates of it are something else than it became.
+pub(crate) fn newer_wasi(component: &[u8]) -> Newer {
     let mut names = Vec::new();
     // What cannot be read is refused by the compiler.
     read_names(component, &mut names).unwrap_or_default();
-    let of_wasi_0_3 = |name: &String| {
-        let version = name.strip_prefix("wasi:").and_then(|name| name.split_once('@'));
-        version.is_some_and(|(_, version)| version == "0.3" || version.starts_with("0.3."))
-    };
-    names.retain(of_wasi_0_3);
+    names.retain(|name| is_newer(name));
+    if names.is_empty() {
+        return Newer::Nothing;
+    }
+    names.retain(|name| is_candidate(name));
     let further = names.len().saturating_sub(NAMED);
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| line(name, NAME)).collect();
     let shown = match (shown.is_empty(), further) {
-        (true, _) => return None,
+        (true, _) => return Newer::Wanted,
         (false, 0) => shown.join(", "),
         (false, further) => format!("{} and {} more", shown.join(", "), thousands(further as u64)),
     };
-    Some(format!(
-        "needs WASI 0.3, which Toolbay does not offer: {shown} (build it for WASI 0.2: with --sync for componentize-qjs, for \
-         wasm32-wasip2 with Rust)"
+    Newer::Refused(format!(
+        "needs a release candidate of WASI 0.3, which Toolbay does not offer: {shown} (build it with a newer toolchain, for \
+         WASI 0.3.0)"
     ))
 }
 
@@ -188,6 +201,8 @@ fn read_section(payload: &Payload<'_>, open: &mut [Option<Scope>]) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     const MODULE: &str = r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))
@@ -236,9 +251,7 @@ mod tests {
         let mut text = format!("(component $c0 {MODULE})");
         for n in 1..=40 {
             let below = format!("(alias outer $root $c{} (component $b))", n - 1);
-            text.push_str(&format!(
-                "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))"
-            ));
+            let _ = write!(text, "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))");
         }
         let text = format!("(component $root {text} (instance (instantiate $c40)))");
         let why = tasked(&wat::parse_str(text).unwrap()).unwrap_err();
@@ -247,18 +260,16 @@ mod tests {
 
     #[test]
     fn wasi_0_3_is_recognised_by_the_version_of_an_interface_of_wasi() {
-        let refused = |imports: &[&str]| {
-            let imports: String = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
-            newer_wasi(&wat::parse_str(format!("(component {imports})")).unwrap())
+        let wanted = |imports: &[&str]| {
+            let imports: Vec<String> = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
+            newer_wasi(&wat::parse_str(format!("(component {})", imports.concat())).unwrap())
         };
-        assert_eq!(refused(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]), None);
-        let why = refused(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]).unwrap();
-        assert!(
-            why.starts_with("needs WASI 0.3, which Toolbay does not offer: wasi:cli/stdout@0.3.0 (build it"),
-            "{why}"
-        );
+        assert_eq!(wanted(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]), Newer::Nothing);
+        assert_eq!(wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]), Newer::Wanted);
         let many: Vec<String> = (0..6).map(|n| format!("wasi:cli/s{n}@0.3.0-rc-2026-03-15")).collect();
-        let why = refused(&many.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        let many = many.iter().map(String::as_str).chain(["wasi:cli/stdout@0.3.0"]).collect::<Vec<_>>();
+        let Newer::Refused(why) = wanted(&many) else { panic!() };
+        assert!(why.starts_with("needs a release candidate of WASI 0.3, which Toolbay does not offer: "), "{why}");
         assert!(why.contains("wasi:cli/s3@0.3.0-rc-2026-03-15 and 2 more (build"), "{why}");
     }
 }

@@ -46,7 +46,7 @@ impl Sandbox {
         let prepared = &compiled.prepared;
         let probe = |wire| Probe { sandbox: self, prepared, entry: &entry, wire };
         match prepared.wire() {
-            Some(wire @ Wire::Handler(_)) => return probe(wire).handler().await,
+            Some(wire @ Wire::Handler(pre)) => return probe(wire).handler(pre.interface()).await,
             Some(wire @ Wire::Command(_)) if compiled.speaks => {
                 return probe(wire).command().await;
             }
@@ -75,7 +75,7 @@ struct Probe<'a> {
 
 impl Probe<'_> {
     /// What a handler of HTTP requests offers, or what was tried.
-    async fn handler(self) -> Finished<Listed> {
+    async fn handler(self, interface: &str) -> Finished<Listed> {
         let mut tried = Vec::new();
         for path in PATHS {
             let manner = |revision: &str| Manner { path: Some(path.to_owned()), ..manner(revision) };
@@ -95,7 +95,7 @@ impl Probe<'_> {
             }
         }
         let refused = format!(
-            "it exports wasi:http/incoming-handler, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
+            "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
              or wasmtime serve, is no plugin",
             tried.join("; ")
         );

@@ -13,15 +13,16 @@ use crate::engine::{self, Ticker};
 use crate::linker::linker;
 use crate::state::State;
 
-/// An engine, and the host's interfaces in it: the same in both.
+/// An engine, and the host's interfaces in it. Those of WASI 0.3 are only in that of components with async functions.
 pub(crate) struct Linked {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<State>,
 }
 
 impl Linked {
-    fn new(engine: Engine) -> anyhow::Result<Self> {
-        let linker = linker(&engine).map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
+    fn new(engine: Engine, concurrent: bool) -> anyhow::Result<Self> {
+        let linker =
+            linker(&engine, concurrent).map_err(|error| anyhow!("failed to link the host's interfaces: {error:#}"))?;
         Ok(Self { engine, linker })
     }
 }
@@ -45,7 +46,7 @@ impl Engines {
     pub(crate) fn new(slots: u32, stack: ByteSize, ceiling: Limits, is_concurrent: bool) -> anyhow::Result<Self> {
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let ticker = Ticker::start(&engine)?;
-        let (ordinary, concurrent) = (Linked::new(engine)?, OnceLock::new());
+        let (ordinary, concurrent) = (Linked::new(engine, false)?, OnceLock::new());
         Ok(Self { ordinary, concurrent, is_concurrent, slots, stack, ceiling, ticker })
     }
 
@@ -70,7 +71,7 @@ impl Engines {
             let engine = engine::build_concurrent(self.slots, self.stack, &self.ceiling);
             let linked = engine.map_err(|error| format!("{error:#}")).and_then(|engine| {
                 self.ticker.add(&engine);
-                Linked::new(engine).map_err(|error| format!("{error:#}"))
+                Linked::new(engine, true).map_err(|error| format!("{error:#}"))
             });
             linked.map_err(|why| format!("cannot prepare the engine of components with async functions: {why}"))
         });

@@ -1,6 +1,7 @@
 //! HTTP of a guest: always linked, because runtimes import it whether a tool uses it or not. Requests are sent as far as
 //! the grant allows; all others are denied before a name is resolved.
 
+pub(crate) mod bounds;
 mod code;
 mod denials;
 mod record;
@@ -174,6 +175,15 @@ impl WasiHttpHooks for Http {
 
     fn p2_outgoing_body_buffer_chunks(&mut self) -> usize {
         1
+    }
+
+    fn p3_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY
+    }
+
+    /// Who makes the request of it sets this one.
+    fn set_host_header(&mut self) -> bool {
+        false
     }
 
     fn send_request(

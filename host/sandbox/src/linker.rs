@@ -5,7 +5,7 @@ use wasmtime::component::Linker;
 
 use crate::contract;
 use crate::state::State;
-use crate::wasi;
+use crate::{wasi, wasi3};
 
 /// Prefixes of the names of all imports that a plugin can have. They are always linked; the grant decides what they may
 /// do.
@@ -23,13 +23,16 @@ pub(crate) const WORLD: [&str; 11] = [
     "wasi:sockets/",
 ];
 
-/// A linker with everything that a plugin can import.
-pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+/// A linker with everything that a plugin can import; with WASI 0.3 if it is for components with async functions.
+pub(crate) fn linker(engine: &Engine, concurrent: bool) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wasi::replace(&mut linker)?;
     wasi::add(&mut linker)?;
     contract::add_to_linker(&mut linker)?;
+    if concurrent {
+        wasi3::add(&mut linker)?;
+    }
     Ok(linker)
 }

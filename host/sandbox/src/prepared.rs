@@ -6,18 +6,19 @@ use toolbay_model::text::joined;
 use toolbay_model::{Description, Manner, ToolDefinition};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
-use wasmtime_wasi::p2::bindings::CommandPre;
-use wasmtime_wasi_http::p2::bindings::ProxyPre;
 
 use crate::asked::Asked;
 use crate::contract::{self, Contract, Exported};
 use crate::docs::Docs;
 use crate::engines::Linked;
-use crate::functions::{self, Functions};
+use crate::functions::{self, Found, Functions};
+use crate::handler::{self, HandlerPre};
 use crate::linker::WORLD;
 use crate::listed::Listed;
+use crate::newer::is_newer;
 use crate::prepare_error::PrepareError;
 use crate::returned::{Refusal, Returned};
+use crate::run::Run;
 use crate::server::Wire;
 use crate::state::State;
 use crate::talk::Talk;
@@ -26,8 +27,8 @@ use crate::{command, definition, server};
 /// The export that makes a component a command.
 const RUN: &str = "wasi:cli/run";
 
-/// The export that makes a component a handler of HTTP requests.
-const HANDLER: &str = "wasi:http/incoming-handler";
+/// What a component imports to find folders.
+const PREOPENS: &str = "wasi:filesystem/preopens@";
 
 /// Bytes of a page of linear memory.
 const PAGE: u64 = 64 << 10;
@@ -43,6 +44,10 @@ pub struct Prepared {
     engine: Engine,
     /// Instances with functions within it, if it has async functions: each may be in the middle of a task.
     tasked: Option<u32>,
+    /// Whether it imports or exports interfaces of WASI 0.3.
+    newer: bool,
+    /// Whether it would find folders that it is given.
+    has_files: bool,
 }
 
 /// How a component offers what it has. For each further form, add a variant here and an arm in [`Prepared::list`],
@@ -52,10 +57,10 @@ enum Form {
     Contract(Contract),
     /// It exports plain functions. Each is a tool.
     Functions(Functions),
-    /// It exports `wasi:http/incoming-handler`. It is an MCP server, or no plugin.
-    Handler(ProxyPre<State>),
+    /// It exports an interface that handles HTTP requests, of this name. It is an MCP server, or no plugin.
+    Handler(HandlerPre),
     /// It exports `wasi:cli/run`. It is a single tool, named like its file, or an MCP server.
-    Command(CommandPre<State>),
+    Command(Run),
 }
 
 impl Prepared {
@@ -73,33 +78,29 @@ impl Prepared {
             return Err(PrepareError::UnknownImports(unknown));
         }
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
-        let exports_interface = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
+        let exported = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
+        let handler = handler::INTERFACES.iter().find_map(|wanted| exported(wanted));
+        let unlinked = |error: wasmtime::Error| PrepareError::Link(joined(&format!("{error:#}")));
         let contract = Exported::find(exports.iter().copied())?;
         let functions = if contract.is_some() { None } else { Some(functions::find(engine, component)) };
-        let pre =
-            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
+        let pre = linker.instantiate_pre(component).map_err(unlinked)?;
         let form = match (contract, functions) {
             (Some(exported), _) => Form::Contract(Contract::new(engine, component, pre, &exported)?),
             (None, Some(Ok(functions))) => Form::Functions(functions.linked(pre)),
-            (None, _) if exports_interface(HANDLER).is_some() => {
-                Form::Handler(ProxyPre::new(pre).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?)
-            }
-            (None, _) if exports_interface(RUN).is_some() => {
-                Form::Command(CommandPre::new(pre).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?)
-            }
-            (None, refused) => {
-                let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
-                let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
-                let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
-                return Err(PrepareError::NothingOffered(
-                    why.map_or(exports.clone(), |why| format!("{exports} ({why})")),
-                ));
-            }
+            (None, refused) => match (handler, exported(RUN)) {
+                (Some(name), _) => Form::Handler(HandlerPre::new(pre, name).map_err(unlinked)?),
+                (None, Some(name)) => Form::Command(Run::new(component, pre, name).map_err(unlinked)?),
+                (None, None) => return Err(nothing(&exports, refused)),
+            },
         };
+        let imports: Vec<&str> = ty.imports(engine).map(|(name, _)| name).collect();
+        let newer = imports.iter().chain(&exports).any(|name| is_newer(name));
+        let has_files = !imports.iter().any(|name| is_newer(name) && name.starts_with(PREOPENS))
+            || imports.iter().any(|name| !is_newer(name) && name.starts_with(PREOPENS));
         let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
         let asks = contract::imports_ask(engine, &ty);
         let (memory, engine) = (pages.map(|pages| pages.saturating_mul(PAGE)), engine.clone());
-        Ok(Self { form, asks, manner: None, memory, engine, tasked })
+        Ok(Self { form, asks, manner: None, memory, engine, tasked, newer, has_files })
     }
 
     /// The engine of its stores.
@@ -115,7 +116,11 @@ impl Prepared {
     /// How it offers what it has, for people.
     pub fn form(&self) -> String {
         let form = self.form_alone();
-        if self.tasked.is_some() { format!("{form}; it has async functions") } else { form }
+        match (self.newer, self.tasked) {
+            (true, _) => format!("{form}; it is for WASI 0.3"),
+            (false, Some(_)) => format!("{form}; it has async functions"),
+            (false, None) => form,
+        }
     }
 
     fn form_alone(&self) -> String {
@@ -127,10 +132,15 @@ impl Prepared {
         }
         match &self.form {
             Form::Contract(contract) => format!("it exports {contract}"),
-            Form::Handler(_) => format!("it exports {HANDLER}"),
+            Form::Handler(handler) => format!("it exports {}", handler.interface()),
             Form::Functions(_) => "it exports plain functions; each is a tool".to_owned(),
             Form::Command(_) => "it is a command: one tool, named after the file".to_owned(),
         }
+    }
+
+    /// Whether it would find folders that it is given: WASI 0.3 offers none.
+    pub fn has_files(&self) -> bool {
+        self.has_files
     }
 
     /// Bytes of its largest linear memory when a call begins; `None` if that cannot be told from outside.
@@ -215,6 +225,14 @@ impl Prepared {
         };
         Ok(result.map(Returned::Tool))
     }
+}
+
+/// Why a component with these exports is no plugin. `refused` says it of its functions.
+fn nothing(exports: &[&str], refused: Option<Result<Found, String>>) -> PrepareError {
+    let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
+    let exports = if exports.is_empty() { nothing() } else { exports.join(", ") };
+    let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
+    PrepareError::NothingOffered(why.map_or(exports.clone(), |why| format!("{exports} ({why})")))
 }
 
 fn tools(tools: Vec<ToolDefinition>) -> Description {

@@ -9,6 +9,7 @@ mod beside;
 mod exchange;
 mod intake;
 mod pipe;
+mod serve;
 mod words;
 
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use std::sync::Arc;
 use toolbay_guest_mcp::{Answers, Ask, Client, Outcome, STATELESS, Speaker, lists};
 use toolbay_model::{Journal, Manner};
 use wasmtime::Store;
-use wasmtime_wasi::p2::bindings::CommandPre;
-use wasmtime_wasi_http::p2::bindings::ProxyPre;
 
 use self::intake::Intake;
 pub(crate) use self::intake::Said;
 use crate::ask::Incapable;
 use crate::asked::Asked;
+use crate::handler::HandlerPre;
 use crate::returned::{Refusal, Returned};
+use crate::run::Run;
 use crate::state::State;
 
 /// The key of the answer that is the guest's own: what it wants to have back with the others. No question has such a key.
@@ -33,9 +34,9 @@ const STATE: &str = "=state";
 #[derive(Clone, Copy)]
 pub(crate) enum Wire<'a> {
     /// A handler of HTTP requests.
-    Handler(&'a ProxyPre<State>),
+    Handler(&'a HandlerPre),
     /// A command, by its standard input and output.
-    Command(&'a CommandPre<State>),
+    Command(&'a Run),
 }
 
 /// Asks a guest for something, in an instance of its own.
@@ -104,26 +105,26 @@ pub(crate) async fn ask(
     match wire {
         Wire::Handler(pre) => {
             let path = manner.path.as_deref().unwrap_or("/");
-            let proxy = pre.instantiate_async(&mut *store).await?;
+            let handler = pre.instantiate(store).await?;
             if shakes_hands {
                 let greeting = speaker.say(&Ask::Initialize, &Answers::default());
-                let (session, said) = exchange::exchange(&proxy, store, path, greeting, false).await?;
+                let (session, said) = exchange::exchange(&handler, store, path, greeting, false).await?;
                 if let Err(said) = opened(&mut speaker, said, session) {
                     return Ok(said);
                 }
                 let thanks = speaker.say(&Ask::Initialized, &Answers::default());
-                let (_, said) = exchange::exchange(&proxy, store, path, thanks, false).await?;
+                let (_, said) = exchange::exchange(&handler, store, path, thanks, false).await?;
                 match said {
                     Said::Other(200..=299, _) => {}
                     said => return Ok(failed_handshake(&said)),
                 }
             }
-            let (_, said) = exchange::exchange(&proxy, store, path, speaker.say(ask, answers), true).await?;
+            let (_, said) = exchange::exchange(&handler, store, path, speaker.say(ask, answers), true).await?;
             Ok(said)
         }
         Wire::Command(pre) => {
             let (talk, mut intake) = (store.data().talk.clone().unwrap_or_default(), Intake::of(store));
-            let command = pre.instantiate_async(&mut *store).await?;
+            let command = pre.instantiate(store).await?;
             let conversation = async {
                 if shakes_hands {
                     let greeting = speaker.say(&Ask::Initialize, &Answers::default());
@@ -136,7 +137,7 @@ pub(crate) async fn ask(
                 pipe::ask(&talk, &speaker.say(ask, answers), &mut intake).await
             };
             let guest = async {
-                let ended = command.wasi_cli_run().call_run(&mut *store).await;
+                let ended = command.run(store).await;
                 pipe::ended(ended)
             };
             let silent = || wasmtime::bail!("it ended without an answer");

@@ -35,6 +35,9 @@ pub(crate) const KERNEL: u64 = 64 << 10;
 /// Bytes that a socket holds: what the kernel buffers, and what a read and a write hold on their way.
 const SOCKET_HELD: usize = 384 << 10;
 
+/// Bytes that a lookup holds until its handle is dropped, or until it is done.
+pub(crate) const LOOKUP_HELD: usize = 8 << 10;
+
 /// Bytes that the knowledge of an address holds, besides its name.
 const ADDRESS_HELD: usize = 128;
 
@@ -44,8 +47,17 @@ pub(crate) struct Sockets {
     account: Account,
     deadline: Instant,
     lookups: u32,
-    /// What each socket holds, by its entry in the resource table.
-    open: BTreeMap<u32, (Opened, Held)>,
+    /// What each socket of WASI 0.2 holds, by its entry in the resource table.
+    open: BTreeMap<u32, Room>,
+    /// As many clones as there are sockets, and one.
+    all: Arc<()>,
+}
+
+/// What a socket holds.
+pub(crate) struct Room {
+    _opened: Opened,
+    _held: Held,
+    _one: Arc<()>,
 }
 
 /// Decides about each address.
@@ -80,6 +92,13 @@ pub(crate) enum NoSocket {
     Memory(Overdrawn),
 }
 
+/// Whether a connection to the address is one to another host. One to port 0 is none, nor one to an address of IPv4 in the
+/// form of IPv6, for which there is a socket of the other kind.
+pub(crate) fn is_of_a_host(address: SocketAddr) -> bool {
+    let ip = address.ip();
+    address.port() != 0 && ip == ip.to_canonical() && !ip.is_unspecified() && !ip.is_multicast()
+}
+
 /// What a name or an address becomes.
 pub(crate) type Resolved = Result<Vec<IpAddr>, Unresolved>;
 
@@ -94,7 +113,7 @@ impl Sockets {
     ) -> Self {
         let traffic = Arc::new(traffic);
         let gate = Gate { reach: connections.reach(), known: Mutex::default(), denials, effects, traffic };
-        Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new() }
+        Self { gate: Arc::new(gate), account, deadline, lookups: 0, open: BTreeMap::new(), all: Arc::default() }
     }
 
     /// What decides about addresses. It is asked whenever the guest's sockets are about to use one.
@@ -108,17 +127,18 @@ impl Sockets {
     }
 
     /// What one more socket holds. `opened` takes a descriptor.
-    pub(crate) fn room(&self, opened: impl FnOnce() -> Option<Opened>) -> Result<(Opened, Held), NoSocket> {
-        let opened = if self.open.len() < SOCKETS { opened() } else { None };
+    pub(crate) fn room(&self, opened: impl FnOnce() -> Option<Opened>) -> Result<Room, NoSocket> {
+        let opened = if Arc::strong_count(&self.all) <= SOCKETS { opened() } else { None };
         let opened = opened.ok_or_else(|| {
             self.gate.denials.note("This call has as many sockets open as it may.", None);
             NoSocket::Limit
         })?;
-        Ok((opened, self.account.hold(SOCKET_HELD).map_err(NoSocket::Memory)?))
+        let held = self.account.hold(SOCKET_HELD).map_err(NoSocket::Memory)?;
+        Ok(Room { _opened: opened, _held: held, _one: Arc::clone(&self.all) })
     }
 
     /// Keeps what a socket holds until it is [closed](Self::close).
-    pub(crate) fn opened(&mut self, rep: u32, holds: (Opened, Held)) {
+    pub(crate) fn opened(&mut self, rep: u32, holds: Room) {
         self.open.insert(rep, holds);
     }
 

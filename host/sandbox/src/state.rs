@@ -21,6 +21,7 @@ use crate::exchanges::Exchanges;
 use crate::folders::Folders;
 use crate::http::{FIELDS, Http};
 use crate::imports::Imports;
+use crate::input::Input;
 use crate::kept::Kept;
 use crate::ledger::Quota;
 use crate::limiter::Limiter;
@@ -78,6 +79,8 @@ pub(crate) struct State {
     pub(crate) http_memory: BTreeMap<u32, Held>,
     pub(crate) limiter: Limiter,
     pub(crate) stdio: Stdio,
+    /// Standard input, for WASI 0.3.
+    pub(crate) input: Input,
     /// The conversation over the standard streams, if there is one.
     pub(crate) talk: Option<Talk>,
     pub(crate) secrets: Arc<Secrets>,
@@ -90,7 +93,7 @@ pub(crate) struct State {
 impl State {
     /// The state of a call that is given this.
     pub(crate) fn new(entry: &Entry<'_>, given: Given, files: Files, meter: Meter) -> Self {
-        let Given { secrets: opened, folders, stdin: input, talk, seed, asks } = given;
+        let Given { secrets: opened, folders, stdin: text, talk, seed, asks } = given;
         let Folders { mounted: mounts, full, .. } = folders;
         let Entry { environment, trace, observer, deadline, .. } = entry;
         let Environment { limits, permissions, connections, .. } = environment;
@@ -100,8 +103,11 @@ impl State {
         let asking = Asking::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
-        if let Some(text) = input {
-            context.stdin(MemoryInputPipe::new(text));
+        let mut input = talk.clone().map_or(Input::Empty, Input::Talk);
+        if let Some(text) = text {
+            let text = MemoryInputPipe::new(text);
+            input = Input::Text(text.clone());
+            context.stdin(text);
             // One byte more than an answer may have: enough to see that it is too large.
             stdio = stdio.keeping(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
         }
@@ -158,6 +164,7 @@ impl State {
             account,
             http_memory: BTreeMap::new(),
             stdio,
+            input,
             talk,
             secrets: Arc::clone(&opened.secrets),
             imports: Imports::new(environment, Arc::clone(&opened.secrets), Arc::clone(observer)),

@@ -130,7 +130,7 @@ impl IsTerminal for Stream {
 
 impl StdoutStream for Stream {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        // Only WASI 0.3 calls this, and it is not linked.
+        // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::sink())
     }
 

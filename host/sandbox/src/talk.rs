@@ -1,7 +1,9 @@
 //! A conversation over standard input and output, a line for each message.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -35,6 +37,8 @@ struct Lines {
     said: VecDeque<Vec<u8>>,
     /// Whether the input ends with the first request.
     once: bool,
+    /// Who waits for something to read.
+    readers: Vec<Waker>,
 }
 
 impl Talk {
@@ -60,8 +64,10 @@ impl Talk {
         let mut lines = self.lines();
         lines.asked.push_back(Bytes::from(format!("{line}\n")));
         lines.closed |= lines.once;
+        let readers = mem::take(&mut lines.readers);
         drop(lines);
         self.0.asked.notify_waiters();
+        readers.into_iter().for_each(Waker::wake);
     }
 
     /// Waits for the next line of the guest that is not blank.
@@ -75,9 +81,36 @@ impl Talk {
         }
     }
 
+    /// The next part of what the guest has not read, of at most so many bytes; `None` at the end.
+    pub(crate) fn poll_asked(&self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
+        let mut lines = self.lines();
+        if let Some(part) = lines.part(most) {
+            return Poll::Ready(Some(part));
+        }
+        if lines.closed {
+            return Poll::Ready(None);
+        }
+        if !lines.readers.iter().any(|reader| reader.will_wake(context.waker())) {
+            lines.readers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
     // Held for a few instructions and never across an await.
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lines {
+    /// Takes the next part of what the guest has not read.
+    fn part(&mut self, most: usize) -> Option<Bytes> {
+        let first = self.asked.front_mut()?;
+        let part = first.split_to(most.min(first.len()));
+        if first.is_empty() {
+            self.asked.pop_front();
+        }
+        Some(part)
     }
 }
 
@@ -93,7 +126,7 @@ impl IsTerminal for Input {
 
 impl StdinStream for Input {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
-        // Only WASI 0.3 calls this, and it is not linked.
+        // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::empty())
     }
 
@@ -105,14 +138,11 @@ impl StdinStream for Input {
 impl InputStream for Input {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let mut lines = self.0.lines();
-        let Some(first) = lines.asked.front_mut() else {
-            return if lines.closed { Err(StreamError::Closed) } else { Ok(Bytes::new()) };
-        };
-        let part = first.split_to(size.min(first.len()));
-        if first.is_empty() {
-            lines.asked.pop_front();
+        match lines.part(size) {
+            Some(part) => Ok(part),
+            None if lines.closed => Err(StreamError::Closed),
+            None => Ok(Bytes::new()),
         }
-        Ok(part)
     }
 }
 
@@ -147,7 +177,7 @@ impl IsTerminal for Output {
 
 impl StdoutStream for Output {
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        // Only WASI 0.3 calls this, and it is not linked.
+        // Only the streams of WASI 0.3 would call this, and Toolbay has its own.
         Box::new(tokio::io::sink())
     }
 
@@ -165,7 +195,7 @@ impl OutputStream for Output {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             lines.line.extend_from_slice(part);
             if part.ends_with(b"\n") {
-                let line = std::mem::take(&mut lines.line);
+                let line = mem::take(&mut lines.line);
                 if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
                     lines.said.push_back(line);
                     ended = true;

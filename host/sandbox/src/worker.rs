@@ -13,6 +13,7 @@ use toolbay_model::text::joined;
 use wasmtime::Engine;
 
 use crate::about::About;
+use crate::concurrency::Newer;
 use crate::docs::Docs;
 use crate::exports::{Checked, check_exports};
 use crate::{adapt, concurrency, engine, hint};
@@ -30,6 +31,10 @@ const INVALID: &str = "invalid component: ";
 /// Said of a component with async functions where the operator does not want any.
 const OFF: &str = "has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs builds \
                    it without them with --sync)";
+
+/// Said of a component for WASI 0.3 there.
+const OFF_NEWER: &str = "needs WASI 0.3, and engine.async is false (to run it, set engine.async = true; to do without, build \
+                         it for WASI 0.2: with --sync for componentize-qjs, for wasm32-wasip2 with Rust)";
 
 /// Exit code for: compiled, but the output could not be written.
 pub(crate) const UNWRITTEN: u8 = 3;
@@ -101,17 +106,18 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool) -> ExitCode
 /// The compiled form of a plugin file and the notes about it, or what is wrong with it.
 pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, Notes), String> {
     let (component, kind) = adapt::componentize(file, wit)?;
-    let checked = check_exports(&component)?;
-    if let Some(why) = concurrency::newer_wasi(&component) {
-        return Err(why);
-    }
+    let (checked, off) = match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
+        (_, Newer::Refused(why)) => return Err(why),
+        // Without an async function of its own, such as a clock that is only looked at.
+        (Checked::Ordinary | Checked::Concurrent, Newer::Wanted) => (Checked::Concurrent, OFF_NEWER),
+        (checked, _) => (checked, OFF),
+    };
     let (engine, tasked) = match checked {
-        Checked::Ordinary => (engines.ordinary.clone(), None),
         Checked::Concurrent if engines.concurrent => (engines.concurrent()?, Some(concurrency::tasked(&component)?)),
-        Checked::Concurrent => return Err(OFF.to_owned()),
+        Checked::Concurrent => return Err(off.to_owned()),
         // The one that accepts more says best what is wrong.
         Checked::Invalid if engines.concurrent => (engines.concurrent()?, None),
-        Checked::Invalid => (engines.ordinary.clone(), None),
+        Checked::Ordinary | Checked::Invalid => (engines.ordinary.clone(), None),
     };
     let code = engine.precompile_component(&component).map_err(|error| format!("{INVALID}{}", error.root_cause()))?;
     if checked == Checked::Invalid {

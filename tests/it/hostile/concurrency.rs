@@ -324,12 +324,6 @@ rows! {
     a_stackful_function: Compile, "has a function that can wait anywhere, with as many stacks as tasks", stackful
         => refused("invalid component: …async stackful…");
 
-    wasi_0_3: Compile, "imports interfaces of WASI 0.3",
-        |folder| put(folder, tasks(r#"(import "wasi:cli/stdout@0.3.0" (instance))"#, &[],
-            &(begins(EXIT) + &goes_on(EXIT))))
-        => refused("needs WASI 0.3, which Toolbay does not offer: wasi:cli/stdout@0.3.0 (build it for WASI 0.2: with \
-            --sync for componentize-qjs, for wasm32-wasip2 with Rust)");
-
     unwanted: Compile, "has an async function where the operator wants none", |folder| does(folder, EXIT, EXIT)
         => config("[engine]\nasync = false")
         => refused("has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs \

@@ -1,17 +1,19 @@
 //! One HTTP request to a guest's handler, and its response.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
 use toolbay_guest_mcp::{Reader, Request};
 use wasmtime::Store;
-use wasmtime_wasi_http::p2::bindings::Proxy;
-use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
+use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpView as _};
 
 use super::beside::beside;
 use super::intake::{Heard, Intake, Said};
-use super::words;
+use super::{serve, words};
+use crate::handler::Handler;
 use crate::state::State;
 
 /// The host that guests are asked at. Those that check it take it for one of the same machine.
@@ -26,13 +28,13 @@ const HEAD_HELD: usize = 16 << 10;
 /// How much of a body that is no message is waited for, in bytes.
 const ENOUGH: usize = 512;
 
-/// What a handler gave as its response.
-type Given = Result<http::Response<WasiBody>, ErrorCode>;
+/// What a handler gave as its response, or why there is none, in words.
+type Given = Result<http::Response<WasiBody>, String>;
 
 /// Sends a request to the handler. Returns the name of the session that it gave, and what it said. If it is not the `last`
 /// one, the handler is waited for.
 pub(super) async fn exchange(
-    proxy: &Proxy,
+    handler: &Handler,
     store: &mut Store<State>,
     path: &str,
     request: Request,
@@ -48,26 +50,58 @@ pub(super) async fn exchange(
     message = message.header("content-length", body.len());
     let body = Full::new(Bytes::from(body)).map_err(|never| -> Error { match never {} });
     let message = message.body(body)?;
-    let (sender, receiver) = oneshot::channel();
-    let http = &mut store.data_mut().http();
-    let incoming = http.new_incoming_request(Scheme::Http, message)?;
-    let outgoing = http.new_response_outparam(sender)?;
-    let guest = proxy.wasi_http_incoming_handler().call_handle(&mut *store, incoming, outgoing);
-    let listening = response(receiver, &mut intake, id);
     let silent = || wasmtime::bail!("its HTTP handler returned before its response was complete");
-    beside(guest, listening, last, silent).await
+    match handler {
+        Handler::Older(proxy) => {
+            let (sender, receiver) = oneshot::channel();
+            let http = &mut store.data_mut().http();
+            let incoming = http.new_incoming_request(Scheme::Http, message)?;
+            let outgoing = http.new_response_outparam(sender)?;
+            let guest = proxy.wasi_http_incoming_handler().call_handle(&mut *store, incoming, outgoing);
+            let given = async { receiver.await.ok().map(|given| given.map_err(|code| words::code(&code))) };
+            beside(guest, response(given, &mut intake, id), last, silent).await
+        }
+        Handler::Newer(service) => {
+            let ((sender, receiver), (hearing, heard)) = (oneshot::channel(), oneshot::channel());
+            let failed = AtomicBool::new(false);
+            let guest = async {
+                let ended = serve::serve(service, store, message.map(BodyExt::boxed_unsync), sender, heard).await;
+                failed.store(ended.is_err(), Ordering::Relaxed);
+                ended
+            };
+            let given = async {
+                match receiver.await {
+                    Ok(given) => Some(given.map_err(|code| words::code(&code))),
+                    // It has ended, and how it did says why.
+                    Err(_closed) => std::future::pending().await,
+                }
+            };
+            let listening = async {
+                let said = response(given, &mut intake, id).await;
+                let is_outcome = matches!(said, Ok((_, Said::Outcome(_))));
+                if failed.load(Ordering::Relaxed) && !is_outcome {
+                    // Its body ends with it, wherever it was: how it ended says more.
+                    return std::future::pending().await;
+                }
+                drop(hearing);
+                said
+            };
+            // It is large, and handlers of WASI 0.2 do not pay for it.
+            Box::pin(beside(guest, listening, last, silent)).await
+        }
+    }
 }
 
 /// Reads the response.
 async fn response(
-    receiver: oneshot::Receiver<Given>,
+    given: impl Future<Output = Option<Given>>,
     intake: &mut Intake,
     id: Option<u64>,
 ) -> wasmtime::Result<(Option<String>, Said)> {
-    let response = match receiver.await {
-        Ok(Ok(response)) => response,
-        Ok(Err(code)) => return Ok((None, Said::Wrong(format!("its HTTP handler failed: {}", words::code(&code))))),
-        Err(_closed) => return Ok((None, Said::Wrong("its HTTP handler gave no response".to_owned()))),
+    let response = match given.await {
+        Some(Ok(response)) => response,
+        Some(Err(why)) => return Ok((None, Said::Wrong(format!("its HTTP handler failed: {why}")))),
+        None => return Ok((None, Said::Wrong("its HTTP handler gave no response".to_owned()))),
     };
     let (head, mut body) = response.into_parts();
     let status = head.status.as_u16();

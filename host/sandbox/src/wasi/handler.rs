@@ -18,10 +18,8 @@ use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiBody, WasiHttpHooks as _,
 
 use super::version::versioned;
 use crate::exchanges::{Answer, Awaited};
+use crate::http::bounds::EXCHANGE_HELD;
 use crate::state::State;
-
-/// Bytes that a request on its way and its response hold: two heads, and what is read and written of the bodies.
-const EXCHANGE_HELD: usize = 512 << 10;
 
 type Handle = Resource<Awaited>;
 

@@ -15,26 +15,8 @@ use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
 use crate::account::Overdrawn;
-use crate::http::{BODY, FIELDS};
+use crate::http::bounds::{AUTHORITY, BODY_HELD, FIELDS_HELD, NAME, PATH, REQUEST_HELD};
 use crate::state::State;
-
-/// Bytes that a set of fields holds at most: a header map has up to four times the size of what is in it.
-const FIELDS_HELD: usize = 4 * FIELDS;
-
-/// Bytes of a path with its query.
-const PATH: usize = 16 << 10;
-
-/// Bytes of a host's name with its port, user name included.
-const AUTHORITY: usize = 1 << 10;
-
-/// Bytes of a method or a scheme with a name of its own.
-const NAME: usize = 64;
-
-/// Bytes that a body holds: the piece that waits, and the one that is being sent.
-const BODY_HELD: usize = 2 * BODY;
-
-/// Bytes that a request holds besides its fields.
-const REQUEST_HELD: usize = PATH + AUTHORITY + 2 * NAME;
 
 type Fields = Resource<FieldMap>;
 type Request = Resource<HostOutgoingRequest>;

@@ -20,11 +20,8 @@ use wasmtime_wasi::sockets::WasiSocketsView as _;
 use super::counted::{count_input, count_output};
 use super::version::versioned;
 use crate::account::Held;
-use crate::sockets::{KERNEL, NoSocket, Resolved, Unresolved};
+use crate::sockets::{KERNEL, LOOKUP_HELD, NoSocket, Resolved, Unresolved, is_of_a_host};
 use crate::state::State;
-
-/// Bytes that a lookup holds until its handle is dropped.
-const LOOKUP_HELD: usize = 8 << 10;
 
 type Tcp = Resource<TcpSocket>;
 type Connecting = (Tcp, Resource<Network>, IpSocketAddress);
@@ -108,13 +105,6 @@ fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let pollable: Resource<DynPollable> = subscribe(store.data_mut().sockets().table, lookup)?;
         Ok((pollable,))
     })
-}
-
-/// Whether a connection to the address is one to another host. One to port 0 is none, nor one to an address of IPv4 in the
-/// form of IPv6, for which there is a socket of the other kind.
-fn is_of_a_host(address: SocketAddr) -> bool {
-    let ip = address.ip();
-    address.port() != 0 && ip == ip.to_canonical() && !ip.is_unspecified() && !ip.is_multicast()
 }
 
 /// The answer of a host function: an error code for the guest, or an error that ends the call.

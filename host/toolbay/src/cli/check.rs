@@ -67,6 +67,10 @@ const INTERFACES: [(&str, &str); 13] = [
     ("", "wants interfaces that the host does not provide"),
 ];
 
+/// Said of a plugin that would not find its folders.
+const FOLDERLESS: &str = "it looks for files through WASI 0.3, where it gets none, whatever its grant says (build it for WASI \
+                          0.2)";
+
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let file = &file_of(path)?;
     // One file needs no plugin folder, so the folder of the file stands in for it.
@@ -151,6 +155,9 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     remarks.extend(without_words(&prepared.wordless(&description), file));
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
     remarks.extend(contents.view_remarks());
+    if !prepared.has_files() {
+        remarks.push(FOLDERLESS.to_owned());
+    }
     let (form, memory) = (prepared.form(), prepared.memory());
     let asks = asks(file, approve, &contents, prepared.is_command()).unwrap_or_else(|why| {
         remarks.push(why);

@@ -1,0 +1,32 @@
+//! Standard input of a guest that reads it through WASI 0.3.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use wasmtime_wasi::p2::InputStream as _;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+
+use crate::talk::Talk;
+
+/// What a guest reads. Clones share it: what one has read, another does not get.
+#[derive(Clone, Default)]
+pub(crate) enum Input {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// The arguments of a command.
+    Text(MemoryInputPipe),
+    /// What is said to an MCP server.
+    Talk(Talk),
+}
+
+impl Input {
+    /// The next part, of at most so many bytes; `None` at the end.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
+        match self {
+            Self::Empty => Poll::Ready(None),
+            Self::Text(text) => Poll::Ready(text.read(most).ok().filter(|part| !part.is_empty())),
+            Self::Talk(talk) => talk.poll_asked(context, most),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The names of interfaces of WASI 0.3.
+
+/// Whether an interface is one of WASI 0.3, release candidates included.
+pub(crate) fn is_newer(interface: &str) -> bool {
+    version(interface).is_some_and(|version| version == "0.3" || version.starts_with("0.3."))
+}
+
+/// Whether it is one of a release candidate.
+pub(crate) fn is_candidate(interface: &str) -> bool {
+    is_newer(interface) && version(interface).is_some_and(|version| version.contains('-'))
+}
+
+fn version(interface: &str) -> Option<&str> {
+    Some(interface.strip_prefix("wasi:")?.split_once('@')?.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_wasi_has_a_version_of_wasi() {
+        let newer = |name: &str| (is_newer(name), is_candidate(name));
+        assert_eq!(newer("wasi:cli/stdout@0.3.0"), (true, false));
+        assert_eq!(newer("wasi:cli/stdout@0.3.17"), (true, false));
+        assert_eq!(newer("wasi:cli/stdout@0.3.0-rc-2026-03-15"), (true, true));
+        for other in ["wasi:cli/stdout@0.2.3", "wasi:cli/stdout@0.30.0", "acme:cli/stdout@0.3.0", "wasi:cli/stdout", ""]
+        {
+            assert_eq!(newer(other), (false, false), "{other}");
+        }
+    }
+}

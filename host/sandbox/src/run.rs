@@ -1,0 +1,55 @@
+//! Commands: components that export `wasi:cli/run`, of WASI 0.2 or 0.3.
+
+use wasmtime::Store;
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, TypedFunc};
+use wasmtime_wasi::p2::bindings::{Command, CommandPre};
+
+use crate::newer::is_newer;
+use crate::state::State;
+
+/// A linked command.
+pub(crate) enum Run {
+    /// Of WASI 0.2.
+    Older(CommandPre<State>),
+    /// Of WASI 0.3: its function is async.
+    Newer(InstancePre<State>, ComponentExportIndex),
+}
+
+/// An instance of a command.
+pub(crate) enum Running {
+    Older(Command),
+    Newer(TypedFunc<(), (Result<(), ()>,)>),
+}
+
+impl Run {
+    /// The command that a component exports as `interface`.
+    pub(crate) fn new(component: &Component, pre: InstancePre<State>, interface: &str) -> wasmtime::Result<Self> {
+        if !is_newer(interface) {
+            return CommandPre::new(pre).map(Self::Older);
+        }
+        let exported = component.get_export_index(None, interface);
+        let run = exported.and_then(|interface| component.get_export_index(Some(&interface), "run"));
+        let run = run.ok_or_else(|| wasmtime::format_err!("{interface} has no function run"))?;
+        Ok(Self::Newer(pre, run))
+    }
+
+    pub(crate) async fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Running> {
+        match self {
+            Self::Older(pre) => pre.instantiate_async(&mut *store).await.map(Running::Older),
+            Self::Newer(pre, run) => {
+                let instance = pre.instantiate_async(&mut *store).await?;
+                instance.get_typed_func(&mut *store, run).map(Running::Newer)
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Runs it to its end.
+    pub(crate) async fn run(&self, store: &mut Store<State>) -> wasmtime::Result<Result<(), ()>> {
+        match self {
+            Self::Older(command) => command.wasi_cli_run().call_run(&mut *store).await,
+            Self::Newer(run) => Box::pin(run.call_async(&mut *store, ())).await.map(|(done,)| done),
+        }
+    }
+}

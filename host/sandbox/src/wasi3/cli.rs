@@ -1,0 +1,147 @@
+//! Environment, exit and standard streams. These are the call's own: bounded in what they keep, and in their number by
+//! `limits.handles`.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{
+    Destination, FutureReader, Linker, Source, StreamConsumer, StreamProducer, StreamReader, StreamResult,
+};
+use wasmtime_wasi::cli::{StdoutStream as _, WasiCli, WasiCliView as _};
+use wasmtime_wasi::p2::{OutputStream, StreamError};
+use wasmtime_wasi::p3::bindings::cli::types::ErrorCode;
+use wasmtime_wasi::p3::bindings::cli::{
+    environment, exit, terminal_input, terminal_output, terminal_stderr, terminal_stdin, terminal_stdout,
+};
+
+use super::pieces::{PIECE, STREAM_HELD, next, put};
+use super::version::versioned;
+use crate::account::Held;
+use crate::input::Input;
+use crate::state::State;
+
+/// How a stream ended: never with an error.
+type Ended = FutureReader<Result<(), ErrorCode>>;
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    environment::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    exit::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    terminal_input::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    terminal_output::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    terminal_stdin::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    terminal_stdout::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    terminal_stderr::add_to_linker::<_, WasiCli>(linker, State::cli)?;
+    let mut stdin = linker.instance(versioned!("wasi:cli/stdin"))?;
+    stdin.func_wrap("read-via-stream", |store, (): ()| Ok((read(store)?,)))?;
+    let mut stdout = linker.instance(versioned!("wasi:cli/stdout"))?;
+    stdout.func_wrap("write-via-stream", |store, (data,): (StreamReader<u8>,)| {
+        let state = store.data();
+        let stream = state.stdio.stdout();
+        let stream = match &state.talk {
+            Some(talk) => talk.stdout(stream).p2_stream(),
+            None => Box::new(stream),
+        };
+        Ok((write(store, data, stream)?,))
+    })?;
+    let mut stderr = linker.instance(versioned!("wasi:cli/stderr"))?;
+    stderr.func_wrap("write-via-stream", |store, (data,): (StreamReader<u8>,)| {
+        let stream = Box::new(store.data().stdio.stderr());
+        Ok((write(store, data, stream)?,))
+    })
+}
+
+fn read(mut store: StoreContextMut<'_, State>) -> wasmtime::Result<(StreamReader<u8>, Ended)> {
+    let (over, ended) = ended(&mut store)?;
+    let state = store.data();
+    let reading = Reading { input: state.input.clone(), _held: state.account.hold(STREAM_HELD)?, _over: over };
+    Ok((StreamReader::new(&mut store, reading)?, ended))
+}
+
+fn write(
+    mut store: StoreContextMut<'_, State>,
+    data: StreamReader<u8>,
+    stream: Box<dyn OutputStream>,
+) -> wasmtime::Result<Ended> {
+    let (over, ended) = ended(&mut store)?;
+    let held = store.data().account.hold(STREAM_HELD)?;
+    data.pipe(&mut store, Writing { stream, _held: held, _over: over })?;
+    Ok(ended)
+}
+
+/// A future that is there once the sender is dropped.
+fn ended(store: &mut StoreContextMut<'_, State>) -> wasmtime::Result<(oneshot::Sender<()>, Ended)> {
+    let (over, is_over) = oneshot::channel();
+    let ended = FutureReader::new(store, async move {
+        let _dropped = is_over.await;
+        wasmtime::error::Ok(Ok(()))
+    })?;
+    Ok((over, ended))
+}
+
+/// Standard input, as the guest reads it.
+struct Reading {
+    input: Input,
+    _held: Held,
+    _over: oneshot::Sender<()>,
+}
+
+impl StreamProducer<State> for Reading {
+    type Item = u8;
+    type Buffer = Bytes;
+
+    fn poll_produce<'a>(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut store: StoreContextMut<'a, State>,
+        to: Destination<'a, u8, Bytes>,
+        finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let room = to.remaining(&mut store).unwrap_or(PIECE).min(PIECE);
+        if room == 0 {
+            return Poll::Ready(Ok(StreamResult::Completed));
+        }
+        Poll::Ready(Ok(match self.input.poll(context, room) {
+            Poll::Ready(Some(piece)) => {
+                put(to, store, &piece);
+                StreamResult::Completed
+            }
+            Poll::Ready(None) => StreamResult::Dropped,
+            Poll::Pending if finish => StreamResult::Cancelled,
+            Poll::Pending => return Poll::Pending,
+        }))
+    }
+}
+
+/// Standard output or error, as the guest writes to it.
+struct Writing {
+    stream: Box<dyn OutputStream>,
+    _held: Held,
+    _over: oneshot::Sender<()>,
+}
+
+impl StreamConsumer<State> for Writing {
+    type Item = u8;
+
+    fn poll_consume(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        store: StoreContextMut<'_, State>,
+        from: Source<'_, u8>,
+        _finish: bool,
+    ) -> Poll<wasmtime::Result<StreamResult>> {
+        let mut from = from.as_direct(store);
+        let piece = Bytes::copy_from_slice(next(&mut from));
+        let length = piece.len();
+        Poll::Ready(match self.stream.write(piece) {
+            Ok(()) => {
+                from.mark_read(length);
+                Ok(StreamResult::Completed)
+            }
+            Err(StreamError::Trap(error)) => Err(error),
+            Err(_) => Ok(StreamResult::Dropped),
+        })
+    }
+}

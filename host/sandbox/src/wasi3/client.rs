@@ -1,0 +1,163 @@
+//! Sending requests: each is one of the call's own [`Exchanges`](crate::exchanges::Exchanges), as those of WASI 0.2 are.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::HOST;
+use http_body::{Body, Frame, SizeHint};
+use tokio::sync::oneshot;
+use wasmtime::component::{Access, Accessor, Linker, Resource};
+use wasmtime_wasi::p2::Pollable as _;
+use wasmtime_wasi_http::p3::bindings::http::types::{DnsErrorPayload, ErrorCode, TlsAlertReceivedPayload};
+use wasmtime_wasi_http::p3::{Request, Response};
+use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks as _};
+
+use super::version::versioned;
+use crate::account::Account;
+use crate::exchanges::{Answer, Awaited};
+use crate::http::bounds::{EXCHANGE_HELD, FIELDS_HELD};
+use crate::state::State;
+
+/// What a guest gets: a response, or why there is none.
+type Got = Result<Resource<Response>, ErrorCode>;
+
+/// A request on its way, and who is told what became of it.
+struct Begun {
+    awaited: Awaited,
+    sent: oneshot::Sender<Result<(), Error>>,
+}
+
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut client = linker.instance(versioned!("wasi:http/client"))?;
+    client.func_wrap_concurrent("send", |store, (request,): (Resource<Request>,)| {
+        Box::pin(async move { Ok((send(store, request).await?,)) })
+    })
+}
+
+/// Sends a request. An inner error is one of the request itself; the outer one ends the call.
+async fn send(store: &Accessor<State>, request: Resource<Request>) -> wasmtime::Result<Got> {
+    let Begun { mut awaited, sent } = match store.with(|access| begin(access, request))? {
+        Ok(begun) => begun,
+        Err(code) => return Ok(Err(code)),
+    };
+    awaited.ready().await;
+    let gone = || Err(Error::InternalError(Some("the request was given up".to_owned())));
+    let answer = awaited.take().and_then(Result::ok).unwrap_or_else(gone);
+    store.with(|mut access| match received(access.data_mut(), answer)? {
+        Ok(response) => {
+            drop(sent.send(Ok(())));
+            Ok(Ok(response))
+        }
+        Err(code) => {
+            drop(sent.send(Err(code.clone().into())));
+            Ok(Err(code))
+        }
+    })
+}
+
+/// Begins a request. From now on, its body is read.
+fn begin(mut access: Access<'_, State>, request: Resource<Request>) -> wasmtime::Result<Result<Begun, ErrorCode>> {
+    let state = access.data_mut();
+    state.http_memory.remove(&request.rep());
+    let held = if state.requests.is_open() { Some(state.account.hold(EXCHANGE_HELD)?) } else { None };
+    let request = state.table().delete(request)?;
+    let host = request
+        .authority
+        .as_ref()
+        .map_or(Ok(HeaderValue::from_static("")), |authority| HeaderValue::try_from(authority.as_str()));
+    let (sent, is_sent) = oneshot::channel();
+    let made = request.into_http(&mut access, async { is_sent.await.unwrap_or(Ok(())) });
+    let (mut request, options) = match made {
+        Ok(made) => made,
+        Err(error) => return Ok(Err(error.downcast()?)),
+    };
+    // Guests cannot set this one.
+    match host {
+        Ok(host) => drop(request.headers_mut().insert(HOST, host)),
+        Err(_) => return Ok(Err(ErrorCode::HttpRequestUriInvalid)),
+    }
+    let state = access.data_mut();
+    state.requests.held = held;
+    let sending =
+        Pin::from(state.requests.send_request(request, options.as_deref().copied(), Box::new(async { Ok(()) })));
+    if let Some(diverged) = state.requests.diverged.take() {
+        return Err(diverged.into());
+    }
+    Ok(Ok(Begun { awaited: state.exchanges.begin(sending), sent }))
+}
+
+/// A handle of the response, or the error in the words of `wasi:http` 0.3.
+fn received(state: &mut State, answer: Answer) -> wasmtime::Result<Got> {
+    let response = match answer {
+        Ok(response) => response,
+        Err(error) => return Ok(Err(code(error))),
+    };
+    let account = state.account.clone();
+    let response = response.map(|body| Trailed { body, account });
+    // Whether the guest liked what it read concerns nobody else.
+    let (response, _verdict) = Response::from_http(&mut state.requests, response);
+    Ok(Ok(state.table().push(response)?))
+}
+
+/// The body of a response. Its trailers become fields, which are drawn from the account until the call ends.
+struct Trailed {
+    body: WasiBody,
+    account: Account,
+}
+
+impl Body for Trailed {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(&polled, Poll::Ready(Some(Ok(frame))) if frame.is_trailers())
+            && self.account.take(FIELDS_HELD).is_err()
+        {
+            let why = Some("the call has no memory left for the trailers".to_owned());
+            return Poll::Ready(Some(Err(Error::InternalError(why))));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The errors that the host's requests have.
+fn code(error: Error) -> ErrorCode {
+    match error {
+        Error::HttpRequestDenied => ErrorCode::HttpRequestDenied,
+        Error::HttpRequestHeaderSectionSize(size) => ErrorCode::HttpRequestHeaderSectionSize(size),
+        Error::HttpRequestBodySize(size) => ErrorCode::HttpRequestBodySize(size),
+        Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(size),
+        Error::HttpResponseHeaderSectionSize(size) => ErrorCode::HttpResponseHeaderSectionSize(size),
+        Error::HttpResponseIncomplete => ErrorCode::HttpResponseIncomplete,
+        Error::HttpResponseTimeout => ErrorCode::HttpResponseTimeout,
+        Error::DestinationIpProhibited => ErrorCode::DestinationIpProhibited,
+        Error::DestinationNotFound => ErrorCode::DestinationNotFound,
+        Error::DestinationUnavailable => ErrorCode::DestinationUnavailable,
+        Error::DnsError { rcode, info_code } => ErrorCode::DnsError(DnsErrorPayload { rcode, info_code }),
+        Error::DnsTimeout => ErrorCode::DnsTimeout,
+        Error::ConnectionLimitReached => ErrorCode::ConnectionLimitReached,
+        Error::ConnectionTimeout => ErrorCode::ConnectionTimeout,
+        Error::ConnectionRefused => ErrorCode::ConnectionRefused,
+        Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,
+        Error::ConnectionTerminated => ErrorCode::ConnectionTerminated,
+        Error::TlsCertificateError => ErrorCode::TlsCertificateError,
+        Error::TlsAlertReceived { alert_id, alert_message } => {
+            ErrorCode::TlsAlertReceived(TlsAlertReceivedPayload { alert_id, alert_message })
+        }
+        Error::TlsProtocolError => ErrorCode::TlsProtocolError,
+        Error::InternalError(why) => ErrorCode::InternalError(why),
+        // No other comes from a request of the host.
+        _ => ErrorCode::HttpProtocolError,
+    }
+}

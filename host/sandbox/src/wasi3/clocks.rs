@@ -1,0 +1,64 @@
+//! Clocks. In calls whose clocks are the same each time, a guest waits as long as it asks for, and its clock then shows that,
+//! however long it took. Every wait ends with its call.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wasmtime::component::{Accessor, Linker};
+use wasmtime_wasi::clocks::WasiClocksView as _;
+use wasmtime_wasi::p3::bindings::clocks::monotonic_clock::Host as _;
+
+use super::version::versioned;
+use crate::state::State;
+
+/// What a guest waits for, in nanoseconds.
+#[derive(Clone, Copy)]
+enum Until {
+    /// That so much time has passed.
+    Passed(u64),
+    /// That its clock shows this.
+    Shown(u64),
+}
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p3::clocks::add_to_linker(linker)?;
+    linker.allow_shadowing(true);
+    let mut clock = linker.instance(versioned!("wasi:clocks/monotonic-clock"))?;
+    clock.func_wrap_concurrent("wait-for", |store, (duration,): (u64,)| {
+        Box::pin(wait(store, Until::Passed(duration)))
+    })?;
+    clock.func_wrap_concurrent("wait-until", |store, (when,): (u64,)| Box::pin(wait(store, Until::Shown(when))))?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+async fn wait(store: &Accessor<State>, until: Until) -> wasmtime::Result<()> {
+    let (time, now) = store.with(|mut access| {
+        let state = access.data_mut();
+        let time = state.time.clone();
+        let now = match (&time, until) {
+            (Some(time), _) => time.look(),
+            (None, Until::Passed(_)) => 0,
+            (None, Until::Shown(_)) => state.clocks().now()?,
+        };
+        wasmtime::error::Ok((time, now))
+    })?;
+    let (duration, when) = match until {
+        Until::Passed(duration) => (duration, now.saturating_add(duration)),
+        Until::Shown(when) => (when.saturating_sub(now), when),
+    };
+    if duration == 0 {
+        // A guest that waits in a loop lets others run.
+        tokio::task::yield_now().await;
+    } else {
+        // Nobody waits for a time that no clock shows.
+        match Instant::now().checked_add(Duration::from_nanos(duration)) {
+            Some(over) => tokio::time::sleep_until(over).await,
+            None => std::future::pending().await,
+        }
+    }
+    if let Some(time) = time {
+        time.reach(when);
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Files: none. A guest has no folder to begin with, and every way to a descriptor begins with one.
+//!
+//! Mounted and temporary folders are there through WASI 0.2, within quotas and limits; a note says so where a grant has some.
+
+use wasmtime::component::{Linker, Resource, ResourceType};
+
+use super::closed::Function::{Async, Sync};
+use super::closed::{Function, close};
+use super::version::versioned;
+use crate::state::State;
+
+/// A file or folder. There is none.
+enum Descriptor {}
+
+const FUNCTIONS: [Function; 25] = [
+    Sync("[method]descriptor.read-via-stream"),
+    Sync("[method]descriptor.write-via-stream"),
+    Sync("[method]descriptor.append-via-stream"),
+    Async("[method]descriptor.advise"),
+    Async("[method]descriptor.sync-data"),
+    Async("[method]descriptor.get-flags"),
+    Async("[method]descriptor.get-type"),
+    Async("[method]descriptor.set-size"),
+    Async("[method]descriptor.set-times"),
+    Sync("[method]descriptor.read-directory"),
+    Async("[method]descriptor.sync"),
+    Async("[method]descriptor.create-directory-at"),
+    Async("[method]descriptor.stat"),
+    Async("[method]descriptor.stat-at"),
+    Async("[method]descriptor.set-times-at"),
+    Async("[method]descriptor.link-at"),
+    Async("[method]descriptor.open-at"),
+    Async("[method]descriptor.readlink-at"),
+    Async("[method]descriptor.remove-directory-at"),
+    Async("[method]descriptor.rename-at"),
+    Async("[method]descriptor.symlink-at"),
+    Async("[method]descriptor.unlink-file-at"),
+    Async("[method]descriptor.is-same-object"),
+    Async("[method]descriptor.metadata-hash"),
+    Async("[method]descriptor.metadata-hash-at"),
+];
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
+    preopens.func_wrap("get-directories", |_, (): ()| Ok((Vec::<(Resource<Descriptor>, String)>::new(),)))?;
+    let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
+    types.resource("descriptor", ResourceType::host::<Descriptor>(), |_, _| Ok(()))?;
+    close(&mut types, &FUNCTIONS)
+}

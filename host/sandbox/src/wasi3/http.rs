@@ -1,0 +1,218 @@
+//! HTTP: what fields, requests and responses hold is drawn from the call's account. Their bodies hold nothing until they are
+//! sent: until then they are the guest's own streams.
+//!
+//! A request can be made without a grant, because runtimes make one before they know that it will be denied, and the
+//! guest then sees an ordinary error. Until then it can hold little.
+
+use toolbay_policy::Denied;
+use wasmtime::component::{Access, FutureReader, Linker, Resource, ResourceType, StreamReader};
+use wasmtime::{AsContextMut as _, StoreContextMut};
+use wasmtime_wasi::TrappableError;
+use wasmtime_wasi_http::p2::bindings::http::types::HeaderError as Why;
+use wasmtime_wasi_http::p3::bindings::http::types::{
+    self, ErrorCode, HeaderError, HostFields as _, HostRequest as _, HostRequestWithStore, HostResponseWithStore,
+    Method, RequestOptions, Scheme, Trailers,
+};
+use wasmtime_wasi_http::p3::{Request, Response};
+use wasmtime_wasi_http::{FieldMap, WasiHttp, WasiHttpView as _};
+
+use super::version::versioned;
+use crate::account::Overdrawn;
+use crate::http::bounds::{AUTHORITY, FIELDS_HELD, NAME, PATH, REQUEST_HELD};
+use crate::state::State;
+
+type Fields = Resource<FieldMap>;
+
+/// What a guest gives a request or a response as its body, and when it ends.
+type Contents = Option<StreamReader<u8>>;
+type End = FutureReader<Result<Option<Resource<Trailers>>, ErrorCode>>;
+
+/// Whether the body that a guest was given was what it wanted.
+type Verdict = FutureReader<Result<(), ErrorCode>>;
+
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    fields(linker)?;
+    requests(linker)?;
+    parts(linker)?;
+    responses(linker)
+}
+
+fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
+        let state = store.data_mut();
+        state.http_memory.remove(&rep);
+        types::HostFields::drop(&mut state.http(), Resource::new_own(rep))
+    })?;
+    types.func_wrap("[constructor]fields", |mut store, (): ()| {
+        let state = store.data_mut();
+        let made = types::HostFields::new(&mut state.http())?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })?;
+    types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
+        let state = store.data_mut();
+        let forbidden = state.requests.forbidden(entries.iter().map(|(name, _)| name.as_str()));
+        let made = state.http().from_list(entries);
+        Ok((match headers(state, made, forbidden)? {
+            Ok(made) => Ok(held(state, made, FIELDS_HELD)?),
+            Err(error) => Err(error),
+        },))
+    })?;
+    types.func_wrap("[method]fields.set", |mut store, (fields, name, values): (Fields, String, Vec<Vec<u8>>)| {
+        let state = store.data_mut();
+        let forbidden = state.requests.forbidden([name.as_str()].into_iter());
+        let set = state.http().set(fields, name, values);
+        Ok((headers(state, set, forbidden)?,))
+    })?;
+    types.func_wrap("[method]fields.append", |mut store, (fields, name, value): (Fields, String, Vec<u8>)| {
+        let state = store.data_mut();
+        let forbidden = state.requests.forbidden([name.as_str()].into_iter());
+        let appended = state.http().append(fields, name, value);
+        Ok((headers(state, appended, forbidden)?,))
+    })?;
+    types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
+        let state = store.data_mut();
+        let made = types::HostFields::clone(&mut state.http(), fields)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })
+}
+
+fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("request", ResourceType::host::<Request>(), |mut store, rep| {
+        store.data_mut().http_memory.remove(&rep);
+        <WasiHttp as HostRequestWithStore<State>>::drop(access(&mut store), Resource::new_own(rep))
+    })?;
+    types.func_wrap(
+        "[static]request.new",
+        |mut store, (fields, contents, end, options): (Fields, Contents, End, Option<Resource<RequestOptions>>)| {
+            store.data_mut().http_memory.remove(&fields.rep());
+            let (made, sent) =
+                <WasiHttp as HostRequestWithStore<State>>::new(access(&mut store), fields, contents, end, options)?;
+            Ok(((held(store.data_mut(), made, FIELDS_HELD + REQUEST_HELD)?, sent),))
+        },
+    )?;
+    types.func_wrap(
+        "[static]request.consume-body",
+        |mut store, (request, verdict): (Resource<Request>, Verdict)| {
+            store.data_mut().http_memory.remove(&request.rep());
+            let consumed =
+                <WasiHttp as HostRequestWithStore<State>>::consume_body(access(&mut store), request, verdict)?;
+            Ok((consumed,))
+        },
+    )?;
+    types.func_wrap("[method]request.get-headers", |mut store, (request,): (Resource<Request>,)| {
+        let state = store.data_mut();
+        let made = types::HostRequest::get_headers(&mut state.http(), request)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })
+}
+
+/// What the head of a request consists of. What is refused is reported.
+fn parts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.func_wrap("[method]request.set-method", |mut store, (request, method): (Resource<Request>, Method)| {
+        let is_short = !matches!(&method, Method::Other(name) if name.len() > NAME);
+        let state = store.data_mut();
+        Ok((if is_short {
+            let set = state.http().set_method(request, method)?;
+            set.inspect_err(|()| state.requests.refuse(&Denied::MalformedMethod))
+        } else {
+            Err(())
+        },))
+    })?;
+    types.func_wrap(
+        "[method]request.set-scheme",
+        |mut store, (request, scheme): (Resource<Request>, Option<Scheme>)| {
+            let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > NAME);
+            let state = store.data_mut();
+            Ok((if is_short {
+                let set = state.http().set_scheme(request, scheme)?;
+                set.inspect_err(|()| state.requests.refuse(&Denied::Scheme))
+            } else {
+                Err(())
+            },))
+        },
+    )?;
+    types.func_wrap(
+        "[method]request.set-authority",
+        |mut store, (request, authority): (Resource<Request>, Option<String>)| {
+            let state = store.data_mut();
+            let is_short = authority.as_ref().is_none_or(|text| text.len() <= AUTHORITY);
+            let written = authority.clone().filter(|_| is_short).unwrap_or_default();
+            let set = if is_short { state.http().set_authority(request, authority)? } else { Err(()) };
+            Ok((set.inspect_err(|()| state.requests.refuse(&Denied::authority(&written))),))
+        },
+    )?;
+    types.func_wrap(
+        "[method]request.set-path-with-query",
+        |mut store, (request, path): (Resource<Request>, Option<String>)| {
+            let is_short = path.as_ref().is_none_or(|text| text.len() <= PATH);
+            let state = store.data_mut();
+            Ok((if is_short {
+                let set = state.http().set_path_with_query(request, path)?;
+                set.inspect_err(|()| state.requests.refuse(&Denied::MalformedPath))
+            } else {
+                Err(())
+            },))
+        },
+    )
+}
+
+/// Responses: those that arrive, and those of servers. Each plugin can make them, server or not.
+fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.resource("response", ResourceType::host::<Response>(), |mut store, rep| {
+        store.data_mut().http_memory.remove(&rep);
+        <WasiHttp as HostResponseWithStore<State>>::drop(access(&mut store), Resource::new_own(rep))
+    })?;
+    types.func_wrap("[static]response.new", |mut store, (fields, contents, end): (Fields, Contents, End)| {
+        store.data_mut().http_memory.remove(&fields.rep());
+        let (made, sent) = <WasiHttp as HostResponseWithStore<State>>::new(access(&mut store), fields, contents, end)?;
+        Ok(((held(store.data_mut(), made, FIELDS_HELD)?, sent),))
+    })?;
+    types.func_wrap(
+        "[static]response.consume-body",
+        |mut store, (response, verdict): (Resource<Response>, Verdict)| {
+            store.data_mut().http_memory.remove(&response.rep());
+            let consumed =
+                <WasiHttp as HostResponseWithStore<State>>::consume_body(access(&mut store), response, verdict)?;
+            Ok((consumed,))
+        },
+    )?;
+    types.func_wrap("[method]response.get-headers", |mut store, (response,): (Resource<Response>,)| {
+        let state = store.data_mut();
+        let made = types::HostResponse::get_headers(&mut state.http(), response)?;
+        Ok((held(state, made, FIELDS_HELD)?,))
+    })
+}
+
+/// The store as the functions of `wasmtime-wasi-http` want to have it.
+fn access<'a>(store: &'a mut StoreContextMut<'_, State>) -> Access<'a, State, WasiHttp> {
+    Access::<State, WasiHttp>::new(store.as_context_mut(), State::http)
+}
+
+/// The answer to a guest that makes or changes headers. Those that are refused are reported.
+fn headers<T>(
+    state: &State,
+    changed: Result<T, TrappableError<HeaderError>>,
+    forbidden: Option<String>,
+) -> wasmtime::Result<Result<T, HeaderError>> {
+    let error = match changed {
+        Ok(done) => return Ok(Ok(done)),
+        Err(error) => error.downcast()?,
+    };
+    match &error {
+        HeaderError::Forbidden => state.requests.refuse_headers(Why::Forbidden, forbidden),
+        HeaderError::InvalidSyntax => state.requests.refuse_headers(Why::InvalidSyntax, None),
+        // The guest's mistake, and no request.
+        HeaderError::Immutable | HeaderError::SizeExceeded | HeaderError::Other(_) => {}
+    }
+    Ok(Err(error))
+}
+
+/// Draws what a new handle holds from the account, until the handle is dropped or consumed.
+fn held<T>(state: &mut State, made: Resource<T>, bytes: usize) -> Result<Resource<T>, Overdrawn> {
+    state.http_memory.insert(made.rep(), state.account.hold(bytes)?);
+    Ok(made)
+}

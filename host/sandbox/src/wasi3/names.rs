@@ -1,0 +1,43 @@
+//! Names: resolved as the call's [`Sockets`](crate::sockets::Sockets) allow.
+
+use wasmtime::component::{Accessor, Linker};
+use wasmtime_wasi::p3::bindings::sockets::ip_name_lookup::ErrorCode;
+use wasmtime_wasi::p3::bindings::sockets::types::IpAddress;
+
+use super::version::versioned;
+use crate::sockets::{LOOKUP_HELD, Unresolved};
+use crate::state::State;
+
+pub(super) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut names = linker.instance(versioned!("wasi:sockets/ip-name-lookup"))?;
+    names.func_wrap_concurrent("resolve-addresses", |store, (name,): (String,)| {
+        Box::pin(async move { Ok((resolve(store, name).await?,)) })
+    })
+}
+
+async fn resolve(store: &Accessor<State>, name: String) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
+    let (held, begun) = store.with(|mut access| {
+        let state = access.data_mut();
+        let held = state.account.hold(LOOKUP_HELD)?;
+        wasmtime::error::Ok((held, state.sockets.resolve(&name)))
+    })?;
+    let resolved = match begun {
+        Ok(addresses) => addresses.await,
+        Err(unresolved) => Err(unresolved),
+    };
+    drop(held);
+    Ok(match resolved {
+        Ok(addresses) if addresses.is_empty() => Err(ErrorCode::NameUnresolvable),
+        Ok(addresses) => Ok(addresses.into_iter().map(IpAddress::from).collect()),
+        Err(unresolved) => Err(code(unresolved)),
+    })
+}
+
+fn code(unresolved: Unresolved) -> ErrorCode {
+    match unresolved {
+        Unresolved::Denied => ErrorCode::AccessDenied,
+        Unresolved::Malformed => ErrorCode::InvalidArgument,
+        Unresolved::Failed => ErrorCode::NameUnresolvable,
+        Unresolved::Refused => ErrorCode::TemporaryResolverFailure,
+    }
+}
