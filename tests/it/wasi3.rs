@@ -309,8 +309,8 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
         ("unfinished", "deadline"),
         ("trap", "trap"),
         ("trap-after-head", "trap"),
-        ("stream-for-ever", "transfer"),
-        ("large", "transfer"),
+        ("stream-for-ever", "output"),
+        ("large", "output"),
     ];
     for (tool, kind) in kinds {
         let (found, said) = server.failure(tool, json!({}));
