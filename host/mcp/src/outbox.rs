@@ -221,17 +221,11 @@ impl Messages {
         }
     }
 
-    /// The next message if one is queued.
+    /// The next message if one is queued. Its room is free again.
     pub(crate) fn try_recv(&mut self) -> Option<Outgoing> {
-        let queued = self.0.lock().messages.pop_front()?;
-        Some(self.free(queued))
-    }
-
-    /// Takes a message out of its box, and gives its room to others.
-    fn free(&self, queued: Queued) -> Outgoing {
-        let (message, room) = *queued;
+        let (message, room) = *self.0.lock().messages.pop_front()?;
         self.0.room.add_permits(room as usize);
-        message
+        Some(message)
     }
 }
 
@@ -273,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn the_queue_is_bounded_in_messages() {
         let (outbox, mut messages) = channel();
-        for _ in 0..CAPACITY + 1 {
+        for _ in 0..=CAPACITY {
             outbox.offer(message(1));
         }
         for _ in 0..CAPACITY {

@@ -133,7 +133,7 @@ async fn several_questions_are_answered_in_any_order_and_rounds_add_up() {
 }
 
 #[tokio::test]
-async fn a_client_that_rejects_declines_a_form_and_fails_everything_else() {
+async fn a_client_that_rejects_declines_or_cancels_a_form_and_fails_everything_else() {
     let errors = [(-1, "User rejected\u{1b}[2J\nit"), (-32602, "mode not declared"), (-32601, "no such method")];
     let mut shown = String::new();
     for kind in [QuestionKind::Form, QuestionKind::Url, QuestionKind::Sampling, QuestionKind::Roots] {

@@ -1,5 +1,6 @@
 //! An MCP server of its own for WASI 0.3, over HTTP and without sessions, which also misbehaves on request.
 
+#![allow(clippy::unwrap_used, reason = "what it does is what a test expects")]
 #![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
 
 #[allow(

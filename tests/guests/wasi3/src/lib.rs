@@ -1,5 +1,7 @@
 //! A component for WASI 0.3: async functions that use it, and misuse it, as a test asks for.
 
+#![allow(clippy::unwrap_used, reason = "what it does is what a test expects")]
+
 #[allow(
     unsafe_code,
     missing_docs,
