@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import anyio
+from fastmcp import Client as FastClient
+from fastmcp.client.transports import StdioTransport
 from mcp import Client, StdioServerParameters
 
 from client import PATIENCE, Checks, names
@@ -114,6 +116,17 @@ async def toolchain(client: Client, name: str, tools: set[str], calls: dict, url
     return seen
 
 
+async def fast(parameters: StdioServerParameters, name: str, checks: Checks) -> None:
+    """Calls the tools of an MCP server by fastmcp's client."""
+    async with FastClient(StdioTransport(command=parameters.command, args=parameters.args)) as client:
+        added = await client.call_tool(f"{name}.add", {"a": 1, "b": 2.5})
+        checks.check(f"fastmcp: {name}.add", added.structured_content == {"sum": 3.5}, str(added)[:500])
+        divided = await client.call_tool(f"{name}.divide", {"a": 1, "b": 0}, raise_on_error=False)
+        said = "".join(block.text for block in divided.content)
+        ok = divided.is_error and said == "Nothing can be divided by zero."
+        checks.check(f"fastmcp: {name}.divide", ok, str(divided)[:500])
+
+
 async def run(server: str, plugins: Path, calls: dict, checks: Checks) -> None:
     toolchains = sorted(file.stem for file in plugins.glob("*.wasm"))
     # Some of them take a minute to compile.
@@ -136,6 +149,8 @@ async def run(server: str, plugins: Path, calls: dict, checks: Checks) -> None:
                     tools = {tool.removeprefix(prefix) for tool in offered if tool.startswith(prefix)}
                     url = f"http://{address}/"
                     rows.append((name, await toolchain(client, name, tools, calls, url, checks)))
+                for name in (name for name, _ in rows if name.startswith("mcp-")):
+                    await fast(parameters, name, checks)
     print(f"| toolchain | {' | '.join(COLUMNS)} |")
     print(f"| --- |{' :---: |' * len(COLUMNS)}")
     for name, seen in rows:

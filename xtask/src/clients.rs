@@ -61,6 +61,13 @@ pub(crate) fn run(workspace: &Workspace, built: &Built, tally: &mut Tally) -> Re
     if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
 }
 
+/// A script of `tests/clients` with both official TypeScript clients at hand.
+pub(crate) fn node_script(workspace: &Workspace, name: &str) -> Result<Command> {
+    let mut node = Command::new("node");
+    node.arg(node::environment(&Folders::of(workspace)?)?.join(name));
+    Ok(node)
+}
+
 /// A script of `tests/clients` with the official Python client at hand.
 pub(crate) fn python_script(workspace: &Workspace, name: &str) -> Result<Command> {
     let folders = Folders::of(workspace)?;

@@ -41,20 +41,59 @@ pub(crate) fn add(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
-    use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve};
+    use std::fmt::Write as _;
+
+    use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+    use wit_parser::abi::{AbiVariant, WasmType};
+    use wit_parser::{Function, Resolve, WorldId, WorldItem};
 
     use crate::trial::{Loaded, sandbox};
 
     /// The interfaces, as the guests of tests have them.
     const WIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/guests/wasi3/wit");
 
+    /// The core type of a function.
+    fn signature(resolve: &Resolve, variant: AbiVariant, function: &Function) -> String {
+        let signature = resolve.wasm_signature(variant, function);
+        let types = |types: &[WasmType]| -> String {
+            let name = |ty: &WasmType| match ty {
+                WasmType::I64 | WasmType::PointerOrI64 => " i64",
+                WasmType::F32 => " f32",
+                WasmType::F64 => " f64",
+                WasmType::I32 | WasmType::Pointer | WasmType::Length => " i32",
+            };
+            types.iter().map(name).collect()
+        };
+        format!("(param{}) (result{})", types(&signature.params), types(&signature.results))
+    }
+
+    /// A module that imports every function of a world's interfaces, and exports the world's functions.
+    fn module(resolve: &Resolve, world: WorldId) -> Vec<u8> {
+        let (world, mut text) = (&resolve.worlds[world], "(module".to_owned());
+        for (key, item) in &world.imports {
+            let WorldItem::Interface { id, .. } = item else { continue };
+            let interface = resolve.name_world_key(key);
+            for (name, function) in &resolve.interfaces[*id].functions {
+                let ty = signature(resolve, AbiVariant::GuestImport, function);
+                let _ = write!(text, "(import {interface:?} {name:?} (func {ty}))");
+            }
+        }
+        for (_, item) in &world.exports {
+            let WorldItem::Function(function) = item else { continue };
+            let ty = signature(resolve, AbiVariant::GuestExport, function);
+            let _ = write!(text, "(func (export {:?}) {ty} unreachable)", function.name);
+        }
+        text += r#"(memory (export "memory") 0)
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable))"#;
+        wat::parse_str(text).unwrap()
+    }
+
     #[test]
     fn every_function_of_wasi_0_3_can_be_imported() {
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_dir(WIT).unwrap();
         let world = resolve.select_world(&[package], Some("all")).unwrap();
-        let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
+        let mut module = module(&resolve, world);
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
         let component = ComponentEncoder::default().module(&module).unwrap().encode().unwrap();
         let loaded = Loaded::new(&sandbox(), component).unwrap_or_else(|why| panic!("{why}"));

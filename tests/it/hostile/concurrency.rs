@@ -110,6 +110,16 @@ fn employs(folder: &Folder, body: &str) {
     put(folder, beside(WORKER, imports, with, &inner));
 }
 
+/// A component whose task begins that function, and cancels the task of it, which then crashes.
+fn cancels(folder: &Folder) {
+    let (imports, with) = (r#"(import "w" (func $w async))"#, r#"(with "w" (func $worker "w"))"#);
+    let canon = "(core func $w (canon lower (func $w) async)) (core func $cancel (canon subtask.cancel))";
+    let cancel = "(drop (call $cancel (i32.shr_u (call $w) (i32.const 4))))";
+    let core = begins(&format!("{cancel} (call $return (i32.const 1)) {EXIT}")) + &goes_on("unreachable");
+    let inner = text(canon, &[("w", "(result i32)"), ("cancel", "(param i32) (result i32)")], &core);
+    put(folder, beside(WORKER, imports, with, &inner));
+}
+
 /// A component that calls the first one of so many others, each of which fills its stack and then calls the next one. The
 /// last one waits for ever.
 fn chain(count: usize) -> Vec<u8> {
@@ -284,6 +294,9 @@ rows! {
 
     subtasks_that_cannot_begin: Call, "begins tasks in a component that lets none begin, until it may not",
         |folder| employs(folder, "(call $stop) (drop (call $w))") => fails("limit", HOLDS);
+
+    a_cancelled_subtask: Call, "cancels a task that it began, which crashes when it is told", cancels
+        => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
     waitable_sets: Call, "makes sets of what it may wait for, until it may not",
         |folder| repeats(folder, SET, &[("set", "(result i32)")], "(drop (call $set))") => fails("limit", HOLDS);

@@ -1,6 +1,7 @@
 //! The official TypeScript clients, on Node.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -19,11 +20,26 @@ const ADVICE: &str = "install Node.js 20 or newer, with npm";
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// The scripts and what they read: Node looks for packages beside a script, so they run where these are installed.
-const SCRIPTS: [&str; 7] =
-    ["client.mjs", "client_v1.mjs", "serving.mjs", "surface.mjs", "tasks.mjs", "png.mjs", "calls.json"];
+const SCRIPTS: [&str; 8] =
+    ["client.mjs", "client_v1.mjs", "servers.mjs", "serving.mjs", "surface.mjs", "tasks.mjs", "png.mjs", "calls.json"];
 
-/// Installs what the clients' scripts need.
+/// The clients' scripts, with what they need installed.
 pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
+    let installed = environment(folders)?;
+    let script = |client, name: &str, conversations| Script {
+        client,
+        program: "node".into(),
+        args: vec![installed.join(name).into()],
+        conversations,
+    };
+    Ok(vec![
+        script("The official TypeScript client", "client.mjs", BOTH_ERAS),
+        script("The TypeScript SDK of before", "client_v1.mjs", SESSIONS),
+    ])
+}
+
+/// Installs what the scripts need, and returns the folder with both.
+pub(super) fn environment(folders: &Folders) -> Result<PathBuf> {
     let version = command::output(Command::new("node").arg("--version"))
         .with_context(|| format!("the TypeScript clients need node; {ADVICE}"))?;
     require(&version, "20", ADVICE).context("node")?;
@@ -39,14 +55,5 @@ pub(super) fn install(folders: &Folders) -> Result<Vec<Script>> {
         npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&installed);
         command::run(&mut npm).with_context(|| format!("failed to install the TypeScript clients; {ADVICE}"))
     })?;
-    let script = |client, name: &str, conversations| Script {
-        client,
-        program: "node".into(),
-        args: vec![installed.join(name).into()],
-        conversations,
-    };
-    Ok(vec![
-        script("The official TypeScript client", "client.mjs", BOTH_ERAS),
-        script("The TypeScript SDK of before", "client_v1.mjs", SESSIONS),
-    ])
+    Ok(installed)
 }

@@ -1,0 +1,68 @@
+// MCP servers that are plugins, by both TypeScript clients, over stdio.
+//
+//     node servers.mjs SERVER PLUGINS NAME...
+//
+// SERVER is the binary; PLUGINS a folder with the plugins NAME..., each of which adds and divides.
+
+import { execFileSync } from 'node:child_process';
+import { isDeepStrictEqual } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as FormerClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as FormerTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+const [server, plugins, ...names] = process.argv.slice(2);
+// Large ones take a minute to compile.
+execFileSync(server, ['compile', '--plugins', plugins]);
+
+const ME = { name: 'toolbay-tests', version: '0' };
+const COMMAND = { command: server, args: ['serve', '--plugins', plugins], stderr: 'ignore' };
+
+let passed = 0;
+let failed = 0;
+
+function check(what, ok, otherwise) {
+  if (ok) passed += 1;
+  else failed += 1;
+  console.log(ok ? `ok      ${what}` : `FAILED  ${what}: ${JSON.stringify(otherwise)}`);
+}
+
+/** Waits until the plugins are loaded: what they are is in the compile cache. */
+async function offered(client) {
+  for (;;) {
+    const tools = (await client.listTools()).tools.map((tool) => tool.name);
+    if (names.every((name) => tools.includes(`${name}.divide`))) return;
+  }
+}
+
+async function converse(who, client, transport) {
+  await client.connect(transport);
+  await offered(client);
+  for (const name of names) {
+    const call = (tool, b) => client.callTool({ name: `${name}.${tool}`, arguments: { a: 1, b } });
+    const added = await call('add', 2.5);
+    check(`${who}: ${name} adds`, isDeepStrictEqual(added.structuredContent, { sum: 3.5 }), added);
+    const divided = await call('divide', 4);
+    check(`${who}: ${name} divides`, divided.content[0].text === '0.25', divided);
+    const refused = await call('divide', 0);
+    const said = refused.isError && refused.content[0].text === 'Nothing can be divided by zero.';
+    check(`${who}: ${name} does not divide by zero`, said, refused);
+  }
+  await client.close();
+}
+
+const clients = [
+  ['TypeScript, stateless', () => [new Client(ME, { versionNegotiation: { mode: 'auto' } }), new StdioClientTransport(COMMAND)]],
+  ['TypeScript, with a session', () => [new Client(ME, { versionNegotiation: { mode: 'legacy' } }), new StdioClientTransport(COMMAND)]],
+  ['TypeScript before', () => [new FormerClient(ME, {}), new FormerTransport(COMMAND)]],
+];
+for (const [who, make] of clients) {
+  try {
+    await converse(who, ...make());
+  } catch (error) {
+    check(`${who}: the conversation goes on to its end`, false, String(error));
+  }
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
