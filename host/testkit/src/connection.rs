@@ -148,13 +148,15 @@ impl Shared {
             Heard::Broken(error) => (Err(format!("the server's output cannot be read: {error}")), Instant::now()),
             Heard::End => return self.books.ended(),
         };
-        if let Ok(message) = &read
-            && message.get("method").is_some_and(|method| method == LIST_CHANGED)
-        {
+        let method = read.as_ref().ok().and_then(|message| message.get("method")?.as_str());
+        if method == Some(LIST_CHANGED) {
             self.listings.update(|times| *times += 1);
-            if let Unclaimed::Judged = unclaimed {
-                return;
-            }
+        }
+        // Other lists change as well when plugins come and go.
+        if let (Unclaimed::Judged, Some(method)) = (unclaimed, method)
+            && method.ends_with("/list_changed")
+        {
+            return;
         }
         let left = match read {
             Ok(message) => match self.books.came(message, at) {
