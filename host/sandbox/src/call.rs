@@ -42,6 +42,8 @@ pub struct Finished<T> {
     pub result: Result<T, CallError>,
     /// What the call used.
     pub usage: Usage,
+    /// How long it waited, or others had the processor: the rest of [`Usage::wall`] is its own CPU time.
+    pub waited: Duration,
     /// The first 64 KiB that the guest wrote to standard output, without control characters and secrets.
     pub stdout: String,
     /// The first 64 KiB that the guest wrote to standard error, without control characters and secrets.
@@ -185,15 +187,16 @@ impl Entered<'_> {
         }
         let full = state.full.get().copied().map(Hindrance::Limit);
         let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance()).or(full);
-        Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
+        let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
+        Finished { result, usage, waited, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
     }
 }
 
 impl<T> Finished<T> {
     /// The same with another outcome, which follows from this one.
     pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> Finished<U> {
-        let Self { result, usage, stdout, stderr, log_dropped, hindered } = self;
-        Finished { result: result.and_then(next), usage, stdout, stderr, log_dropped, hindered }
+        let Self { result, usage, waited, stdout, stderr, log_dropped, hindered } = self;
+        Finished { result: result.and_then(next), usage, waited, stdout, stderr, log_dropped, hindered }
     }
 
     /// Of a call in which no guest was entered at the end.
@@ -201,6 +204,7 @@ impl<T> Finished<T> {
         Self {
             result,
             usage: Usage::default(),
+            waited: Duration::ZERO,
             stdout: String::new(),
             stderr: String::new(),
             log_dropped: 0,

@@ -25,7 +25,7 @@ use crate::connections::Connections;
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::Ticker;
 use crate::engines::{Engines, Linked};
-use crate::entrance::Entrance;
+use crate::entrance::{self, Entrance};
 use crate::error;
 use crate::keyvalue::KeyValue;
 use crate::ledger::Ledgers;
@@ -297,9 +297,16 @@ impl Sandbox {
         }
     }
 
-    /// Spawns a future that makes a call, at the least cost if it is the only one.
+    /// Spawns a future that makes a call, at the least cost if it is the only one: its first step may then be made here.
+    /// The caller holds no lock that a call takes.
     pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
         self.inner.entrance.admit(call, || self.inner.engines.ticker().is_running());
+    }
+
+    /// Goes on on the guests' runtime, where a call that was [admitted](Sandbox::admit) may take long. Until then it may be
+    /// on the thread that received it, and nothing else happens there.
+    pub async fn moved(&self) {
+        entrance::moved().await;
     }
 
     /// How much of the pools is in use; nothing if no guest is alive.

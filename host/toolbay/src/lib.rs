@@ -33,6 +33,7 @@ mod instructions;
 mod learn;
 mod machine;
 mod offload;
+mod pace;
 mod rate_counter;
 mod recent_usage;
 mod record;

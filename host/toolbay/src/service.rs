@@ -231,6 +231,10 @@ impl Service {
             return failed(Failure::Outdated);
         }
         let (activity, environment) = (self.activity(plugin), target.environment());
+        if !activity.pace.is_quick() {
+            self.inner.sandbox.moved().await;
+        }
+        let mut timed = activity.pace.time();
         let record = client.records.of(plugin, || Record::of(plugin));
         let (concurrency, memory) = (plugin.terms.environment.limits.concurrency, environment.limits.memory);
         let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency, memory).await {
@@ -286,6 +290,7 @@ impl Service {
         };
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(prepared, entry, asked).instrument(span.clone()).await;
+        timed.waited(entered.waited);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
         let result = match entered.hindered {
@@ -295,8 +300,8 @@ impl Service {
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         self.note_crash(&record, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
-        let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
-        let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
+        let Finished { usage, waited, stdout, stderr, log_dropped, .. } = entered;
+        let finished = Finished { result, usage, waited, stdout, stderr, log_dropped, hindered: None };
         span.in_scope(|| self.log_end(&target, &finished));
         let result = work.tell(&target, &request, finished.result, size, &*observer).await;
         Answer { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
@@ -329,6 +334,7 @@ impl Service {
         reading: Reading,
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
+        self.inner.sandbox.moved().await;
         let size = reading.size();
         // As it is read, and as it is written.
         let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
