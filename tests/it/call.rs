@@ -232,6 +232,47 @@ fn a_busy_loop_does_not_delay_other_calls() {
     }
 }
 
+/// Plain functions: one that is short, and those that are not what it makes the server expect.
+const SUDDEN: &str = r#"(component
+  (core module $m
+    (memory 1)
+    (func (export "short"))
+    (func (export "spin") (loop $again (br $again)))
+    (func $deeper (export "recurse") (call $deeper))
+    (func (export "trap") (unreachable))
+    (func (export "reach") (drop (i32.load (i32.const 0x7fff0000)))))
+  (core instance $i (instantiate $m))
+  (func (export "short") (canon lift (core func $i "short")))
+  (func (export "spin") (canon lift (core func $i "spin")))
+  (func (export "recurse") (canon lift (core func $i "recurse")))
+  (func (export "trap") (canon lift (core func $i "trap")))
+  (func (export "reach") (canon lift (core func $i "reach"))))"#;
+
+#[test]
+fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
+    let folder = Folder::with("sudden.wasm", wat::parse_str(SUDDEN).unwrap());
+    folder.put("sudden.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("short");
+    for (sudden, kind) in [("trap", "trap"), ("recurse", "stack"), ("reach", "trap"), ("spin", "cancelled")] {
+        // By now its calls begin on the thread that answers everybody.
+        for _ in 0..100 {
+            assert!(server.call("short", json!({})).get("isError").is_none());
+        }
+        if sudden == "spin" {
+            let spinning = server.begin("spin", json!({}));
+            for _ in 0..5 {
+                server.result("ping", json!({}));
+                server.call("short", json!({}));
+            }
+            server.notify("notifications/cancelled", json!({"requestId": spinning}));
+        } else {
+            assert_eq!(failure(&server.call(sudden, json!({}))).0, kind, "{sudden}");
+        }
+    }
+    assert!(server.call("short", json!({})).get("isError").is_none());
+}
+
 #[test]
 fn output_that_does_not_match_the_output_schema_is_a_failure() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));

@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_long_line_uses_no_memory() {
-        let mut decoder = Lines { limit: 10, skipping: false };
+        let mut decoder = Lines::of(10);
         let mut buffer = BytesMut::new();
         for _ in 0..100 {
             buffer.extend_from_slice(&[b'x'; 100]);
