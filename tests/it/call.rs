@@ -119,6 +119,29 @@ fn fuel_is_the_same_for_the_same_work() {
     assert_eq!(fuel(), fuel());
 }
 
+/// The functions do nearly nothing: the fuel is what the SDK needs around them, to read the arguments, find the function
+/// and write the result. A bound is a fifth above what that was when it was written.
+#[test]
+fn the_rust_sdk_needs_little_fuel_around_a_function() {
+    let folder = Folder::new();
+    for name in ["calculator", "text"] {
+        folder.put(&format!("{name}.wasm"), sample(name));
+    }
+    let mut server = Server::start(&folder);
+    for (tool, arguments, most, pages) in [
+        ("calculate_sum", json!({"a": 1, "b": 2.5}), 7_250, 17),
+        ("count_words", json!({"text": "hello"}), 8_400, 17),
+        // What it is to read each number, and nothing to remember where it is.
+        ("calculate_total", json!({"numbers": vec![1; 1000]}), 508_000, 18),
+    ] {
+        server.wait_for_tool(tool);
+        let usage = server.call(tool, arguments)["_meta"]["dev.toolbay/usage"].clone();
+        assert!(usage["fuel"].as_u64().unwrap() <= most, "{tool}: {usage}");
+        // The memory with which it begins is enough: to grow it would cost a call more than all of this.
+        assert!(usage["memory"].as_u64().unwrap() < (pages + 1) << 16, "{tool}: {usage}");
+    }
+}
+
 #[test]
 fn the_message_of_a_failure_reaches_the_model() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
