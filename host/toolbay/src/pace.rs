@@ -66,7 +66,7 @@ mod tests {
     fn a_plugin_is_quick_after_short_calls_and_for_long_not_after_another() {
         let pace = Pace::default();
         let until_quick = |pace: &Pace| {
-            (0..).find(|_| {
+            (0..=DOUBT + QUICK).find(|_| {
                 let quick = pace.is_quick();
                 pace.note(SHORT);
                 quick
