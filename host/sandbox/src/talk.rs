@@ -295,35 +295,35 @@ mod tests {
     #[test]
     fn a_reader_that_is_dropped_while_it_waits_leaves_nothing_behind() {
         let talk = Talk::default();
-        let wakes = Arc::new(Wakes::default());
-        let waker = Waker::from(Arc::clone(&wakes));
+        let count = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
         for _ in 0..100 {
             assert!(talk.reader().poll(&mut context, 8).is_pending());
         }
-        assert_eq!(Arc::strong_count(&wakes), 2);
+        assert_eq!(Arc::strong_count(&count), 2);
         talk.say("hello");
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn what_is_said_wakes_every_reader_and_goes_to_the_first_that_reads() {
         let talk = Talk::default();
-        let wakes = Arc::new(Wakes::default());
-        let waker = Waker::from(Arc::clone(&wakes));
+        let count = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
         let mut readers = [talk.reader(), talk.reader()];
         for reader in &mut readers {
             assert!(reader.poll(&mut context, 8).is_pending());
         }
         talk.say("hello");
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 2);
+        assert_eq!(count.0.load(Ordering::Relaxed), 2);
         let [first, second] = &mut readers;
         assert_eq!(first.poll(&mut context, 8), Poll::Ready(Some("hello\n".into())));
         assert!(second.poll(&mut context, 8).is_pending());
         talk.lines().closed = true;
         talk.0.asked.notify_waiters();
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 3);
+        assert_eq!(count.0.load(Ordering::Relaxed), 3);
         assert_eq!(second.poll(&mut context, 8), Poll::Ready(None));
     }
 
