@@ -245,7 +245,13 @@ mod tests {
     fn waited<T>(work: impl Future<Output = T>) -> T {
         let protocol = Builder::new_current_thread().enable_all().build().unwrap();
         protocol.block_on(async {
-            tokio::task::spawn_blocking(|| ()).await.unwrap();
+            let metrics = Handle::current().metrics();
+            let waits = move || {
+                while metrics.worker_park_count(0) == 0 {
+                    std::thread::yield_now();
+                }
+            };
+            tokio::task::spawn_blocking(waits).await.unwrap();
             work.await
         })
     }
