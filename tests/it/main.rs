@@ -36,6 +36,7 @@ mod learn;
 mod limits;
 mod loading;
 mod memory;
+mod metrics;
 mod mounts;
 mod output;
 mod pages;

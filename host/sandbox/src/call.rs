@@ -42,6 +42,8 @@ pub struct Finished<T> {
     pub result: Result<T, CallError>,
     /// What the call used.
     pub usage: Usage,
+    /// When its store was ready: [`Usage::wall`] begins there. `None` if no guest was entered.
+    pub entered: Option<Instant>,
     /// How long it waited, or others had the processor: the rest of [`Usage::wall`] is its own CPU time.
     pub waited: Duration,
     /// The first 64 KiB that the guest wrote to standard output, without control characters and secrets.
@@ -187,16 +189,17 @@ impl Entered<'_> {
         }
         let full = state.full.get().copied().map(Hindrance::Limit);
         let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance()).or(full);
+        let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
         let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
-        Finished { result, usage, waited, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
+        Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered }
     }
 }
 
 impl<T> Finished<T> {
     /// The same with another outcome, which follows from this one.
     pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> Finished<U> {
-        let Self { result, usage, waited, stdout, stderr, log_dropped, hindered } = self;
-        Finished { result: result.and_then(next), usage, waited, stdout, stderr, log_dropped, hindered }
+        let Self { result, usage, entered, waited, stdout, stderr, log_dropped, hindered } = self;
+        Finished { result: result.and_then(next), usage, entered, waited, stdout, stderr, log_dropped, hindered }
     }
 
     /// Of a call in which no guest was entered at the end.
@@ -204,6 +207,7 @@ impl<T> Finished<T> {
         Self {
             result,
             usage: Usage::default(),
+            entered: None,
             waited: Duration::ZERO,
             stdout: String::new(),
             stderr: String::new(),

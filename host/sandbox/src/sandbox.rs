@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
@@ -19,6 +20,7 @@ use wasmtime::component::Component;
 
 use crate::about::About;
 use crate::cache::{self, CompileCache, Found};
+use crate::compilations::{Compilations, CompileCounts};
 use crate::compile::{Compile, Compiler};
 use crate::compiled::{Compiled, Scratch};
 use crate::connections::Connections;
@@ -95,6 +97,7 @@ struct Inner {
     lookups: Arc<Lookups>,
     /// The compile cache, or why it is off.
     cache: Result<CompileCache, String>,
+    compilations: Compilations,
     entrance: Entrance,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
     /// `None` only while it is being dropped.
@@ -144,6 +147,7 @@ impl Sandbox {
             ledgers: Arc::default(),
             scratches,
             cache,
+            compilations: Compilations::default(),
             http_client,
             state,
             connector: OnceLock::new(),
@@ -197,8 +201,15 @@ impl Sandbox {
     /// Looks up a component in the compile cache, with what it offers and what its file contains. Blocks for
     /// milliseconds, longer for thousands of plain functions.
     pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
+        let cache = self.inner.cache.as_ref().ok()?;
+        let found = self.found(cache, digest);
+        self.inner.compilations.looked_up(found.is_some());
+        found
+    }
+
+    fn found(&self, cache: &CompileCache, digest: Digest) -> Option<(Prepared, Description, About)> {
         let engine = |tasked| Some(self.inner.engines.of(tasked).ok()?.engine.clone());
-        let Found { component, description, about, tasked } = self.inner.cache.as_ref().ok()?.find(engine, digest)?;
+        let Found { component, description, about, tasked } = cache.find(engine, digest)?;
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
         let mut prepared = Prepared::new(self.inner.engines.of(tasked).ok()?, &component, tasked).ok()?;
         prepared.spoken_to(description.manner.clone());
@@ -211,6 +222,18 @@ impl Sandbox {
     ///
     /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
+        let began = Instant::now();
+        let compiled = self.compiled(source).await;
+        self.inner.compilations.compiled(began.elapsed(), compiled.is_ok());
+        compiled
+    }
+
+    /// How many components were compiled, and how many did not have to be.
+    pub fn compilations(&self) -> CompileCounts {
+        self.inner.compilations.counts()
+    }
+
+    async fn compiled(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
         let assembled = |prepared, Notes { docs, remarks, about, speaks, tasked }, code| Compiled {
             prepared,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use toolbay_catalog::Plugin;
 
+use crate::metrics::PluginMeters;
 use crate::pace::Pace;
 use crate::rate_counter::ToolRates;
 use crate::recent_usage::RecentUsage;
@@ -21,6 +22,8 @@ pub(crate) struct Activity {
     pub(crate) usage: RecentUsage,
     /// Whether its calls are short.
     pub(crate) pace: Pace,
+    /// What counts the calls of its tools for metrics.
+    pub(crate) meters: PluginMeters,
 }
 
 impl Activity {
@@ -32,6 +35,7 @@ impl Activity {
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
             pace: Pace::default(),
+            meters: PluginMeters::of(plugin),
         }
     }
 }

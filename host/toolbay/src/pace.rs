@@ -1,7 +1,7 @@
 //! Whether the calls of a plugin are short: such a call may begin on the thread that received it.
 
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a short call computes at most, from the moment its plugin is found until its result is checked: it may delay
 /// the protocol that long.
@@ -23,38 +23,13 @@ impl Pace {
         self.0.load(Ordering::Relaxed) >= QUICK
     }
 
-    /// Times a call until the value is dropped, however the call ends.
-    pub(crate) fn time(&self) -> Timed<'_> {
-        Timed { pace: self, began: Instant::now(), waited: Duration::ZERO }
-    }
-
-    /// Takes note of a call that took so long. Two at the same time may count as one.
-    fn note(&self, took: Duration) {
+    /// Takes note of a call that computed for so long. Two at the same time may count as one.
+    pub(crate) fn note(&self, took: Duration) {
         let known = self.0.load(Ordering::Relaxed);
         let now = if took <= SHORT { (known + 1).min(QUICK) } else { -DOUBT };
         if now != known {
             self.0.store(now, Ordering::Relaxed);
         }
-    }
-}
-
-/// A call that is timed until this is dropped.
-pub(crate) struct Timed<'a> {
-    pace: &'a Pace,
-    began: Instant,
-    waited: Duration,
-}
-
-impl Timed<'_> {
-    /// For so long the call did not compute: that does not count.
-    pub(crate) fn waited(&mut self, time: Duration) {
-        self.waited += time;
-    }
-}
-
-impl Drop for Timed<'_> {
-    fn drop(&mut self) {
-        self.pace.note(self.began.elapsed().saturating_sub(self.waited));
     }
 }
 

@@ -21,8 +21,10 @@ use crate::approval;
 use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
 use crate::learn::Learner;
-use crate::service::{Protocol, Service};
+use crate::metrics::Metrics;
+use crate::service::{Protocol, Seen, Service};
 use crate::share::Share;
+use crate::witness::Counting;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
 const EMBEDDER: &str = "embedder";
@@ -86,6 +88,10 @@ impl ServerBuilder {
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
+        let metrics = metrics(&config);
+        if let Some(metrics) = &metrics {
+            publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
+        }
         let updates = Updates::default();
         publisher = publisher.witnessed(Arc::new(Told(updates.clone())));
         // A command makes one call, and nobody asks it anything.
@@ -98,7 +104,7 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, learner, audited, protocol, stop))
+        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics }, protocol, stop))
     }
 }
 
@@ -144,6 +150,11 @@ fn unremembered() -> anyhow::Result<RequestStates> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).context("the system provides no random bytes")?;
     RequestStates::in_memory(&key).context("failed to seal the states of requests")
+}
+
+/// What counts for operators, if the configuration asks for that.
+fn metrics(config: &Config) -> Option<Arc<Metrics>> {
+    config.metrics.enabled.then(Arc::default)
 }
 
 /// The audit log that the configuration asks for.
@@ -193,7 +204,8 @@ impl Server {
     /// The system provides no random bytes.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> anyhow::Result<Self> {
         let protocol = Protocol { updates: Updates::default(), request_states: unremembered()? };
-        Ok(Self::new(config, sandbox, catalog, None, None, protocol, CancellationToken::new()))
+        let seen = Seen { metrics: metrics(&config), ..Seen::default() };
+        Ok(Self::new(config, sandbox, catalog, seen, protocol, CancellationToken::new()))
     }
 
     /// `loading` is cancelled when the server is dropped.
@@ -201,12 +213,12 @@ impl Server {
         config: Config,
         sandbox: Sandbox,
         catalog: Catalog,
-        learner: Option<Learner>,
-        audited: Option<Audited>,
+        seen: Seen,
         protocol: Protocol,
         loading: CancellationToken,
     ) -> Self {
-        let service = Service::new(catalog, sandbox, learner, audited.clone(), protocol, &config);
+        let audited = seen.audited.clone();
+        let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
         Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
     }
@@ -312,7 +324,7 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let ended = http::serve(host, self.config.http.options(), listener, stop).await;
+        let ended = http::serve(host, self.config.http.options(self.config.metrics.enabled), listener, stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();
