@@ -292,7 +292,6 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
 fn nothing_that_callers_say_is_in_it() {
     let (token, config) = crate::http::auth::token("a-callers-name", "admin = true");
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", "[secrets]\nkey = { env = \"PATH\" }\n");
     let server = HttpServer::configured(&folder, &format!("{RATES}{config}")).ready();
     let bearer = format!("Bearer {token}");
     let authorized = [("Authorization", bearer.as_str())];

@@ -36,7 +36,7 @@ const SECOND: f64 = 1e9;
 pub(crate) enum Stage {
     /// It waits for its turn.
     Queue,
-    /// Its arguments are checked, a person is asked, folders and secrets are opened, and its store is made.
+    /// Its arguments are checked, folders and secrets are opened, and its store is made.
     Prepare,
     /// The guest is instantiated and runs.
     Guest,
