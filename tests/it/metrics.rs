@@ -32,8 +32,8 @@ fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {
     server.modern("tools/call", json!({"name": tool, "arguments": arguments}), &[]).answer()
 }
 
-fn calls(metrics: &Exposition, tool: &str, outcome: &str) -> f64 {
-    metrics.value("toolbay_calls_total", &[("tool", tool), ("outcome", outcome)])
+fn calls(metrics: &Exposition, tool: &str, outcome: &str) -> u64 {
+    metrics.count("toolbay_calls_total", &[("tool", tool), ("outcome", outcome)])
 }
 
 /// Reads metrics until they are `wanted`.
@@ -85,24 +85,24 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
     let denied = call(&server, "try_to_send", json!({"url": "https://evil.example/"}));
     assert!(text(&denied["result"]).contains("denied"));
     let metrics = scrape(&server);
-    assert_eq!(calls(&metrics, "echo", "ok"), 3.0);
+    assert_eq!(calls(&metrics, "echo", "ok"), 3);
     for (tool, _, kind) in &ended {
-        assert_eq!(calls(&metrics, tool, kind), 1.0, "{tool} {kind}");
+        assert_eq!(calls(&metrics, tool, kind), 1, "{tool} {kind}");
     }
-    assert_eq!(calls(&metrics, "(other)", "unknown-tool"), 1.0);
-    assert_eq!(metrics.value("toolbay_denied_uses_total", &[("use", "http")]), 1.0);
+    assert_eq!(calls(&metrics, "(other)", "unknown-tool"), 1);
+    assert_eq!(metrics.count("toolbay_denied_uses_total", &[("use", "http")]), 1);
     for limit in ["limits.fuel", "limits.timeout", "limits.memory"] {
-        assert_eq!(metrics.value("toolbay_limits_reached_total", &[("limit", limit)]), 1.0, "{limit}");
+        assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", limit)]), 1, "{limit}");
     }
-    assert_eq!(metrics.value("toolbay_call_seconds_count", &[("tool", "echo")]), 3.0);
+    assert_eq!(metrics.count("toolbay_call_seconds_count", &[("tool", "echo")]), 3);
     assert!(metrics.value("toolbay_call_seconds_sum", &[("tool", "sleep_hour")]) >= 0.02);
     assert!(metrics.value("toolbay_call_fuel_total", &[("tool", "burn")]) >= 1_000_000.0);
     assert!(metrics.value("toolbay_call_memory_peak_bytes", &[("tool", "hoard")]) > 1e6);
-    let stage = |stage: &str| metrics.value("toolbay_call_stage_seconds_count", &[("stage", stage)]);
+    let stage = |stage: &str| metrics.count("toolbay_call_stage_seconds_count", &[("stage", stage)]);
     // All but the unknown one waited for their turn, and one was wrong before its guest was entered.
-    assert_eq!((stage("queue"), stage("guest"), stage("check")), (11.0, 10.0, 10.0));
-    assert_eq!(metrics.value("toolbay_call_memory_bytes_count", &[]), 10.0);
-    assert_eq!(metrics.value("toolbay_calls_running", &[]), 0.0);
+    assert_eq!((stage("queue"), stage("guest"), stage("check")), (11, 10, 10));
+    assert_eq!(metrics.count("toolbay_call_memory_bytes_count", &[]), 10);
+    assert_eq!(metrics.count("toolbay_calls_running", &[]), 0);
 }
 
 #[test]
@@ -113,23 +113,22 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     let server = HttpServer::configured(&folder, RATES).ready();
     let begin = || server.modern("tools/call", progressing("wait_for_gate"), &[]);
     let running = begin();
-    until(&server, "one runs", |metrics| metrics.value("toolbay_calls_running", &[]) == 1.0);
+    until(&server, "one runs", |metrics| metrics.count("toolbay_calls_running", &[]) == 1);
     std::thread::scope(|threads| {
         let waiting = threads.spawn(begin);
-        let metrics = until(&server, "one waits", |metrics| metrics.value("toolbay_calls_waiting", &[]) == 1.0);
+        let metrics = until(&server, "one waits", |metrics| metrics.count("toolbay_calls_waiting", &[]) == 1);
         assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
-        assert!(metrics.value("toolbay_http_requests", &[]) >= 2.0);
+        assert!(metrics.count("toolbay_http_requests", &[]) >= 2);
         running.hang_up();
-        let metrics =
-            until(&server, "one was cancelled", |metrics| calls(metrics, "wait_for_gate", "cancelled") == 1.0);
-        assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 0.0);
+        let metrics = until(&server, "one was cancelled", |metrics| calls(metrics, "wait_for_gate", "cancelled") == 1);
+        assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 0);
         folder.open_gate();
         assert!(waiting.join().unwrap().answer()["result"].is_object());
     });
     let metrics = scrape(&server);
-    assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1.0);
-    assert_eq!(metrics.value("toolbay_calls_waiting", &[]), 0.0);
-    assert!(metrics.value("toolbay_call_seconds_count", &[("tool", "wait_for_gate")]) == 2.0);
+    assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1);
+    assert_eq!(metrics.count("toolbay_calls_waiting", &[]), 0);
+    assert!(metrics.count("toolbay_call_seconds_count", &[("tool", "wait_for_gate")]) == 2);
 }
 
 /// A call that answers with a stream as soon as it runs.
@@ -148,8 +147,8 @@ fn calls_that_were_rejected_count_as_calls_of_their_tool() {
     call(&server, "a", json!({}));
     assert_eq!(failure(&call(&server, "a", json!({}))["result"]).0, "rate");
     let metrics = scrape(&server);
-    assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate")), (1.0, 1.0));
-    assert_eq!(metrics.value("toolbay_limits_reached_total", &[("limit", "client_rate_limit")]), 1.0);
+    assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate")), (1, 1));
+    assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", "client_rate_limit")]), 1);
 }
 
 #[test]
@@ -198,8 +197,8 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
     let text = plain(&server);
     assert!(!text.contains("note.txt") && !text.contains("greet"), "{text}");
     let metrics = Exposition::read(&text, false);
-    assert_eq!((calls(&metrics, "(resource)", "ok"), calls(&metrics, "(prompt)", "ok")), (1.0, 1.0));
-    assert!(metrics.value("toolbay_offered", &[("kind", "prompt")]) >= 1.0);
+    assert_eq!((calls(&metrics, "(resource)", "ok"), calls(&metrics, "(prompt)", "ok")), (1, 1));
+    assert!(metrics.count("toolbay_offered", &[("kind", "prompt")]) >= 1);
 }
 
 #[test]
@@ -208,37 +207,37 @@ fn the_catalog_is_counted_as_it_changes() {
     folder.put("bad.wasm", b"\0asm no component");
     let server = HttpServer::configured(&folder, "[compile]\nstore = \"store\"").ready();
     let begun = until(&server, "the bad one is refused", |metrics| {
-        metrics.value("toolbay_plugins", &[("status", "refused")]) == 1.0
+        metrics.count("toolbay_plugins", &[("status", "refused")]) == 1
     });
-    let of = |metrics: &Exposition, name: &str, label: &str, value: &str| metrics.value(name, &[(label, value)]);
-    assert_eq!(of(&begun, "toolbay_plugins", "status", "ready"), 1.0);
-    assert_eq!(of(&begun, "toolbay_offered", "kind", "tool"), 2.0);
-    assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "load"), 1.0);
-    assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "refused"), 1.0);
-    assert_eq!(of(&begun, "toolbay_compiles_total", "result", "ok"), 1.0);
-    assert!(of(&begun, "toolbay_compile_cache_lookups_total", "result", "miss") >= 1.0);
+    let of = |metrics: &Exposition, name: &str, label: &str, value: &str| metrics.count(name, &[(label, value)]);
+    assert_eq!(of(&begun, "toolbay_plugins", "status", "ready"), 1);
+    assert_eq!(of(&begun, "toolbay_offered", "kind", "tool"), 2);
+    assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "load"), 1);
+    assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "refused"), 1);
+    assert_eq!(of(&begun, "toolbay_compiles_total", "result", "ok"), 1);
+    assert!(of(&begun, "toolbay_compile_cache_lookups_total", "result", "miss") >= 1);
     assert!(begun.value("toolbay_compile_seconds_total", &[]) > 0.0);
-    let reloads = begun.value("toolbay_reloads_total", &[]);
-    assert!(reloads >= 1.0);
+    let reloads = begun.count("toolbay_reloads_total", &[]);
+    assert!(reloads >= 1);
     call(&server, "a", json!({}));
     call(&server, "b", json!({}));
     // Another version, in which one tool is missing: its counts are gone, and those of the other one go on.
     folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
-    let after = until(&server, "b is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1.0);
-    assert_eq!((calls(&after, "a", "ok"), calls(&after, "b", "ok")), (1.0, 0.0));
+    let after = until(&server, "b is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
+    assert_eq!((calls(&after, "a", "ok"), calls(&after, "b", "ok")), (1, 0));
     assert_eq!(after.samples("toolbay_calls_total").count(), 1);
-    assert!(after.value("toolbay_reloads_total", &[]) > reloads);
+    assert!(after.count("toolbay_reloads_total", &[]) > reloads);
     call(&server, "a", json!({}));
-    assert_eq!(calls(&scrape(&server), "a", "ok"), 2.0);
+    assert_eq!(calls(&scrape(&server), "a", "ok"), 2);
     folder.remove("a.wasm");
-    let gone = until(&server, "a is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 0.0);
-    assert_eq!(of(&gone, "toolbay_plugin_changes_total", "change", "removed"), 1.0);
+    let gone = until(&server, "a is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 0);
+    assert_eq!(of(&gone, "toolbay_plugin_changes_total", "change", "removed"), 1);
     assert!(gone.samples("toolbay_calls_total").next().is_none());
     // The same file again is in the compile cache.
     folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
-    let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1.0);
-    assert!(of(&back, "toolbay_compile_cache_lookups_total", "result", "hit") >= 1.0);
-    assert_eq!(back.value("toolbay_compiles_total", &[("result", "ok")]), 2.0);
+    let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
+    assert!(of(&back, "toolbay_compile_cache_lookups_total", "result", "hit") >= 1);
+    assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
 }
 
 #[test]
@@ -248,11 +247,11 @@ fn the_server_is_counted_too() {
     let server = HttpServer::configured(&folder, &format!("{RATES}{config}")).ready();
     let _sessions = ["2025-11-25", "2025-06-18"].map(|revision| server.session(revision).id.clone());
     let metrics = scrape(&server);
-    assert_eq!(metrics.value("toolbay_sessions", &[]), 2.0);
-    assert!(metrics.value("toolbay_http_connections", &[]) >= 1.0);
-    assert_eq!(metrics.samples("toolbay_audit_lost_lines_total").map(|sample| sample.value).sum::<f64>(), 0.0);
+    assert_eq!(metrics.count("toolbay_sessions", &[]), 2);
+    assert!(metrics.count("toolbay_http_connections", &[]) >= 1);
+    assert_eq!(metrics.count("toolbay_audit_lost_lines_total", &[]), 0);
     assert_eq!(metrics.samples("toolbay_audit_lost_lines_total").count(), 1);
-    assert_eq!(metrics.value("toolbay_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
+    assert_eq!(metrics.count("toolbay_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), 1);
     assert!(metrics.value("process_resident_memory_bytes", &[]) > 1e6);
     assert!(metrics.value("process_open_fds", &[]) > 3.0 && metrics.value("process_threads", &[]) > 1.0);
     assert!(metrics.value("process_start_time_seconds", &[]) > 1.7e9);
@@ -266,9 +265,9 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
     let folder = Folder::with("many.wasm", Tiny::new(&names).build());
     let server = HttpServer::configured(&folder, RATES).ready();
     assert_eq!(scrape(&server).samples("toolbay_calls_total").count(), 0, "only what was called has samples");
-    let called = &names[..1_100];
+    let some = &names[..1_100];
     std::thread::scope(|threads| {
-        for part in called.chunks(called.len() / 4) {
+        for part in some.chunks(some.len() / 4) {
             let server = &server;
             threads.spawn(move || part.iter().for_each(|name| drop(call(server, name, json!({})))));
         }
@@ -277,15 +276,15 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
     assert!(page.len() < 4 << 20, "{} bytes", page.len());
     let metrics = Exposition::read(&page, false);
     assert_eq!(metrics.samples("toolbay_calls_total").count(), 1_001);
-    assert_eq!(calls(&metrics, "(other)", "ok"), 100.0);
-    let total: f64 = metrics.samples("toolbay_calls_total").map(|sample| sample.value).sum();
-    assert_eq!(total, 1_100.0);
+    assert_eq!(calls(&metrics, "(other)", "ok"), 100);
+    let called: f64 = metrics.samples("toolbay_calls_total").map(|sample| sample.value).sum();
+    assert_eq!(called.to_string(), "1100");
     // What went away leaves room for others.
     folder.put("few.wasm", Tiny::new(&["few"]).build());
     folder.remove("many.wasm");
     until(&server, "the tools are gone", |metrics| metrics.samples("toolbay_calls_total").count() == 1);
     call(&server, "few", json!({}));
-    assert_eq!(calls(&scrape(&server), "few", "ok"), 1.0);
+    assert_eq!(calls(&scrape(&server), "few", "ok"), 1);
 }
 
 #[test]
@@ -303,7 +302,7 @@ fn nothing_that_callers_say_is_in_it() {
     server.post(&headers, evil.to_string().as_bytes()).answer();
     let page = server.get("/metrics", &authorized).text();
     let metrics = Exposition::read(&page, false);
-    assert_eq!((calls(&metrics, "echo", "ok"), calls(&metrics, "(other)", "unknown-tool")), (1.0, 1.0));
+    assert_eq!((calls(&metrics, "echo", "ok"), calls(&metrics, "(other)", "unknown-tool")), (1, 1));
     for said in ["a-callers-name", "an-argument", "evil", "fake", token.as_str(), "token:"] {
         assert!(!page.contains(said), "{said}");
     }

@@ -68,6 +68,12 @@ impl Exposition {
         found.first().map_or(0.0, |sample| sample.value)
     }
 
+    /// The same, of what is a whole number.
+    pub(super) fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
+        let value = self.value(name, labels).to_string();
+        value.parse().unwrap_or_else(|_| panic!("{name} {labels:?} is {value}"))
+    }
+
     /// Every sample that can only grow, by its name and labels.
     pub(super) fn growing(&self) -> BTreeMap<(String, Labels), f64> {
         let growing = self.families.iter().filter(|family| ["counter", "histogram"].contains(&family.kind.as_str()));

@@ -59,8 +59,8 @@ impl Scrape {
     fn tools(&self, families: &mut Families<'_>) -> fmt::Result {
         let meters: Vec<Arc<ToolMeter>> = self.metrics.tools.all();
         // Those that nobody called have nothing to say.
-        let of = |meter: &Arc<ToolMeter>| Some((Arc::clone(meter), Metrics::times(meter)));
-        let called: Vec<_> = meters.iter().filter_map(of).filter(|(_, times)| times.count > 0).collect();
+        let read = meters.iter().map(|meter| (Arc::clone(meter), Metrics::times(meter)));
+        let called: Vec<_> = read.filter(|(_, times)| times.count > 0).collect();
         let outcomes = meters.iter().flat_map(|meter| {
             meter
                 .outcomes()
