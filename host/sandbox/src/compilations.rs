@@ -64,7 +64,9 @@ mod tests {
         let compilations = Compilations::default();
         compilations.compiled(Duration::from_millis(2), true);
         compilations.compiled(Duration::from_millis(3), false);
-        [true, false, false].into_iter().for_each(|found| compilations.looked_up(found));
+        for found in [true, false, false] {
+            compilations.looked_up(found);
+        }
         let time = Duration::from_millis(5);
         assert_eq!(compilations.counts(), CompileCounts { compiled: 1, failed: 1, time, found: 1, missed: 2 });
     }

@@ -75,7 +75,9 @@ impl Client for Share {
     fn rejected(&self, tool: &str, rejection: Rejection) {
         if let Some(metrics) = self.service.metrics() {
             metrics.ended(None, tool, Outcome::Failed(rejection.reason.kind()));
-            rejection.reason.key().into_iter().for_each(|key| metrics.limited(key));
+            if let Some(key) = rejection.reason.key() {
+                metrics.limited(key);
+            }
         }
         if let Some(line) = self.service.line(&self.permits, tool) {
             line.reject(rejection);

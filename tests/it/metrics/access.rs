@@ -62,8 +62,8 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
     assert_eq!(with(&server, &[("Authorization", &bearer(&operator)), ("Origin", "https://evil.example")]), 403);
     assert_eq!(status(server.get(&format!("/metrics?token={operator}"), &[])), 401);
     // One right does not give the other.
-    let called = server.modern("tools/call", json!({"name": "secret"}), &[("Authorization", &bearer(&operator))]);
-    assert_eq!(called.answer()["error"]["message"], "Unknown tool: secret");
+    let unknown = server.modern("tools/call", json!({"name": "secret"}), &[("Authorization", &bearer(&operator))]);
+    assert_eq!(unknown.answer()["error"]["message"], "Unknown tool: secret");
     assert!(!server.log.text().contains(&operator), "a token in the log");
 }
 

@@ -103,7 +103,11 @@ fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
 /// Every text under a key in a value.
 fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| texts(item, key, found)),
+        Value::Array(items) => {
+            for item in items {
+                texts(item, key, found);
+            }
+        }
         Value::Object(members) => {
             for (name, member) in members {
                 match member {

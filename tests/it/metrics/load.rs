@@ -45,7 +45,9 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     folder.put("many.wasm", Tiny::new(&names).build());
     let connections = "[http]\nconnections = 4096\naddress_connections = 4096\n";
     let server = HttpServer::configured(&folder, &format!("{RATES}{connections}")).ready();
-    names.iter().for_each(|name| drop(call(&server, name, json!({}))));
+    for name in names {
+        call(&server, name, json!({}));
+    }
     let alone = median(&server);
     let all: Vec<TcpStream> = (0..SCRAPES).map(|_| asked(&server)).collect();
     let crowded = median(&server);
@@ -60,7 +62,9 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     }
     assert!(crowded < 5 * alone + Duration::from_millis(50), "a call took {crowded:?}, and {alone:?} without scrapes");
     // Those who leave before their answer leave nothing behind.
-    (0..SCRAPES).for_each(|_| drop(asked(&server)));
+    for _ in 0..SCRAPES {
+        drop(asked(&server));
+    }
     assert!(median(&server) < 5 * alone + Duration::from_millis(50));
 }
 
@@ -71,7 +75,13 @@ fn what_is_read_during_calls_is_true() {
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
         let callers: Vec<_> = (0..4)
-            .map(|_| threads.spawn(|| (0..50).for_each(|_| drop(call(&server, "echo", json!({"text": "a"}))))))
+            .map(|_| {
+                threads.spawn(|| {
+                    for _ in 0..50 {
+                        call(&server, "echo", json!({"text": "a"}));
+                    }
+                })
+            })
             .collect();
         let reader = threads.spawn(|| {
             let mut before = 0;
@@ -82,7 +92,9 @@ fn what_is_read_during_calls_is_true() {
                 before = now;
             }
         });
-        callers.into_iter().for_each(|caller| caller.join().unwrap());
+        for caller in callers {
+            caller.join().unwrap();
+        }
         done.store(true, Ordering::Relaxed);
         reader.join().unwrap();
     });

@@ -211,7 +211,9 @@ mod tests {
             (0..n).for_each(|_| metrics.changed(change));
         }
         assert!(metrics.changes().zip(1..).all(|((_, count), n)| count == n));
-        ["b", "a", "b"].into_iter().for_each(|key| metrics.limited(key));
+        for key in ["b", "a", "b"] {
+            metrics.limited(key);
+        }
         assert_eq!(metrics.limits(), [("a", 1), ("b", 2)]);
     }
 }

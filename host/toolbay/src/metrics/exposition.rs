@@ -178,7 +178,7 @@ impl Families<'_> {
         }
         let name = format!("{name}_total");
         let family = self.encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
-        each(family, samples, |sample, value| sample.encode_gauge(value))
+        each(family, samples, gauge)
     }
 
     /// Writes gauges.
@@ -189,7 +189,7 @@ impl Families<'_> {
         samples: impl IntoIterator<Item = (Labels<'l, N>, V)>,
     ) -> fmt::Result {
         let family = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        each(family, samples, |sample, value| sample.encode_gauge(value))
+        each(family, samples, gauge)
     }
 
     /// Writes histograms.
@@ -204,6 +204,10 @@ impl Families<'_> {
             sample.encode_histogram::<NoLabelSet>(*sum, *count, buckets, None)
         })
     }
+}
+
+fn gauge<V: EncodeGaugeValue>(sample: &mut MetricEncoder<'_>, value: &V) -> fmt::Result {
+    sample.encode_gauge(value)
 }
 
 /// Writes each sample of a family, with its labels if it has any.
