@@ -1,6 +1,5 @@
 //! The course of one call: how long each of its stages took.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolbay_sandbox::Finished;
@@ -14,7 +13,7 @@ use crate::pace::Pace;
 pub(crate) struct Course<'a> {
     pace: &'a Pace,
     /// Where it is counted, if anywhere.
-    metered: Option<(Arc<Metrics>, Arc<ToolMeter>)>,
+    metered: Option<(&'a Metrics, &'a ToolMeter)>,
     began: Instant,
     admitted: Option<Instant>,
     /// When the guest's store was ready, and how long the guest had it.
@@ -24,7 +23,7 @@ pub(crate) struct Course<'a> {
 
 impl<'a> Course<'a> {
     /// The course of a call of a plugin with this pace.
-    pub(crate) fn begin(pace: &'a Pace, metered: Option<(Arc<Metrics>, Arc<ToolMeter>)>) -> Self {
+    pub(crate) fn begin(pace: &'a Pace, metered: Option<(&'a Metrics, &'a ToolMeter)>) -> Self {
         Self { pace, metered, began: Instant::now(), admitted: None, guest: None, waited: Duration::ZERO }
     }
 
@@ -38,7 +37,7 @@ impl<'a> Course<'a> {
         self.waited += finished.waited;
         let Some(entered) = finished.entered else { return };
         self.guest = Some((entered, finished.usage.wall));
-        if let Some((metrics, meter)) = &self.metered {
+        if let Some((metrics, meter)) = self.metered {
             metrics.used(meter, &finished.usage);
             if finished.log_dropped > 0 {
                 metrics.limited("limits.log");
@@ -71,7 +70,7 @@ impl Drop for Course<'_> {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.began);
         self.pace.note(took.saturating_sub(self.waited));
-        let Some((metrics, meter)) = &self.metered else { return };
+        let Some((metrics, meter)) = self.metered else { return };
         meter.times.record_time(took);
         for (stage, took) in self.stages(now).into_iter().flatten() {
             metrics.stage(stage, took);

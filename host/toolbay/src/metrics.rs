@@ -9,6 +9,7 @@ mod exposition;
 mod figures;
 mod histogram;
 mod process;
+mod times;
 mod tools;
 
 pub(crate) use self::counts::{Change, Metrics, Stage};

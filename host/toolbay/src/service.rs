@@ -255,8 +255,8 @@ impl Service {
         }
         let plugin = target.plugin();
         let activity = self.activity(plugin);
-        let metered = self.metered(&target, &call.request, &activity);
-        counted.found(metered.as_ref().map(|(_, meter)| Arc::clone(meter)));
+        let meter = counted.found(self.meter(&target, &call.request, &activity));
+        let metered = self.inner.metrics.as_deref().zip(meter);
         let missing = missing(&target, &call);
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
@@ -357,21 +357,14 @@ impl Service {
     }
 
     /// What counts a call of this target, if anything does.
-    fn metered(
-        &self,
-        target: &Target,
-        request: &Request,
-        activity: &Activity,
-    ) -> Option<(Arc<Metrics>, Arc<ToolMeter>)> {
-        let metrics = self.inner.metrics.as_ref()?;
-        let tools = &metrics.tools;
-        let meter = match (target, request) {
+    fn meter(&self, target: &Target, request: &Request, activity: &Activity) -> Option<Arc<ToolMeter>> {
+        let tools = &self.inner.metrics.as_ref()?.tools;
+        Some(match (target, request) {
             (_, Request::Completion(_)) => Arc::clone(&tools.completions),
-            (Target::Tool(offer), _) => activity.meters.tool(&offer.tool.name, tools),
+            (Target::Tool(offer), _) => activity.meters.tool(&offer.tool, tools),
             (Target::Prompt(_), _) => Arc::clone(&tools.prompts),
             (Target::Resource(_), _) => Arc::clone(&tools.resources),
-        };
-        Some((Arc::clone(metrics), meter))
+        })
     }
 
     /// The result that a request reads, which was too large for its client before.

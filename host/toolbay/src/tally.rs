@@ -76,8 +76,9 @@ impl Tally {
 
 impl Uncounted {
     /// Says what counts the calls of its tool.
-    pub(crate) fn found(&mut self, meter: Option<Arc<ToolMeter>>) {
+    pub(crate) fn found(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
         self.meter = meter;
+        self.meter.as_deref()
     }
 
     /// Counts the call, and the limit that it reached, by the key that raises it.

@@ -8,22 +8,9 @@ use std::time::{Duration, SystemTime};
 use toolbay_model::{Usage, UseKind};
 
 use super::histogram::{Distribution, Histogram};
+use super::times::{TimeHistogram, times};
 use super::tools::{ToolMeter, Tools};
 use crate::outcome::Outcome;
-
-/// Bounds of what the stages of calls take, in nanoseconds.
-const STAGES: [u64; 10] = [
-    10_000,
-    30_000,
-    100_000,
-    300_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-    1_000_000_000,
-    10_000_000_000,
-    100_000_000_000,
-];
 
 /// Bounds of the memory of guests, in bytes.
 const MEMORY: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
@@ -94,7 +81,7 @@ pub(crate) struct Metrics {
     pub(crate) started: SystemTime,
     /// What is counted of each tool.
     pub(crate) tools: Tools,
-    stages: [Histogram<{ STAGES.len() }>; Stage::ALL.len()],
+    stages: [TimeHistogram; Stage::ALL.len()],
     memory: Histogram<{ MEMORY.len() }>,
     denied: [AtomicU64; UseKind::ALL.len()],
     changes: [AtomicU64; Change::ALL.len()],
@@ -107,7 +94,7 @@ impl Default for Metrics {
         Self {
             started: SystemTime::now(),
             tools: Tools::default(),
-            stages: std::array::from_fn(|_| Histogram::new(&STAGES)),
+            stages: std::array::from_fn(|_| times()),
             memory: Histogram::new(&MEMORY),
             denied: std::array::from_fn(|_| AtomicU64::new(0)),
             changes: std::array::from_fn(|_| AtomicU64::new(0)),

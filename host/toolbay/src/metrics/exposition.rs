@@ -281,11 +281,15 @@ mod tests {
         toolbay_call_stage_seconds_bucket{le="0.0001",stage="guest"} 0
         toolbay_call_stage_seconds_bucket{le="0.0003",stage="guest"} 0
         toolbay_call_stage_seconds_bucket{le="0.001",stage="guest"} 0
+        toolbay_call_stage_seconds_bucket{le="0.003",stage="guest"} 1
         toolbay_call_stage_seconds_bucket{le="0.01",stage="guest"} 1
+        toolbay_call_stage_seconds_bucket{le="0.03",stage="guest"} 1
         toolbay_call_stage_seconds_bucket{le="0.1",stage="guest"} 1
+        toolbay_call_stage_seconds_bucket{le="0.3",stage="guest"} 1
         toolbay_call_stage_seconds_bucket{le="1.0",stage="guest"} 1
+        toolbay_call_stage_seconds_bucket{le="3.0",stage="guest"} 1
         toolbay_call_stage_seconds_bucket{le="10.0",stage="guest"} 1
-        toolbay_call_stage_seconds_bucket{le="100.0",stage="guest"} 1
+        toolbay_call_stage_seconds_bucket{le="30.0",stage="guest"} 1
         toolbay_call_stage_seconds_bucket{le="+Inf",stage="guest"} 1
         "#);
     }

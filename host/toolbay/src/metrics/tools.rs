@@ -5,42 +5,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolbay_catalog::Plugin;
-use toolbay_model::Usage;
+use toolbay_model::{Tool, Usage};
 
-use super::histogram::Histogram;
+use super::times::{TimeHistogram, times};
 use crate::outcome::Outcome;
 
 /// Tools that are counted one by one. Plugins choose their number and their names.
 const MOST: usize = 1_000;
 
-/// Bounds of what calls take, in nanoseconds.
-const TIMES: [u64; 12] = [
-    100_000,
-    300_000,
-    1_000_000,
-    3_000_000,
-    10_000_000,
-    30_000_000,
-    100_000_000,
-    300_000_000,
-    1_000_000_000,
-    3_000_000_000,
-    10_000_000_000,
-    30_000_000_000,
-];
-
-/// What is counted of the calls of one tool, or of all that share a meter.
+/// What is counted of the calls of one tool, or of all that share a meter. What each call needs is in two lines of a cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct ToolMeter {
-    /// The name that clients call, or one in brackets, which no tool can have.
-    pub(crate) name: String,
-    outcomes: [AtomicU64; Outcome::COUNT],
-    /// What calls take from the moment their plugin is found until their result is checked.
-    pub(crate) times: Histogram<{ TIMES.len() }>,
-    fuel: AtomicU64,
-    peak: AtomicU64,
     /// Whether it is shown no more.
     gone: AtomicBool,
+    fuel: AtomicU64,
+    peak: AtomicU64,
+    outcomes: [AtomicU64; Outcome::COUNT],
+    /// What calls take from the moment their plugin is found until their result is checked.
+    pub(crate) times: TimeHistogram,
+    /// The name that clients call, or one in brackets, which no tool can have.
+    pub(crate) name: String,
 }
 
 /// The meters of all tools.
@@ -60,17 +45,20 @@ pub(crate) struct Tools {
 
 /// The meters of the tools of one loaded version of a plugin. Each is looked up when the tool is first called.
 #[derive(Debug)]
-pub(crate) struct PluginMeters(HashMap<String, OnceLock<Arc<ToolMeter>>>);
+pub(crate) struct PluginMeters {
+    /// By the address of the tool, which stays as long as the plugin is there to be called.
+    tools: HashMap<usize, OnceLock<Arc<ToolMeter>>>,
+}
 
 impl ToolMeter {
     fn new(name: &str) -> Arc<Self> {
         Arc::new(Self {
-            name: name.to_owned(),
-            outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
-            times: Histogram::new(&TIMES),
+            gone: AtomicBool::new(false),
             fuel: AtomicU64::new(0),
             peak: AtomicU64::new(0),
-            gone: AtomicBool::new(false),
+            outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
+            times: times(),
+            name: name.to_owned(),
         })
     }
 
@@ -163,18 +151,26 @@ impl Tools {
 impl PluginMeters {
     /// Those of a plugin that has not been called.
     pub(crate) fn of(plugin: &Plugin) -> Self {
-        Self(plugin.tools.iter().map(|named| (named.tool.name.clone(), OnceLock::new())).collect())
+        Self { tools: plugin.tools.iter().map(|named| (address(&named.tool), OnceLock::new())).collect() }
     }
 
-    /// The meter of the tool with this name, out of `tools`.
-    pub(crate) fn tool(&self, name: &str, tools: &Tools) -> Arc<ToolMeter> {
-        let own = self.0.get(name).map(|own| own.get_or_init(|| tools.of(name)));
+    /// The meter of this tool of the plugin, out of `tools`.
+    pub(crate) fn tool(&self, tool: &Arc<Tool>, tools: &Tools) -> Arc<ToolMeter> {
+        self.at(address(tool), &tool.name, tools)
+    }
+
+    fn at(&self, address: usize, name: &str, tools: &Tools) -> Arc<ToolMeter> {
+        let own = self.tools.get(&address).map(|own| own.get_or_init(|| tools.of(name)));
         match own {
             Some(own) if !own.gone.load(Ordering::Relaxed) => Arc::clone(own),
             // It was hidden by another plugin's tool for a while, or its plugin is on its way out.
             _ => tools.of(name),
         }
     }
+}
+
+fn address(tool: &Arc<Tool>) -> usize {
+    Arc::as_ptr(tool).addr()
 }
 
 #[cfg(test)]
@@ -205,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_tool_that_comes_back_is_counted_again() {
-        let (tools, meters) = (Tools::default(), PluginMeters(HashMap::from([("a".to_owned(), OnceLock::new())])));
-        meters.tool("a", &tools).ended(Outcome::Ok);
+        let (tools, meters) = (Tools::default(), PluginMeters { tools: HashMap::from([(7, OnceLock::new())]) });
+        meters.at(7, "a", &tools).ended(Outcome::Ok);
         tools.keep(|_| false);
-        meters.tool("a", &tools).ended(Outcome::Asked);
-        meters.tool("a", &tools).ended(Outcome::Asked);
+        meters.at(7, "a", &tools).ended(Outcome::Asked);
+        meters.at(7, "a", &tools).ended(Outcome::Asked);
         assert_eq!(tools.known("a").outcomes().collect::<Vec<_>>(), [(Outcome::Asked, 2)]);
     }
 
