@@ -152,9 +152,9 @@ fn unremembered() -> anyhow::Result<RequestStates> {
     RequestStates::in_memory(&key).context("failed to seal the states of requests")
 }
 
-/// What counts for operators, if the configuration asks for that.
+/// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it.
 fn metrics(config: &Config) -> Option<Arc<Metrics>> {
-    config.metrics.enabled.then(Arc::default)
+    (config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
 /// The audit log that the configuration asks for.
@@ -324,7 +324,7 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let ended = http::serve(host, self.config.http.options(self.config.metrics.enabled), listener, stop).await;
+        let ended = http::serve(host, self.config.http.options(self.service.metrics().is_some()), listener, stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();

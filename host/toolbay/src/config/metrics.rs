@@ -6,7 +6,8 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricsConfig {
-    /// Whether anything is counted for metrics, and served. Default: true.
+    /// Whether anything is counted for metrics, and served, where [`Http::listen`](super::Http::listen) is set. Default:
+    /// true.
     pub enabled: bool,
 }
 
