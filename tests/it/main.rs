@@ -34,6 +34,7 @@ mod keys;
 mod kit;
 mod learn;
 mod limits;
+mod load;
 mod loading;
 mod memory;
 mod mounts;
