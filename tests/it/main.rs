@@ -37,6 +37,7 @@ mod limits;
 mod loading;
 mod memory;
 mod mounts;
+mod optimize;
 mod output;
 mod pages;
 mod paging;
