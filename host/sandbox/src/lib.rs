@@ -56,6 +56,7 @@ mod ledger;
 mod limiter;
 mod linker;
 mod listed;
+mod nested;
 mod newer;
 mod optimize;
 mod output;

@@ -13,6 +13,7 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 use crate::exports::{Checked, check_exports};
 use crate::image::{Image, Value};
+use crate::nested::Nested;
 use crate::{adapt, concurrency};
 
 /// The custom section of a file that was optimised.
@@ -68,7 +69,17 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
             );
         }
     }
-    attempt(|| wizer().instrument_component(&component).map(|(_, instrumented)| instrumented).map_err(|e| unable(&e)))
+    let instrumented = |component: &[u8]| {
+        let instrumented = wizer().instrument_component(component).map_err(|error| unable(&error))?;
+        Ok::<_, String>(instrumented.1)
+    };
+    attempt(|| match Nested::find(&component) {
+        Some(nested) => {
+            let outer = nested.replaced(&component, &instrumented(nested.of(&component))?);
+            Ok(nested.exporting(outer, ACCESS))
+        }
+        None => instrumented(&component),
+    })
 }
 
 /// The component with the state of `image`.
@@ -78,15 +89,21 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
 /// Why it cannot be optimised.
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: Image) -> Result<Vec<u8>, String> {
     let component = component(file, wit)?;
-    let mut optimised = attempt(|| {
-        let wizer = wizer();
-        let (context, _) = wizer.instrument_component(&component).map_err(|error| unable(&error))?;
-        let mut state = State(image);
-        let written = wizer.snapshot_component(&context, &mut state).now_or_never();
-        written.ok_or_else(unwritten)?.map_err(|error| unable(&error))
+    let mut optimised = attempt(|| match Nested::find(&component) {
+        Some(nested) => Ok(nested.replaced(&component, &written(nested.of(&component), image)?)),
+        None => written(&component, image),
     })?;
     optimised.extend(mark());
     Ok(optimised)
+}
+
+/// A component with its state.
+fn written(component: &[u8], image: Image) -> Result<Vec<u8>, String> {
+    let wizer = wizer();
+    let (context, _) = wizer.instrument_component(component).map_err(|error| unable(&error))?;
+    let mut state = State(image);
+    let written = wizer.snapshot_component(&context, &mut state).now_or_never();
+    written.ok_or_else(unwritten)?.map_err(|error| unable(&error))
 }
 
 fn component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
