@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use wasmparser::{
-    BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, Parser, Payload, SectionLimited,
+    BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, Operator, Parser, Payload, SectionLimited,
 };
 
 /// The sections of a component that matter here.
@@ -152,12 +152,17 @@ fn items<'a, T: wasmparser::FromReader<'a>>(data: &'a [u8]) -> Option<SectionLim
     SectionLimited::new(BinaryReader::new(data, 0)).ok()
 }
 
-/// Whether a component has memories, globals that change, or something that runs when it is instantiated.
+/// Whether a component can keep something in an instance: in a memory that is not empty for ever, in a global or in a
+/// table.
 fn has_state(component: &[u8]) -> Option<bool> {
     for payload in Parser::new(0).parse_all(component) {
         match payload.ok()? {
-            Payload::MemorySection(_) | Payload::StartSection { .. } | Payload::ComponentStartSection { .. } => {
-                return Some(true);
+            Payload::MemorySection(memories) => {
+                for memory in memories {
+                    if memory.ok()?.initial > 0 {
+                        return Some(true);
+                    }
+                }
             }
             Payload::GlobalSection(globals) => {
                 for global in globals {
@@ -166,10 +171,29 @@ fn has_state(component: &[u8]) -> Option<bool> {
                     }
                 }
             }
+            Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader().ok()? {
+                    if changes_state(&operator.ok()?) {
+                        return Some(true);
+                    }
+                }
+            }
             _ => {}
         }
     }
     Some(false)
+}
+
+fn changes_state(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::MemoryGrow { .. }
+            | Operator::TableSet { .. }
+            | Operator::TableGrow { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. }
+    )
 }
 
 fn section(id: u8, contents: &[u8], to: &mut Vec<u8>) {
@@ -202,54 +226,57 @@ mod tests {
 
     use super::*;
 
-    /// A component around one with a memory, which exports an instance.
-    const OUTER: &str = r#"(component
-        (import "a:b/c" (instance $host (export "f" (func))))
-        (component $shim (core module $m (func (export "f"))))
-        (component $state
-            (import "a:b/c" (instance $host (export "f" (func))))
-            (core module $m (memory (export "m") 1) (func (export "f")))
-            (core instance $i (instantiate $m))
-            (func $f (canon lift (core func $i "f")))
-            (instance $e (export "f" (func $f)))
-            (export "d:e/f" (instance $e)))
-        (instance $s (instantiate $state (with "a:b/c" (instance $host))))
-        (alias export $s "d:e/f" (instance $e))
-        (export "d:e/f" (instance $e)))"#;
+    /// A component around one with a memory, and around one that keeps nothing.
+    fn outer(shim: &str, instances: &str) -> Vec<u8> {
+        let text = format!(
+            r#"(component
+                (import "a:b/c" (instance $host (export "f" (func))))
+                (component $shim (core module $m {shim} (func (export "f"))))
+                (component $state
+                    (import "a:b/c" (instance $host (export "f" (func))))
+                    (core module $m (memory (export "m") 1) (func (export "f")))
+                    (core instance $i (instantiate $m))
+                    (func $f (canon lift (core func $i "f")))
+                    (instance $e (export "f" (func $f)))
+                    (export "d:e/f" (instance $e)))
+                (instance $s (instantiate $state (with "a:b/c" (instance $host))))
+                {instances})"#
+        );
+        wat::parse_str(text).unwrap()
+    }
 
     #[test]
     fn the_component_with_the_state_is_found_replaced_and_shown() {
-        let outer = wat::parse_str(OUTER).unwrap();
-        let nested = Nested::find(&outer).unwrap();
+        for shim in ["", "(memory 0)", "(func $s) (start $s)", "(global i32 (i32.const 1))"] {
+            let alone = outer(shim, "");
+            let nested = Nested::find(&alone).unwrap();
+            assert_eq!((nested.instance, nested.instances), (1, 2));
+            assert_eq!(nested.replaced(&alone, nested.of(&alone)), alone);
+            Validator::new().validate_all(nested.of(&alone)).unwrap();
+            Validator::new().validate_all(&nested.exporting(alone, "d:e/f")).unwrap();
+        }
+        let exporting = outer("", "(alias export $s \"d:e/f\" (instance $e)) (export \"g:h/i\" (instance $e))");
+        let nested = Nested::find(&exporting).unwrap();
         assert_eq!((nested.instance, nested.instances), (1, 4));
-        assert_eq!(nested.replaced(&outer, nested.of(&outer)), outer);
-        // Without its own export, the one that is added is the only one.
-        let other = wat::parse_str(
-            OUTER
-                .replace(
-                    "(export \"d:e/f\" (instance $e)))\n        (instance",
-                    "(export \"g:h/i\" (instance $e)))\n        (instance",
-                )
-                .replace("(alias export $s \"d:e/f\" (instance $e))\n        (export \"d:e/f\" (instance $e))", ""),
-        )
-        .unwrap();
-        let nested = Nested::find(&other).unwrap();
-        let shown = nested.exporting(other, "g:h/i");
-        Validator::new().validate_all(&shown).unwrap();
+        Validator::new().validate_all(&nested.exporting(exporting, "d:e/f")).unwrap();
     }
 
     #[test]
     fn several_components_with_state_and_none_are_not_taken_apart() {
-        let two = OUTER
-            .replace("(func (export \"f\"))))\n        (component $state", "(memory 1)))\n        (component $state");
-        assert_ne!(two, OUTER);
-        let twice = OUTER.replace(
-            "(alias export",
-            "(instance (instantiate $state (with \"a:b/c\" (instance $host)))) (alias export",
-        );
-        for text in [&two, &twice, "(component)", "(component (core module (memory 1)))"] {
-            assert_eq!(Nested::find(&wat::parse_str(text).unwrap()), None, "{text}");
+        let again = "(instance (instantiate $state (with \"a:b/c\" (instance $host))))";
+        let whole = "(core module (memory 1))";
+        let mut cases: Vec<Vec<u8>> = ["", "(core module (memory 1))"]
+            .iter()
+            .map(|inside| wat::parse_str(format!("(component {inside})")).unwrap())
+            .collect();
+        for shim in
+            ["(memory 1)", "(global (mut i32) (i32.const 1))", "(memory 0) (func (drop (memory.grow (i32.const 1))))"]
+        {
+            cases.push(outer(shim, ""));
         }
-        assert_eq!(Nested::find(b"\0asm\x0d\0\x01\0\x04\xff"), None);
+        cases.extend([outer("", again), outer("", whole), b"\0asm\x0d\0\x01\0\x04\xff".to_vec()]);
+        for case in cases {
+            assert_eq!(Nested::find(&case), None);
+        }
     }
 }
