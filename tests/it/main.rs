@@ -38,6 +38,7 @@ mod load;
 mod loading;
 mod memory;
 mod mounts;
+mod optimize;
 mod output;
 mod pages;
 mod paging;
