@@ -367,8 +367,12 @@ impl Sandbox {
         self.inner.engines.ticker()
     }
 
+    /// What compiles.
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.inner.compiler
+    }
+
     /// Both engines.
-    #[cfg(test)]
     pub(crate) fn engines(&self) -> &Engines {
         &self.inner.engines
     }
