@@ -127,16 +127,13 @@ async fn optimised(config: &Config, file: &Path, job: Optimize) -> anyhow::Resul
 fn report(name: &str, optimised: &Optimized, size: u64, [before, after]: [&Loaded; 2]) -> String {
     let Optimized { file, fuel, wall, ran } = optimised;
     let [size, now] = [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
-    let mut out = format!("{name}: initialised with {} fuel in {}", thousands(*fuel), duration(*wall));
-    if !ran.is_empty() {
-        out += &format!(" ({})", line(&ran.join(", "), WHY));
-    }
-    out += &format!("\n    the file: {size}, now {now}");
-    if let (Some(before), Some(after)) = (before.prepared.memory(), after.prepared.memory()) {
+    let what_ran = if ran.is_empty() { String::new() } else { format!(" ({})", line(&ran.join(", "), WHY)) };
+    let memory = before.prepared.memory().zip(after.prepared.memory()).map_or_else(String::new, |(before, after)| {
         let [before, after] = [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
-        out += &format!("\n    memory when a call begins: {before}, now {after}");
-    }
-    out
+        format!("\n    memory when a call begins: {before}, now {after}")
+    });
+    let (fuel, wall) = (thousands(*fuel), duration(*wall));
+    format!("{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}")
 }
 
 /// Writes the file in one step: whoever serves it sees all of it, or what was there before.
