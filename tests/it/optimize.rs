@@ -41,7 +41,7 @@ fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
     let mut server = Server::start(folder);
     let result = server.result("tools/call", json!({"name": tool, "arguments": arguments}));
     let fuel = result["_meta"]["dev.toolbay/usage"]["fuel"].as_u64();
-    (fuel.unwrap_or_else(|| panic!("{result}")), text(&result).to_owned())
+    (fuel.unwrap_or_else(|| panic!("{result}")), text(&result))
 }
 
 /// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it.
@@ -181,10 +181,9 @@ fn files_that_cannot_be_optimised_say_why() {
         ("wrong arguments", table(""), &["--call", "square={\"n\":-1}"]),
         ("failure", sample("calculator"), &["--call", "evaluate={\"expression\":\"1/0\"}", "--allow", "random"]),
     ];
-    let mut said = String::new();
-    for (what, component, args) in cases {
-        said += &format!("{what}: {}", refused(component, args));
-    }
+    let said: Vec<String> =
+        cases.into_iter().map(|(what, component, args)| format!("{what}: {}", refused(component, args))).collect();
+    let said = said.concat();
     insta::assert_snapshot!(said, @r#"
     not wasm: toolbay: plugins/a.wasm is not a valid plugin: not a WebAssembly file: it starts with "hello, w", not with "\0asm"
     half a file: toolbay: plugins/a.wasm is not a valid plugin: the file is incomplete: it ends in the middle of a section
