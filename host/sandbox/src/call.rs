@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout_at;
 use toolbay_model::{CallError, Limit, Limits, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::ask::Suspended;
 use crate::asked::Asked;
+use crate::callable::Callable;
 use crate::coop::{Meter, coop};
 use crate::descriptors::Files;
 use crate::determinism::Seed;
@@ -57,8 +58,19 @@ impl Sandbox {
     /// [`Unchecked::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
-    pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, asked: Asked<'_>) -> Finished<Unchecked> {
+    pub async fn call(&self, callable: &Callable, entry: Entry<'_>, asked: Asked<'_>) -> Finished<Unchecked> {
         let deadline = entry.deadline.into();
+        let timeout = entry.environment.limits.timeout;
+        let begin = |stored| {
+            let sandbox = self.clone();
+            self.spawn(async move { sandbox.open_stored(stored).await })
+        };
+        let prepared = match timeout_at(deadline, callable.opened(begin)).await {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(why)) => return Finished::unentered(Err(CallError::Internal(why))),
+            Err(_elapsed) => return Finished::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
+        };
+        let prepared = &*prepared;
         let stdin = match asked {
             Asked::Tool { arguments, .. } => prepared.is_command().then(|| arguments.to_owned()),
             Asked::Prompt { .. } | Asked::Resource { .. } | Asked::Completion(_) => None,
@@ -72,7 +84,7 @@ impl Sandbox {
             Ok((secrets, folders.map_err(CallError::Failed)?))
         };
         let opened = timeout_at(deadline, opening).await;
-        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(entry.environment.limits.timeout)));
+        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
         let (secrets, mut folders) = match opened.unwrap_or_else(late) {
             Ok(opened) => opened,
             Err(error) => return Finished::unentered(Err(error)),
@@ -93,7 +105,7 @@ impl Sandbox {
         };
         if let Some(scratch) = scratch {
             // With the permit of the call, but not for ever: a file system can hang.
-            let _ = timeout(REMOVAL, scratch.end()).await;
+            let _ = tokio::time::timeout(REMOVAL, scratch.end()).await;
         }
         finished
     }

@@ -127,30 +127,30 @@ async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let Rules { bounds, describe, limits, approve, .. } = config.rules();
     let memory_limit = limits.memory;
-    let (prepared, description, about, compile_ms) = if let Some((prepared, description, about)) = sandbox.find(digest)
-    {
-        (prepared, description, about, None)
-    } else {
-        let began = Instant::now();
-        let compiled = compile(&sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
-        let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
-        let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
-        let (asked, limits) = (sandbox.clone(), describe);
-        let described = sandbox.spawn(async move {
-            let finished = asked.describe(&compiled, &limits).await;
-            (compiled, finished.result)
-        });
-        let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
-        let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
-        if let Some(why) = listed.refused() {
-            return Err(unusable(why));
-        }
-        let description = compiled.description(listed);
-        bounds.check(&description).map_err(|why| unusable(&why))?;
-        let (prepared, scratch, about) = compiled.into_parts();
-        sandbox.keep(digest, scratch, description.clone(), about.clone());
-        (prepared, description, about, Some(compile_ms))
-    };
+    let (prepared, description, about, compile_ms) =
+        if let Some((prepared, description, about)) = sandbox.find_open(digest) {
+            (prepared, description, about, None)
+        } else {
+            let began = Instant::now();
+            let compiled = compile(&sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
+            let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
+            let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
+            let (asked, limits) = (sandbox.clone(), describe);
+            let described = sandbox.spawn(async move {
+                let finished = asked.describe(&compiled, &limits).await;
+                (compiled, finished.result)
+            });
+            let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
+            let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
+            if let Some(why) = listed.refused() {
+                return Err(unusable(why));
+            }
+            let description = compiled.description(listed);
+            bounds.check(&description).map_err(|why| unusable(&why))?;
+            let (prepared, scratch, about) = compiled.into_parts();
+            sandbox.keep(digest, scratch, &prepared, description.clone(), about.clone());
+            (prepared, description, about, Some(compile_ms))
+        };
     let mut remarks = description.remarks.clone();
     remarks.extend(without_words(&prepared.wordless(&description), file));
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
