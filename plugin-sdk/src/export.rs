@@ -70,7 +70,21 @@ macro_rules! export {
                     name: ::std::string::String,
                     arguments: ::std::string::String,
                 ) -> ::core::result::Result<tools::Output, tools::Failure> {
-                    $crate::bindings::call_tool(__toolbay_entries(), &name, &arguments)
+                    let mut entries = __toolbay_entries();
+                    // One step for each, and no loop: the compiler then knows which entry it is.
+                    $(
+                        const _: &str = ::core::stringify!($offer);
+                        if let [entry, others @ ..] = entries {
+                            if let ::core::option::Option::Some(answer) =
+                                $crate::bindings::call_if_named(entry, &name, &arguments)
+                            {
+                                return answer;
+                            }
+                            entries = others;
+                        }
+                    )+
+                    let _ = entries;
+                    $crate::bindings::no_such_tool(&name)
                 }
             }
 

@@ -71,7 +71,8 @@ impl Output {
 
 impl<C: Into<Content>> From<C> for Output {
     fn from(content: C) -> Self {
-        Self::new().with(content)
+        // As long as it is: the first `push` makes room for four blocks, and passing them to the host for one again.
+        Self { content: vec![content.into()], ..Self::new() }
     }
 }
 

@@ -188,6 +188,15 @@ impl ToolEntry {
 /// Deserializes the arguments of a call. The host has checked them against the schema, but a type may be stricter than
 /// its schema.
 pub fn arguments<T: DeserializeOwned>(text: &str) -> Result<T> {
+    // Nearly all arguments are right. To know where a mistake is costs an allocation for each member, so that is found
+    // out when there is one.
+    serde_json::from_str(text).or_else(|_| arguments_or_mistake(text))
+}
+
+/// The same, slower, with the place of a mistake.
+#[cold]
+#[inline(never)]
+fn arguments_or_mistake<T: DeserializeOwned>(text: &str) -> Result<T> {
     let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

@@ -24,6 +24,7 @@ from mcp_types import ListRootsResult
 
 import png
 import serving
+from metrics import metrics
 from surface import Person, surface
 
 SAMPLES = ["calculator", "chart", "qr", "text", "time"]
@@ -287,6 +288,8 @@ async def run(mode: str, transport: str, server: str, plugins: Path, newcomer: P
                 await told_after(client, news, add, lambda found: serving.GUESTS <= found)
                 await call_and_cancel(client, checks)
                 await surface(client, person, lambda uri: news.subscribe(client, uri), checks.check)
+                if transport == "http":
+                    await anyio.to_thread.run_sync(metrics, target, checks.check)
             tasks.cancel_scope.cancel()
 
 

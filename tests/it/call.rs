@@ -119,6 +119,29 @@ fn fuel_is_the_same_for_the_same_work() {
     assert_eq!(fuel(), fuel());
 }
 
+/// The functions do nearly nothing: the fuel is what the SDK needs around them, to read the arguments, find the function
+/// and write the result. A bound is a fifth above what that was when it was written.
+#[test]
+fn the_rust_sdk_needs_little_fuel_around_a_function() {
+    let folder = Folder::new();
+    for name in ["calculator", "text"] {
+        folder.put(&format!("{name}.wasm"), sample(name));
+    }
+    let mut server = Server::start(&folder);
+    for (tool, arguments, most, pages) in [
+        ("calculate_sum", json!({"a": 1, "b": 2.5}), 7_250, 17),
+        ("count_words", json!({"text": "hello"}), 8_400, 17),
+        // What it is to read each number, and nothing to remember where it is.
+        ("calculate_total", json!({"numbers": vec![1; 1000]}), 508_000, 18),
+    ] {
+        server.wait_for_tool(tool);
+        let usage = server.call(tool, arguments)["_meta"]["dev.toolbay/usage"].clone();
+        assert!(usage["fuel"].as_u64().unwrap() <= most, "{tool}: {usage}");
+        // The memory with which it begins is enough: to grow it would cost a call more than all of this.
+        assert!(usage["memory"].as_u64().unwrap() < (pages + 1) << 16, "{tool}: {usage}");
+    }
+}
+
 #[test]
 fn the_message_of_a_failure_reaches_the_model() {
     let mut server = Server::start(&Folder::with("hostile.wasm", hostile()));
@@ -230,6 +253,47 @@ fn a_busy_loop_does_not_delay_other_calls() {
     for id in burning {
         server.notify("notifications/cancelled", json!({"requestId": id}));
     }
+}
+
+/// Plain functions: one that is short, and those that are not what it makes the server expect.
+const SUDDEN: &str = r#"(component
+  (core module $m
+    (memory 1)
+    (func (export "short"))
+    (func (export "spin") (loop $again (br $again)))
+    (func $deeper (export "recurse") (call $deeper))
+    (func (export "trap") (unreachable))
+    (func (export "reach") (drop (i32.load (i32.const 0x7fff0000)))))
+  (core instance $i (instantiate $m))
+  (func (export "short") (canon lift (core func $i "short")))
+  (func (export "spin") (canon lift (core func $i "spin")))
+  (func (export "recurse") (canon lift (core func $i "recurse")))
+  (func (export "trap") (canon lift (core func $i "trap")))
+  (func (export "reach") (canon lift (core func $i "reach"))))"#;
+
+#[test]
+fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
+    let folder = Folder::with("sudden.wasm", wat::parse_str(SUDDEN).unwrap());
+    folder.put("sudden.toml", "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    let mut server = Server::start(&folder);
+    server.wait_for_tool("short");
+    for (sudden, kind) in [("trap", "trap"), ("recurse", "stack"), ("reach", "trap"), ("spin", "cancelled")] {
+        // By now its calls begin on the thread that answers everybody.
+        for _ in 0..100 {
+            assert!(server.call("short", json!({})).get("isError").is_none());
+        }
+        if sudden == "spin" {
+            let spinning = server.begin("spin", json!({}));
+            for _ in 0..5 {
+                server.result("ping", json!({}));
+                server.call("short", json!({}));
+            }
+            server.notify("notifications/cancelled", json!({"requestId": spinning}));
+        } else {
+            assert_eq!(failure(&server.call(sudden, json!({}))).0, kind, "{sudden}");
+        }
+    }
+    assert!(server.call("short", json!({})).get("isError").is_none());
 }
 
 #[test]

@@ -376,7 +376,10 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
         damage(&folder);
         assert_eq!(server.text("a", json!({})), "fine");
         let warnings = warnings(&server);
-        assert!(warnings.iter().any(|line| line.contains("an entry was dropped and will be compiled again")), "{warnings:?}");
+        assert!(
+            warnings.iter().any(|line| line.contains("an entry was dropped and will be compiled again")),
+            "{warnings:?}"
+        );
         assert_eq!(server.text("a", json!({})), "fine");
         assert_eq!(self::warnings(&server).len(), warnings.len(), "once");
     }

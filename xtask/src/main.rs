@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
 mod apps;
+mod bench;
 mod build;
 mod clients;
 mod conformance;
@@ -55,7 +56,7 @@ enum Command {
     /// Kill a process that keeps state a hundred times in a million operations; check that what it acknowledged is there
     #[command(disable_help_flag = true)]
     Durability(program::Args),
-    /// Measure the performance of the real server
+    /// Measure the performance of the real server, alone and beside others (--quick: five minutes)
     #[command(disable_help_flag = true)]
     Bench(program::Args),
     /// Fuzz the host under a sanitizer (see fuzz/README.md)
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(&workspace).map(|()| ExitCode::SUCCESS),
         Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),
         Command::Durability(args) => program::run(&workspace, "toolbay-durability", &args),
-        Command::Bench(args) => program::run(&workspace, "toolbay-bench", &args),
+        Command::Bench(args) => bench::run(&workspace, &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
         Command::Miri => miri::run(&workspace).map(|()| ExitCode::SUCCESS),
     });

@@ -124,6 +124,12 @@ impl Audit {
 
     fn lose(&self) {
         self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+        self.inner.shared.lost_ever.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many records were lost since the log was opened: the queue was full, or the disk.
+    pub fn lost(&self) -> u64 {
+        self.inner.shared.lost_ever.load(Ordering::Relaxed)
     }
 }
 
@@ -149,6 +155,7 @@ mod tests {
             audit.record(event("")).await;
             assert_eq!(audit.inner.shared.stalled.load(Ordering::Relaxed), n > 0);
         }
+        assert_eq!(audit.lost(), 17);
         let writing = thread::spawn(move || writer.run());
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();

@@ -33,6 +33,8 @@ pub(crate) enum Message {
 pub(crate) struct Shared {
     /// Records that found no room in the queue, and of which the log does not know yet.
     pub lost: AtomicU64,
+    /// Records that the log lost since it was opened, whether it knows of them or not.
+    pub lost_ever: AtomicU64,
     /// A record waited for room in vain, and nothing has been written since.
     pub stalled: AtomicBool,
 }
@@ -122,11 +124,16 @@ impl Writer {
                 tracing::warn!(lines, "lines of the audit log were lost; the log says so ({why})");
             }
         }
-        let unwritten = records.iter().skip(written).map(|(_, event)| match event {
-            Event::Lost { lines, .. } => *lines,
-            _ => 1,
-        });
-        self.unwritten = unwritten.sum();
+        let (mut unwritten, mut new) = (0, 0);
+        for (_, event) in records.iter().skip(written) {
+            match event {
+                // These were counted when they were lost.
+                Event::Lost { lines, .. } => unwritten += lines,
+                _ => new += 1,
+            }
+        }
+        self.unwritten = unwritten + new;
+        self.shared.lost_ever.fetch_add(new, Ordering::Relaxed);
         self.shared.stalled.store(false, Ordering::Relaxed);
         self.due = self.due.or_else(|| Some(Instant::now() + self.every));
         match failed {

@@ -88,8 +88,34 @@ pub trait Host: Send + Sync + 'static {
     /// Text for the model of a client with these rights: `instructions`. Empty sends none.
     fn instructions(&self, rights: &Rights) -> String;
 
+    /// What there is to measure, as text that is read in this form; `None` if it cannot be told now. May take long, and never
+    /// on the thread that asks.
+    fn metrics(&self, _form: MetricsForm, _traffic: Traffic) -> BoxFuture<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Spawns a future that makes calls on the runtime on which the host runs them.
     fn spawn(&self, work: BoxFuture<'static, ()>);
+}
+
+/// The forms in which metrics are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricsForm {
+    /// The text format of Prometheus, 0.0.4.
+    Prometheus,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+/// What clients have open at a transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Connections.
+    pub connections: usize,
+    /// Requests that are not answered yet, and open streams.
+    pub requests: usize,
+    /// Sessions.
+    pub sessions: usize,
 }
 
 /// So many callers or requests can take what is there for all.

@@ -23,6 +23,8 @@ mod options;
 mod peer;
 mod reply;
 mod reserve;
+mod scrape;
+mod scrapes;
 mod sessions;
 mod sse;
 mod streams;
@@ -56,6 +58,7 @@ use self::lane::Lane;
 pub use self::options::{AuthorizationServer, OAuth, Options, Token};
 use self::peer::Peer;
 use self::reply::JSON;
+use self::scrapes::Scrapes;
 use self::sessions::Sessions;
 use self::streams::Streams;
 use crate::host::Host;
@@ -65,6 +68,9 @@ use crate::session::Life;
 
 /// Path of the endpoint.
 pub const PATH: &str = "/mcp";
+
+/// Path of the metrics.
+pub const METRICS: &str = "/metrics";
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most `server.grace`.
 ///
@@ -80,12 +86,14 @@ pub async fn serve(
     let address = listener.local_addr().context("failed to read the listener's address")?;
     let life = Life { closing: stop.clone(), ..Life::default() };
     let app = Arc::new(App {
-        gate: Gate::new(&options, &*host).map_err(anyhow::Error::msg)?,
+        gate: Gate::new(&options, address, &*host).map_err(anyhow::Error::msg)?,
         guard: Guard::new(&options, address),
         sessions: Sessions::new(&options),
         intake: host.options().intake(true),
         lane: Lane::new(),
         requests: Quota::new(usize::MAX, options.caller_requests),
+        connections: Quota::new(options.connections, options.address_connections),
+        scrapes: Scrapes::default(),
         streams: Streams::default(),
         life: life.clone(),
         host: Arc::clone(&host),
@@ -100,7 +108,8 @@ pub async fn serve(
         }
     });
     tracing::info!("listening on http://{address}{PATH}");
-    let result = listener::serve(listener, router(&app), &app.options, &life, host.options().grace).await;
+    let places = Arc::clone(&app.connections);
+    let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
     life.ended.cancel();
     result.context("failed to accept connections")
 }
@@ -118,12 +127,16 @@ fn router(app: &Arc<App>) -> Router {
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([endpoint::SESSION_ID, RETRY_AFTER, WWW_AUTHENTICATE]);
-    let guarded = callable
+    let mut guarded = callable
         .layer(from_fn_with_state(Arc::clone(app), admit))
         .route(oauth::METADATA, get(metadata))
         .route(&format!("{}/{{*path}}", oauth::METADATA), get(metadata))
-        .layer(cors)
-        .layer(from_fn_with_state(Arc::clone(app), guard));
+        .layer(cors);
+    if app.options.metrics {
+        // Without the headers that would let a page read them.
+        guarded = guarded.route(METRICS, get(scrape::get));
+    }
+    let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), guard));
     Router::new()
         // Probes use the address as `Host`; these responses contain nothing that a page must not see.
         .route(listener::PROBES[0], get(|| async { "ok\n" }))

@@ -75,6 +75,11 @@ impl Quota {
         }
     }
 
+    /// How much all of them have.
+    pub(crate) fn by_all(&self) -> usize {
+        self.taken().by_all
+    }
+
     /// How much the one with this name has.
     #[cfg(test)]
     pub(crate) fn of(&self, name: &str) -> usize {

@@ -33,7 +33,7 @@ pub async fn serve(host: Arc<dyn Host>, reader: Reader, writer: Writer, stop: Ca
     let writing = tokio::spawn(write(messages, writer));
     let options = host.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
-    let mut lines = FramedRead::new(reader, Lines { limit, skipping: false });
+    let mut lines = FramedRead::new(reader, Lines::of(limit));
     let result = loop {
         let line = tokio::select! {
             () = stop.cancelled() => break Ok(()),
@@ -114,6 +114,21 @@ struct Lines {
     limit: usize,
     /// The current line is too long, and that has been reported.
     skipping: bool,
+    /// How much of the buffer is known to contain no line feed: a long line arrives in many pieces.
+    searched: usize,
+}
+
+impl Lines {
+    fn of(limit: usize) -> Self {
+        Self { limit, skipping: false, searched: 0 }
+    }
+
+    /// Where the first line in the buffer ends.
+    fn end(&mut self, buffer: &[u8]) -> Option<usize> {
+        let found = memchr::memchr(b'\n', buffer.get(self.searched..)?).map(|at| self.searched + at);
+        self.searched = if found.is_some() { 0 } else { buffer.len() };
+        found
+    }
 }
 
 impl Decoder for Lines {
@@ -121,7 +136,7 @@ impl Decoder for Lines {
     type Error = io::Error;
 
     fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Line>> {
-        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = self.end(buffer) {
             let mut line = buffer.split_to(end);
             buffer.advance(1);
             if std::mem::take(&mut self.skipping) {
@@ -139,6 +154,7 @@ impl Decoder for Lines {
         }
         if buffer.len() > self.limit || self.skipping {
             buffer.clear();
+            self.searched = 0;
             if !std::mem::replace(&mut self.skipping, true) {
                 return Ok(Some(Line::TooLong));
             }
@@ -152,6 +168,7 @@ impl Decoder for Lines {
             return Ok(Some(line));
         }
         let line = buffer.split();
+        self.searched = 0;
         Ok((!line.trim_ascii().is_empty()).then_some(Line::Message(line)))
     }
 }
@@ -162,7 +179,7 @@ mod tests {
 
     /// The lines that result when the text arrives in pieces of `step` bytes.
     fn lines(text: &str, limit: usize, step: usize) -> Vec<String> {
-        let mut decoder = Lines { limit, skipping: false };
+        let mut decoder = Lines::of(limit);
         let mut buffer = BytesMut::new();
         let mut out = Vec::new();
         let show = |line| match line {
@@ -197,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_long_line_uses_no_memory() {
-        let mut decoder = Lines { limit: 10, skipping: false };
+        let mut decoder = Lines::of(10);
         let mut buffer = BytesMut::new();
         for _ in 0..100 {
             buffer.extend_from_slice(&[b'x'; 100]);

@@ -13,17 +13,9 @@ const FURTHER: usize = 128;
 /// The bytes that the values of this JSON take once they are decoded, about. Strings take what their text takes.
 pub(crate) fn decoded(json: &str) -> usize {
     let mut weight = json.len();
-    let (mut in_string, mut escaped, mut opened) = (false, false, 0);
-    for byte in json.bytes() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
+    let (mut opened, mut rest) = (0, json.as_bytes());
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
         // An array or object that is empty takes nothing of its own.
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => continue,
@@ -31,7 +23,7 @@ pub(crate) fn decoded(json: &str) -> usize {
             _ => weight += std::mem::take(&mut opened),
         }
         match byte {
-            b'"' => in_string = true,
+            b'"' => rest = behind_string(rest),
             b'[' => opened = ARRAY,
             b'{' => opened = OBJECT,
             b',' => weight += FURTHER,
@@ -39,6 +31,18 @@ pub(crate) fn decoded(json: &str) -> usize {
         }
     }
     weight
+}
+
+/// What comes after a string, of which the first quotation mark is behind. Most text of a request is in strings.
+fn behind_string(mut json: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
+        if json.get(at) == Some(&b'"') {
+            return json.get(at + 1..).unwrap_or_default();
+        }
+        // With the character that is escaped.
+        json = json.get(at + 2..).unwrap_or_default();
+    }
+    &[]
 }
 
 #[cfg(test)]

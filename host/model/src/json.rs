@@ -39,21 +39,17 @@ impl JsonSize {
         let (mut values, mut members, mut texts, mut length, mut filled) = (0_u64, 0, 0, 0, 0);
         // The last character outside of texts that is no space.
         let mut last = b' ';
-        let mut bytes = text.bytes();
-        while let Some(byte) = bytes.next() {
+        let mut rest = text.as_bytes();
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = after;
             match byte {
                 b' ' | b'\n' | b'\r' | b'\t' => continue,
                 b'"' => {
                     values += 1;
                     texts += 1;
-                    while let Some(inner) = bytes.next() {
-                        match inner {
-                            b'"' => break,
-                            b'\\' => drop(bytes.next()),
-                            _ => {}
-                        }
-                        length += 1;
-                    }
+                    let (characters, after) = string(rest);
+                    length += characters;
+                    rest = after;
                 }
                 b'{' | b'[' => values += 1,
                 // What was counted before it is its name.
@@ -75,6 +71,20 @@ impl JsonSize {
         }
         Self { values, memory: values * VALUE + members * MEMBER + texts * TEXT + length + filled }
     }
+}
+
+/// The length of a string, of which the first quotation mark is behind, and what comes after it. An escape counts as one.
+fn string(mut json: &[u8]) -> (u64, &[u8]) {
+    let mut length = 0;
+    while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
+        length += at as u64;
+        if json.get(at) == Some(&b'"') {
+            return (length, json.get(at + 1..).unwrap_or_default());
+        }
+        length += 1;
+        json = json.get(at + 2..).unwrap_or_default();
+    }
+    (length + json.len() as u64, &[])
 }
 
 /// JSON that is only passed on: as text on one line, without spaces. Cheap to clone.

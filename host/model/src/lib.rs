@@ -51,7 +51,7 @@ pub use self::json::{Json, JsonSize};
 pub use self::limits::{Amount, Clamp, Limits, LimitsPatch, milliseconds, serialize_amounts};
 pub use self::manner::Manner;
 pub use self::name::{TOOL_NAME, is_name, is_tool_name};
-pub use self::observer::{LogLevel, Observer, Progress, Quiet};
+pub use self::observer::{LogLevel, Observer, Progress, Quiet, UseKind};
 pub use self::oversize::Oversize;
 pub use self::prompt::{Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput};
 pub use self::question::{Answerable, Effect, Interview, Journal, Question, QuestionKind};

@@ -10,13 +10,47 @@ pub trait Observer: Send + Sync {
     fn log(&self, level: LogLevel, message: &str);
     /// Receives progress. `progress.progress` increases with each call.
     fn progress(&self, progress: Progress);
-    /// Something was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the grant
-    /// to allow it, as lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
-    fn denied(&self, _what: &str, _remedy: Option<&str>) {}
+    /// A use of this kind was denied to the guest: `what` is a sentence, and `remedy` is what the operator would write in the
+    /// grant to allow it, as lines of TOML for `[permissions]`. The lines have no control characters and no secrets.
+    fn denied(&self, _kind: UseKind, _what: &str, _remedy: Option<&str>) {}
     /// The plugin says that the content of the resource `uri` changed. Clients that subscribed to it want to know.
     fn resource_updated(&self, _uri: &str) {}
     /// Whether the caller no longer waits for the result.
     fn cancelled(&self) -> bool;
+}
+
+/// The kinds of what can be denied to a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseKind {
+    /// An HTTP request.
+    Http,
+    /// A TCP connection, or a socket for one.
+    Tcp,
+    /// A datagram.
+    Udp,
+    /// Resolving a name.
+    Name,
+    /// Keeping state.
+    State,
+    /// What a view may reach, or is allowed to do.
+    View,
+}
+
+impl UseKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [Self::Http, Self::Tcp, Self::Udp, Self::Name, Self::State, Self::View];
+
+    /// The word for it in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Name => "name",
+            Self::State => "state",
+            Self::View => "view",
+        }
+    }
 }
 
 /// An observer that ignores everything and never cancels.

@@ -11,13 +11,11 @@ use std::time::Duration;
 /// Returns `text` without control characters: C0 and C1 controls except tab and line feed, ANSI escape sequences,
 /// bidirectional controls and invisible tag characters.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    // Almost all text contains none: a fast check of the bytes.
-    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
-    if text.bytes().all(plain) || !text.chars().any(acts) {
-        return Cow::Borrowed(text);
-    }
+    let Some(first) = first_acting(text) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars();
+    let (before, rest) = text.split_at(first);
+    out.push_str(before);
+    let mut rest = rest.chars();
     while let Some(c) = rest.next() {
         match c {
             '\u{1b}' | '\u{9b}' => skip_escape(c, &mut rest),
@@ -128,6 +126,35 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Where the first character stands that only acts. Almost all text has none, and most of its bytes begin none: those are
+/// passed over many at a time.
+fn first_acting(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..)?;
+        at += first_suspicious(rest.as_bytes())?;
+        let c = text.get(at..)?.chars().next()?;
+        if acts(c) {
+            return Some(at);
+        }
+        at += c.len_utf8();
+    }
+}
+
+/// Where the first byte stands with which a character begins that may [act](acts).
+fn first_suspicious(bytes: &[u8]) -> Option<usize> {
+    /// So many are looked at together.
+    const LANE: usize = 64;
+
+    // Controls, and the first bytes of C1 controls, of U+2xxx, of the byte order mark and of tags.
+    let suspicious =
+        |byte: u8| (byte < b' ' && byte != b'\t' && byte != b'\n') | matches!(byte, 0x7f | 0xc2 | 0xe2 | 0xef | 0xf3);
+    let clear = |lane: &&[u8]| !lane.iter().fold(false, |any, byte| any | suspicious(*byte));
+    let passed = bytes.chunks(LANE).take_while(clear).count() * LANE;
+    let lane = bytes.get(passed..)?;
+    Some(passed + lane.iter().position(|byte| suspicious(*byte))?)
+}
+
 fn acts(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
@@ -179,6 +206,20 @@ mod tests {
         for text in ["", "שלום\u{200f}!", "Grüezi\tmitenand\n", "日本語", "عربي", "👩‍👩‍👧", "e\u{301}"]
         {
             assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_character_that_acts_is_found_wherever_it_stands() {
+        let mut buffer = [0; 4];
+        for c in '\0'..=char::MAX {
+            assert_eq!(first_acting(c.encode_utf8(&mut buffer)).is_some(), acts(c), "{c:?}");
+        }
+        for before in 0..200 {
+            // Two bytes each, and one that begins like what acts.
+            let text = "é".repeat(before / 2) + &"x".repeat(before % 2) + "…";
+            assert_eq!(first_acting(&text), None);
+            assert_eq!(first_acting(&format!("{text}\u{7}{text}")), Some(text.len()));
         }
     }
 

@@ -43,6 +43,10 @@ pub struct Finished<T> {
     pub result: Result<T, CallError>,
     /// What the call used.
     pub usage: Usage,
+    /// When its store was ready: [`Usage::wall`] begins there. `None` if no guest was entered.
+    pub entered: Option<Instant>,
+    /// How long it waited, or others had the processor: the rest of [`Usage::wall`] is its own CPU time.
+    pub waited: Duration,
     /// The first 64 KiB that the guest wrote to standard output, without control characters and secrets.
     pub stdout: String,
     /// The first 64 KiB that the guest wrote to standard error, without control characters and secrets.
@@ -197,15 +201,17 @@ impl Entered<'_> {
         }
         let full = state.full.get().copied().map(Hindrance::Limit);
         let hindered = state.requests.hindrance(self.limits).or_else(|| state.kept.hindrance()).or(full);
-        Finished { result, usage, stdout, stderr, log_dropped: state.imports.log_dropped(), hindered }
+        let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
+        let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
+        Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered }
     }
 }
 
 impl<T> Finished<T> {
     /// The same with another outcome, which follows from this one.
     pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> Finished<U> {
-        let Self { result, usage, stdout, stderr, log_dropped, hindered } = self;
-        Finished { result: result.and_then(next), usage, stdout, stderr, log_dropped, hindered }
+        let Self { result, usage, entered, waited, stdout, stderr, log_dropped, hindered } = self;
+        Finished { result: result.and_then(next), usage, entered, waited, stdout, stderr, log_dropped, hindered }
     }
 
     /// Of a call in which no guest was entered at the end.
@@ -213,6 +219,8 @@ impl<T> Finished<T> {
         Self {
             result,
             usage: Usage::default(),
+            entered: None,
+            waited: Duration::ZERO,
             stdout: String::new(),
             stderr: String::new(),
             log_dropped: 0,

@@ -51,7 +51,7 @@ impl<'a> Cleaner<'a> {
             }
         };
         // After that, because removing characters can join the parts of a secret.
-        match self.secrets.scrub(&text) {
+        match self.secrets.redact(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => {
                 self.redacted += 1;

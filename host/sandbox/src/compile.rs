@@ -12,9 +12,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use toolbay_model::text::{duration, joined};
 
+use crate::preinit;
 use crate::prepare_error::PrepareError;
 use crate::source::Source;
-use crate::worker::{self, Engines, NOTES, Notes, UNWRITTEN};
+use crate::worker::{self, Engines, Job, NOTES, Notes, UNWRITTEN};
 
 /// Longest error text that is read from a child.
 const COMPLAINT: usize = 4096;
@@ -64,26 +65,71 @@ impl Compiler {
     pub(crate) async fn compile(&self, source: &Source, output: File) -> Result<Notes, PrepareError> {
         match &self.place {
             Place::Child(program, stack, concurrent) => {
-                self.in_child(program, *stack, *concurrent, source, output).await
+                let said = self.in_child(program, *stack, *concurrent, Job::Compile, (source, &[]), output).await?;
+                let read = move || {
+                    serde_json::from_slice(&said).map_err(|error| format!("the compiler's output is invalid: {error}"))
+                };
+                let notes = tokio::task::spawn_blocking(read).await;
+                notes
+                    .unwrap_or_else(|error| Err(format!("reading the compiler's output failed: {error}")))
+                    .map_err(PrepareError::Hindered)
             }
-            Place::Here(engines) => here(Engines::clone(engines), source.clone(), output).await,
+            Place::Here(engines) => {
+                let (engines, source) = (Engines::clone(engines), source.clone());
+                here(move || worker::compile(&engines, source.file, &source.wit), output).await
+            }
         }
     }
 
+    /// Writes `source` with exports that show its state into the file `output`.
+    pub(crate) async fn instrument(&self, source: &Source, output: File) -> Result<(), PrepareError> {
+        match &self.place {
+            Place::Child(program, stack, concurrent) => {
+                let input = (source, [].as_slice());
+                self.in_child(program, *stack, *concurrent, Job::Instrument, input, output).await.map(drop)
+            }
+            Place::Here(_) => {
+                let Source { file, wit } = source.clone();
+                here(move || Ok((preinit::instrument(file, &wit)?, ())), output).await
+            }
+        }
+    }
+
+    /// Writes `source` with the state of the encoded image into the file `output`.
+    pub(crate) async fn snapshot(&self, source: &Source, image: Vec<u8>, output: File) -> Result<(), PrepareError> {
+        match &self.place {
+            Place::Child(program, stack, concurrent) => {
+                let input = (source, image.as_slice());
+                self.in_child(program, *stack, *concurrent, Job::Snapshot, input, output).await.map(drop)
+            }
+            Place::Here(_) => {
+                let Source { file, wit } = source.clone();
+                here(move || Ok((worker::snapshot(file, &wit, &image)?, ())), output).await
+            }
+        }
+    }
+
+    /// Returns what the child said.
     async fn in_child(
         &self,
         program: &Path,
         stack: ByteSize,
         concurrent: bool,
-        source: &Source,
+        job: Job,
+        (source, rest): (&Source, &[u8]),
         output: File,
-    ) -> Result<Notes, PrepareError> {
+    ) -> Result<Vec<u8>, PrepareError> {
         let mut child = Command::new(program)
             .arg("compile-worker")
             .arg(stack.as_u64().to_string())
             .arg(self.limits.memory.as_u64().to_string())
             .arg(self.limits.cpu.as_secs().max(1).to_string())
             .args(concurrent.then_some("--async"))
+            .args(match job {
+                Job::Compile => None,
+                Job::Instrument => Some("--instrument"),
+                Job::Snapshot => Some("--snapshot"),
+            })
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(output)
@@ -91,7 +137,7 @@ impl Compiler {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| PrepareError::Hindered(format!("cannot start the compiler: {error}")))?;
-        let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source));
+        let work = tokio::time::timeout(self.limits.timeout, converse(&mut child, source, rest));
         let (status, said) = match work.await {
             Ok(done) => {
                 done.map_err(|error| PrepareError::Hindered(format!("cannot communicate with the compiler: {error}")))?
@@ -104,12 +150,7 @@ impl Compiler {
             }
         };
         self.judge(status, &said)?;
-        let read =
-            move || serde_json::from_slice(&said).map_err(|error| format!("the compiler's output is invalid: {error}"));
-        let notes = tokio::task::spawn_blocking(read).await;
-        notes
-            .unwrap_or_else(|error| Err(format!("reading the compiler's output failed: {error}")))
-            .map_err(PrepareError::Hindered)
+        Ok(said)
     }
 
     fn judge(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
@@ -148,24 +189,28 @@ impl Compiler {
     }
 }
 
-/// Compiles in this process. Nothing limits the work, and nothing can interrupt it.
-async fn here(engines: Engines, source: Source, mut output: File) -> Result<Notes, PrepareError> {
+/// Works in this process. Nothing limits the work, and nothing can interrupt it.
+async fn here<T: Send + 'static>(
+    work: impl FnOnce() -> Result<(Vec<u8>, T), String> + Send + 'static,
+    mut output: File,
+) -> Result<T, PrepareError> {
     let work = tokio::task::spawn_blocking(move || {
-        let (code, notes) = worker::compile(&engines, source.file, &source.wit)
-            .map_err(|complaint| PrepareError::Invalid(joined(&complaint)))?;
-        output.write_all(&code).map_err(|_| PrepareError::Unwritten)?;
+        let (bytes, notes) = work().map_err(|complaint| PrepareError::Invalid(joined(&complaint)))?;
+        output.write_all(&bytes).map_err(|_| PrepareError::Unwritten)?;
         Ok(notes)
     });
     work.await.unwrap_or_else(|error| Err(PrepareError::Hindered(format!("compiling it failed: {error}"))))
 }
 
 /// Writes the source and reads the notes or the error until the child ends.
-async fn converse(child: &mut Child, source: &Source) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+async fn converse(child: &mut Child, source: &Source, rest: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
             // A child that ended early has reported why, or its exit status says so.
-            for part in [&(source.file.len() as u64).to_le_bytes(), source.file.as_slice(), source.wit.as_bytes()] {
+            let [file, wit] = [source.file.as_slice(), source.wit.as_bytes()];
+            let [file_length, wit_length] = [file, wit].map(|part| (part.len() as u64).to_le_bytes());
+            for part in [&file_length, file, &wit_length, wit, rest] {
                 if stdin.write_all(part).await.is_err() {
                     return;
                 }

@@ -48,6 +48,11 @@ impl Seed {
         }
     }
 
+    /// What a file is made of that has the state of another one: the same each time.
+    pub(crate) fn of_file(digest: &[u8]) -> Self {
+        Self::of("file", &[digest])
+    }
+
     fn of(what: &str, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new_with_prefix("toolbay deterministic ");
         hash.update(what);

@@ -22,6 +22,10 @@ pub(super) const TABLES: usize = 16;
 /// that use no fuel.
 const TICK: Duration = Duration::from_millis(2);
 
+/// Ticks without a guest after which the thread sleeps. Waking it costs a call more than all ticks until the next one, if
+/// that comes soon.
+const IDLE: u32 = 50;
+
 /// Host functions need space on the guest's stack in addition to what the guest may use.
 const HOST_STACK: usize = 512 << 10;
 
@@ -178,7 +182,7 @@ pub(super) fn room(slots: Option<u32>, ceiling: &Limits) -> u64 {
     hasher.finish()
 }
 
-/// Advances the epoch every [`TICK`] while at least one guest runs; sleeps otherwise.
+/// Advances the epoch every [`TICK`] while at least one guest runs, and a little longer; sleeps otherwise.
 #[derive(Clone)]
 pub(super) struct Ticker {
     shared: Arc<Shared>,
@@ -195,6 +199,8 @@ struct Shared {
 struct Guests {
     running: usize,
     closed: bool,
+    /// Whether the thread sleeps until a guest runs.
+    asleep: bool,
 }
 
 impl Ticker {
@@ -205,7 +211,10 @@ impl Ticker {
         let ticker = Self { shared: Arc::clone(&shared) };
         std::thread::Builder::new()
             .name("toolbay-epoch".into())
-            .spawn(move || while shared.wait() && shared.tick() {})
+            .spawn(move || {
+                let mut idle = 0;
+                while shared.wait(&mut idle) && shared.tick() {}
+            })
             .context("failed to start the epoch thread")?;
         Ok(ticker)
     }
@@ -233,9 +242,8 @@ impl Ticker {
 
     fn change(&self, work: impl FnOnce(&mut Guests)) {
         let mut state = self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = state.running == 0;
         work(&mut state);
-        if idle || state.closed {
+        if state.asleep && state.running > 0 || state.closed {
             self.shared.changed.notify_one();
         }
     }
@@ -254,13 +262,20 @@ impl Shared {
         !engines.is_empty()
     }
 
-    /// Waits for one tick while a guest runs; false if the ticker is closed.
-    fn wait(&self) -> bool {
-        let state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self
-            .changed
-            .wait_while(state, |state| state.running == 0 && !state.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+    /// Waits for one tick while a guest runs, or has run within [`IDLE`] ticks; false if the ticker is closed. `idle` counts
+    /// the ticks without one.
+    fn wait(&self, idle: &mut u32) -> bool {
+        let mut state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        *idle = if state.running > 0 { 0 } else { *idle + 1 };
+        if *idle > IDLE {
+            state.asleep = true;
+            state = self
+                .changed
+                .wait_while(state, |state| state.running == 0 && !state.closed)
+                .unwrap_or_else(PoisonError::into_inner);
+            state.asleep = false;
+            *idle = 0;
+        }
         let (state, _) =
             self.changed.wait_timeout_while(state, TICK, |state| !state.closed).unwrap_or_else(PoisonError::into_inner);
         !state.closed

@@ -1,16 +1,26 @@
 //! How calls reach the guests' runtime.
 //!
-//! Tokio takes a future that another thread spawns for the first of many: the worker that finds it wakes a second one,
-//! which finds nothing and waits for input and output from then on. Whatever the call waits for later wakes that second
-//! worker, on a processor that may have gone to sleep and knows nothing of the call. For a call that is alone, this
-//! costs as much as an HTTP request. So it arrives as input does: the worker that waits for it runs the call, nobody
-//! else is woken, and the same worker waits for the responses to its requests.
+//! Each hop from one thread to another costs a short call as much as its guest: the other thread sleeps, perhaps on a
+//! processor that sleeps, too. So a call that is alone, on a server that had nothing to do, begins on the thread that
+//! received it: it is polled there once. Most calls end with that. What has to wait, or has used its first slice, goes on
+//! on the guests' runtime, and so does what is known to take longer ([`moved`]). A guest can thus delay the protocol by one
+//! slice and one host call, and only until its plugin is known for that.
+//!
+//! Where the first step is not made here, there is another way to save a hop. Tokio takes a future that another thread
+//! spawns for the first of many: the worker that finds it wakes a second one, which finds nothing and waits for input and
+//! output from then on. Whatever the call waits for later wakes that second worker. So a call that is alone arrives as
+//! input does: the worker that waits for it runs the call, nobody else is woken, and the same worker waits for the
+//! responses to its requests.
 
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::io::{self, PipeWriter, Write as _};
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
@@ -18,10 +28,23 @@ use tokio::runtime::Handle;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+thread_local! {
+    /// Whether this thread makes the first step of a call that is not yet on the guests' runtime.
+    static BEGINS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Goes on on the guests' runtime: what comes next may take long. Returns at once to a call that is there.
+pub(crate) async fn moved() {
+    // Nobody has to wake the call: it is polled again as soon as it has moved.
+    poll_fn(|_| if BEGINS.get() { Poll::Pending } else { Poll::Ready(()) }).await;
+}
+
 /// Where calls enter the guests' runtime.
 pub(crate) struct Entrance {
     runtime: Handle,
     door: Arc<Door>,
+    /// How often the thread that received the last call had waited for something to do.
+    waits: AtomicU64,
 }
 
 struct Door {
@@ -49,7 +72,7 @@ impl Entrance {
                 }
             }
         });
-        Ok(Self { runtime: runtime.clone(), door })
+        Ok(Self { runtime: runtime.clone(), door, waits: AtomicU64::new(0) })
     }
 
     /// Lets a call in. If others are inside, or `busy` says that other guests are, it is spawned as usual: a worker
@@ -57,15 +80,49 @@ impl Entrance {
     pub(crate) fn admit(&self, work: Work, busy: impl FnOnce() -> bool) {
         let alone = self.door.inside.fetch_add(1, Ordering::Relaxed) == 0;
         let inside = Inside(Arc::clone(&self.door));
-        let work = async move {
+        let work = Box::pin(async move {
             let _inside = inside;
             work.await;
-        };
+        });
         if !alone || busy() {
             self.runtime.spawn(work);
-            return;
+        } else if self.had_nothing_to_do() {
+            self.begin(work);
+        } else {
+            self.ring(work);
         }
-        *self.door.lock() = Some(Box::pin(work));
+    }
+
+    /// Whether the runtime of this thread, which has no other, waited since it was asked last. If it did not, other
+    /// requests may be ready, and they can be received while a guest runs.
+    fn had_nothing_to_do(&self) -> bool {
+        let Ok(runtime) = Handle::try_current() else { return false };
+        let metrics = runtime.metrics();
+        if metrics.num_workers() != 1 {
+            return false;
+        }
+        let waits = metrics.worker_park_count(0);
+        self.waits.swap(waits, Ordering::Relaxed) != waits
+    }
+
+    /// Makes the first step of a call, and spawns the rest.
+    fn begin(&self, mut work: Work) {
+        let first = catch_unwind(AssertUnwindSafe(|| {
+            // What it spawns, and what it waits for, belongs to the guests' runtime already.
+            let _context = self.runtime.enter();
+            let _begins = Begins::here();
+            // What wakes it before it is polled again there is not lost: it is polled again in any case.
+            work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        }));
+        // Unwinding ends a call that is spawned, and no more than that.
+        if matches!(first, Ok(Poll::Pending)) {
+            self.runtime.spawn(work);
+        }
+    }
+
+    /// Leaves the call to the attendant.
+    fn ring(&self, work: Work) {
+        *self.door.lock() = Some(work);
         // The pipe holds one byte at most, so this never waits for room.
         if (&self.door.bell).write_all(&[0]).is_err()
             && let Some(work) = self.door.take()
@@ -82,6 +139,22 @@ impl Door {
 
     fn take(&self) -> Option<Work> {
         self.lock().take()
+    }
+}
+
+/// The first step of a call, until this is dropped.
+struct Begins;
+
+impl Begins {
+    fn here() -> Self {
+        BEGINS.set(true);
+        Self
+    }
+}
+
+impl Drop for Begins {
+    fn drop(&mut self) {
+        BEGINS.set(false);
     }
 }
 
@@ -166,6 +239,66 @@ mod tests {
         while entrance.door.inside.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();
         }
+    }
+
+    /// A runtime with one thread, such as the protocol's, that has just waited for something.
+    fn waited<T>(work: impl Future<Output = T>) -> T {
+        let protocol = Builder::new_current_thread().enable_all().build().unwrap();
+        protocol.block_on(async {
+            let metrics = Handle::current().metrics();
+            let waits = move || {
+                while metrics.worker_park_count(0) == 0 {
+                    std::thread::yield_now();
+                }
+            };
+            tokio::task::spawn_blocking(waits).await.unwrap();
+            work.await
+        })
+    }
+
+    #[test]
+    fn a_call_that_is_alone_begins_on_the_thread_that_received_it() {
+        let (_runtime, entrance) = runtime();
+        let (sender, receiver) = mpsc::channel();
+        let here = std::thread::current().id();
+        waited(async {
+            let first = sender.clone();
+            entrance.admit(Box::pin(async move { first.send(std::thread::current().id()).unwrap() }), || false);
+            assert_eq!(receiver.try_recv(), Ok(here));
+            // The next one finds that the thread has not waited since.
+            entrance.admit(Box::pin(async move { sender.send(std::thread::current().id()).unwrap() }), || false);
+            assert_ne!(receiver.recv_timeout(DEADLINE).unwrap(), here);
+        });
+    }
+
+    #[test]
+    fn what_waits_or_moves_goes_on_on_the_guests_runtime() {
+        let (_runtime, entrance) = runtime();
+        let (sender, receiver) = mpsc::channel();
+        let here = std::thread::current().id();
+        waited(async {
+            let call = async move {
+                let begun = std::thread::current().id();
+                moved().await;
+                let then = std::thread::current().id();
+                moved().await;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                sender.send((begun, then)).unwrap();
+            };
+            entrance.admit(Box::pin(call), || false);
+        });
+        // The runtime that received it is gone, with its timers.
+        let (begun, then) = receiver.recv_timeout(DEADLINE).unwrap();
+        assert_eq!(begun, here);
+        assert_ne!(then, here);
+    }
+
+    #[test]
+    fn a_call_that_panics_at_once_ends_alone() {
+        let (_runtime, entrance) = runtime();
+        waited(async { entrance.admit(Box::pin(async { panic!("as a call must not") }), || false) });
+        assert!(!BEGINS.get());
+        assert_eq!(entrance.door.inside.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -12,13 +12,14 @@ use serde_json::{Map, Value, json};
 use toolbay_model::text::{line, thousands};
 use toolbay_model::{Description, TOOL_NAME, ToolDefinition};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Val};
 use wasmtime::{Engine, Store};
 
 use self::schema::Direction;
 use self::shape::{Budget, Shape};
 use crate::block::Block;
 use crate::docs::{Docs, FunctionDocs, RESULT};
+use crate::preinit::{ACCESS, INITIALIZE};
 use crate::returned::{Refusal, ToolResult};
 use crate::state::State;
 
@@ -135,9 +136,9 @@ fn exports(engine: &Engine, component: &Component) -> Vec<Export> {
     exports
 }
 
-/// Functions that componentize-qjs and componentize-py add.
+/// Functions that componentize-qjs and componentize-py add, and those that `toolbay optimize` calls.
 fn is_runtime_helper(name: &str) -> bool {
-    matches!(name, "init" | "exports" | "exports#init")
+    matches!(name, "init" | "exports" | "exports#init" | INITIALIZE | ACCESS)
 }
 
 /// The names of the tools: the name of the function if it is unique; otherwise with the interface's name before it, or
@@ -311,10 +312,11 @@ impl Functions {
         &self.refused
     }
 
-    /// Calls the function behind `tool`.
+    /// Calls the function behind `tool`, in a new instance or `within` one.
     pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
+        within: Option<Instance>,
         tool: &str,
         arguments: &str,
     ) -> wasmtime::Result<Result<ToolResult, Refusal>> {
@@ -329,7 +331,10 @@ impl Functions {
             Err(why) => return Ok(Err(Refusal::InvalidArguments(why))),
         };
         drop(arguments);
-        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let instance = match within {
+            Some(instance) => instance,
+            None => self.pre.instantiate_async(&mut *store).await?,
+        };
         let Some(entry) = instance.get_func(&mut *store, function.export) else {
             wasmtime::bail!("its function {tool} no longer exists");
         };

@@ -16,7 +16,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use toolbay_model::{Limit, Limits, Trace};
+use toolbay_model::{Limit, Limits, Trace, UseKind};
 use toolbay_outgoing::{self as outgoing, Meter, Outlet, Received, Timeouts, Which};
 use toolbay_policy::{Allowed, Denied, Origin};
 use toolbay_secrets::{Opened, Withheld};
@@ -95,13 +95,13 @@ impl Http {
     }
 
     /// Reports that something else was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
-    pub(crate) fn deny(&self, what: &str, remedy: Option<&str>) {
-        self.denials.note(what, remedy);
+    pub(crate) fn deny(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
+        self.denials.note(kind, what, remedy);
     }
 
     /// Reports that a part of a request was refused before it could be sent.
     pub(crate) fn refuse(&self, denied: &Denied) {
-        self.denials.note(&denied.to_string(), denied.remedy().as_deref());
+        self.denials.note(UseKind::Http, &denied.to_string(), denied.remedy().as_deref());
     }
 
     /// The first of these headers that no tool may set.
@@ -151,7 +151,7 @@ impl Http {
         origin: &Origin,
     ) -> Result<outgoing::Partition, Withheld> {
         let key = self.secrets.add_to(request, origin).inspect_err(|why| {
-            self.denials.note(&format!("A request to {origin} {why}."), None);
+            self.denials.note(UseKind::Http, &format!("A request to {origin} {why}."), None);
         })?;
         Ok(if key.is_empty() { outgoing::Partition::NONE } else { outgoing::Partition::of(&key) })
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use wasmtime_wasi::p2::InputStream as _;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 
-use crate::talk::Talk;
+use crate::talk::Reader;
 
 /// What a guest reads. Clones share it: what one has read, another does not get.
 #[derive(Clone, Default)]
@@ -17,7 +17,7 @@ pub(crate) enum Input {
     /// The arguments of a command.
     Text(MemoryInputPipe),
     /// What is said to an MCP server.
-    Talk(Talk),
+    Talk(Reader),
 }
 
 impl Input {
@@ -26,7 +26,7 @@ impl Input {
         match self {
             Self::Empty => Poll::Ready(None),
             Self::Text(text) => Poll::Ready(text.read(most).ok().filter(|part| !part.is_empty())),
-            Self::Talk(talk) => talk.poll_asked(context, most),
+            Self::Talk(reader) => reader.poll(context, most),
         }
     }
 }

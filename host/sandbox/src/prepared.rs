@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolbay_model::text::joined;
 use toolbay_model::{Description, Manner, ToolDefinition};
-use wasmtime::component::Component;
+use wasmtime::component::{Component, Instance};
 use wasmtime::{Engine, Store};
 
 use crate::asked::Asked;
@@ -17,7 +17,7 @@ use crate::linker::WORLD;
 use crate::listed::Listed;
 use crate::newer::is_newer;
 use crate::prepare_error::PrepareError;
-use crate::returned::{Refusal, Returned};
+use crate::returned::{Refusal, Returned, ToolResult};
 use crate::run::Run;
 use crate::server::Wire;
 use crate::state::State;
@@ -206,6 +206,20 @@ impl Prepared {
         description
     }
 
+    /// Calls one of its plain functions in an instance that there is; `None` if it has none.
+    pub(crate) async fn call_function(
+        &self,
+        store: &mut Store<State>,
+        within: Instance,
+        name: &str,
+        arguments: &str,
+    ) -> wasmtime::Result<Option<Result<ToolResult, Refusal>>> {
+        match &self.form {
+            Form::Functions(functions) => functions.call(store, Some(within), name, arguments).await.map(Some),
+            Form::Contract(_) | Form::Handler(_) | Form::Command(_) => Ok(None),
+        }
+    }
+
     /// Asks it for something, in a store of its own.
     pub(crate) async fn call(
         &self,
@@ -218,7 +232,7 @@ impl Prepared {
         let result = match (&self.form, asked) {
             (Form::Contract(contract), _) => return contract.call(store, asked).await,
             (Form::Functions(functions), Asked::Tool { name, arguments }) => {
-                functions.call(store, name, arguments).await?
+                functions.call(store, None, name, arguments).await?
             }
             (Form::Command(pre), Asked::Tool { .. }) => command::call(pre, store).await?,
             (Form::Functions(_) | Form::Handler(_) | Form::Command(_), _) => Err(asked.not_offered()),

@@ -30,6 +30,15 @@ pub(crate) enum Refusal {
     Malformed(String),
 }
 
+impl Refusal {
+    /// What it says.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::InvalidArguments(text) | Self::Failed(text) | Self::Malformed(text) => text,
+        }
+    }
+}
+
 /// A tool's result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolResult {

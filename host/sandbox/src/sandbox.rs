@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
@@ -21,6 +22,7 @@ use wasmtime::component::Component;
 use crate::about::About;
 use crate::cache::{self, CompileCache, Found, Known, StoredCode};
 use crate::callable::{Callable, Remake, Stored};
+use crate::compilations::{Compilations, CompileCounts};
 use crate::compile::{Compile, Compiler};
 use crate::compiled::{Compiled, Scratch};
 use crate::connections::Connections;
@@ -28,7 +30,7 @@ use crate::cores::cores;
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::Ticker;
 use crate::engines::{Engines, Linked};
-use crate::entrance::Entrance;
+use crate::entrance::{self, Entrance};
 use crate::error;
 use crate::facts::Facts;
 use crate::keyvalue::KeyValue;
@@ -99,6 +101,7 @@ struct Inner {
     lookups: Arc<Lookups>,
     /// The compile cache, or why it is off.
     cache: Result<Arc<CompileCache>, String>,
+    compilations: Compilations,
     entrance: Entrance,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
     /// `None` only while it is being dropped.
@@ -156,6 +159,7 @@ impl Sandbox {
             ledgers: Arc::default(),
             scratches,
             cache,
+            compilations: Compilations::default(),
             http_client,
             state,
             connector: OnceLock::new(),
@@ -210,7 +214,7 @@ impl Sandbox {
     /// first call; `remake` compiles it again if it cannot be used then. Blocks for a fraction of a millisecond.
     pub fn find(&self, digest: Digest, remake: &Arc<dyn Remake>) -> Option<(Callable, Description, About)> {
         let engines = &self.inner.engines;
-        let Found { facts, room, description, about, tasked, code } = self.cache()?.find(digest)?;
+        let Found { facts, room, description, about, tasked, code } = self.found(digest)?;
         if !engines.may_have(tasked) {
             // Compiling it again reports the reason.
             return None;
@@ -228,9 +232,15 @@ impl Sandbox {
 
     /// The same with its code open. Blocks for milliseconds, longer for megabytes of code and for thousands of plain functions.
     pub fn find_open(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
-        let Found { description, about, tasked, code, .. } = self.cache()?.find(digest)?;
+        let Found { description, about, tasked, code, .. } = self.found(digest)?;
         let prepared = self.open_with(&code, tasked, description.manner.clone())?;
         Some((prepared, description, about))
+    }
+
+    fn found(&self, digest: Digest) -> Option<Found> {
+        let found = self.cache()?.find(digest);
+        self.inner.compilations.looked_up(found.is_some());
+        found
     }
 
     fn cache(&self) -> Option<&Arc<CompileCache>> {
@@ -286,6 +296,18 @@ impl Sandbox {
     ///
     /// Why the file cannot be a plugin.
     pub async fn compile(&self, source: Source) -> Result<Compiled, PrepareError> {
+        let began = Instant::now();
+        let compiled = self.compiled(source).await;
+        self.inner.compilations.compiled(began.elapsed(), compiled.is_ok());
+        compiled
+    }
+
+    /// How many components were compiled, and how many did not have to be.
+    pub fn compilations(&self) -> CompileCounts {
+        self.inner.compilations.counts()
+    }
+
+    async fn compiled(&self, source: Source) -> Result<Compiled, PrepareError> {
         check_preamble(&source.file)?;
         let assembled = |prepared, Notes { docs, remarks, about, speaks, tasked }, code| Compiled {
             prepared,
@@ -385,9 +407,16 @@ impl Sandbox {
         }
     }
 
-    /// Spawns a future that makes a call, at the least cost if it is the only one.
+    /// Spawns a future that makes a call, at the least cost if it is the only one: its first step may then be made here.
+    /// The caller holds no lock that a call takes.
     pub fn admit(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
         self.inner.entrance.admit(call, || self.inner.engines.ticker().is_running());
+    }
+
+    /// Goes on on the guests' runtime, where a call that was [admitted](Sandbox::admit) may take long. Until then it may be
+    /// on the thread that received it, and nothing else happens there.
+    pub async fn moved(&self) {
+        entrance::moved().await;
     }
 
     /// How much of the pools is in use; nothing if no guest is alive.
@@ -425,8 +454,12 @@ impl Sandbox {
         self.inner.engines.ticker()
     }
 
+    /// What compiles.
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.inner.compiler
+    }
+
     /// Both engines.
-    #[cfg(test)]
     pub(crate) fn engines(&self) -> &Engines {
         &self.inner.engines
     }

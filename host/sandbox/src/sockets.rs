@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use toolbay_model::UseKind;
 use toolbay_outgoing::SendError;
 use toolbay_policy::{Denied, Host, TcpRequest, TcpRule, choose, resolvable};
 use wasmtime_wasi::sockets::SocketAddrUse;
@@ -130,7 +131,7 @@ impl Sockets {
     pub(crate) fn room(&self, opened: impl FnOnce() -> Option<Opened>) -> Result<Room, NoSocket> {
         let opened = if Arc::strong_count(&self.all) <= SOCKETS { opened() } else { None };
         let opened = opened.ok_or_else(|| {
-            self.gate.denials.note("This call has as many sockets open as it may.", None);
+            self.gate.denials.note(UseKind::Tcp, "This call has as many sockets open as it may.", None);
             NoSocket::Limit
         })?;
         let held = self.account.hold(SOCKET_HELD).map_err(NoSocket::Memory)?;
@@ -153,17 +154,17 @@ impl Sockets {
         let host = match resolvable(name, gate.rules()) {
             Ok(host) => host,
             Err(Denied::Authority(malformed)) => {
-                gate.denials.note(&format!("The name to resolve {malformed}."), None);
+                gate.denials.note(UseKind::Name, &format!("The name to resolve {malformed}."), None);
                 return Err(Unresolved::Malformed);
             }
             Err(denied) => {
-                gate.note(&denied);
+                gate.note(UseKind::Name, &denied);
                 return Err(Unresolved::Denied);
             }
         };
         self.lookups += 1;
         if self.lookups > LOOKUPS {
-            gate.denials.note("This call has had as many names resolved as it may.", None);
+            gate.denials.note(UseKind::Name, "This call has had as many names resolved as it may.", None);
             return Err(Unresolved::Refused);
         }
         let (deadline, account) = (self.deadline, self.account.clone());
@@ -185,8 +186,8 @@ impl Gate {
         self.reach.as_ref().map_or(&[], |reach| reach.rules.as_slice())
     }
 
-    fn note(&self, denied: &Denied) {
-        self.denials.note(&denied.to_string(), denied.remedy().as_deref());
+    fn note(&self, kind: UseKind, denied: &Denied) {
+        self.denials.note(kind, &denied.to_string(), denied.remedy().as_deref());
     }
 
     /// Those addresses of a name that the guest may connect to. They are remembered for the name.
@@ -201,7 +202,7 @@ impl Gate {
             Ok(chosen) => chosen,
             Err(refused) => {
                 let remedy = refused.remedy();
-                self.denials.note(&SendError::Addresses(refused).to_string(), remedy.as_deref());
+                self.denials.note(UseKind::Name, &SendError::Addresses(refused).to_string(), remedy.as_deref());
                 return Err(Unresolved::Denied);
             }
         };
@@ -224,7 +225,7 @@ impl Gate {
             // The system chooses where a connection comes from.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
-                self.denials.note("No tool may wait for connections of others.", None);
+                self.denials.note(UseKind::Tcp, "No tool may wait for connections of others.", None);
                 false
             }
             SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
@@ -237,21 +238,22 @@ impl Gate {
     /// Reports that the guest wanted to connect to what is no address of a host, such as port 0.
     pub(crate) fn refuse_address(&self, address: SocketAddr) {
         if address.port() == 0 {
-            self.note(&Denied::ConnectionPortZero);
+            self.note(UseKind::Tcp, &Denied::ConnectionPortZero);
         } else {
-            self.denials.note(&format!("No tool may connect to {address}: that is no address of a host."), None);
+            let what = format!("No tool may connect to {address}: that is no address of a host.");
+            self.denials.note(UseKind::Tcp, &what, None);
         }
     }
 
     /// Reports that the guest wanted to use UDP.
     pub(crate) fn refuse_udp(&self) {
-        self.denials.note("No tool may send or receive UDP datagrams.", None);
+        self.denials.note(UseKind::Udp, "No tool may send or receive UDP datagrams.", None);
     }
 
     fn connects(&self, address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         if let Err(denied) = self.check(ip, port) {
-            self.note(&denied);
+            self.note(UseKind::Tcp, &denied);
             return false;
         }
         let opened = self.reach.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
@@ -263,7 +265,7 @@ impl Gate {
             Ok(_) => false,
             Err(refused) => {
                 let remedy = refused.remedy();
-                self.denials.note(&SendError::Addresses(refused).to_string(), remedy.as_deref());
+                self.denials.note(UseKind::Tcp, &SendError::Addresses(refused).to_string(), remedy.as_deref());
                 false
             }
         }

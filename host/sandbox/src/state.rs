@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use toolbay_model::Limit;
 use toolbay_secrets::{Opened as OpenedSecrets, Secrets};
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use crate::account::{Account, Held};
+use crate::account::{Account, Held, Overdrawn};
 use crate::ask::Asking;
 use crate::coop::Meter;
 use crate::descriptors::{Files, Handle};
@@ -103,7 +103,7 @@ impl State {
         let asking = Asking::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = Stdio::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
-        let mut input = talk.clone().map_or(Input::Empty, Input::Talk);
+        let mut input = talk.as_ref().map_or(Input::Empty, |talk| Input::Talk(talk.reader()));
         if let Some(text) = text {
             let text = MemoryInputPipe::new(text);
             input = Input::Text(text.clone());
@@ -176,6 +176,12 @@ impl State {
     /// The resources that the guest has handles of.
     pub(crate) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
+    }
+
+    /// Draws what a new handle of `wasi:http` holds from the account, until the handle is dropped or consumed.
+    pub(crate) fn http_held<T>(&mut self, made: Resource<T>, bytes: usize) -> Result<Resource<T>, Overdrawn> {
+        self.http_memory.insert(made.rep(), self.account.hold(bytes)?);
+        Ok(made)
     }
 }
 

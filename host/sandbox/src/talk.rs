@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
@@ -20,7 +22,7 @@ pub(crate) struct Talk(Arc<Shared>);
 struct Shared {
     lines: Mutex<Lines>,
     /// There is something to read for the guest.
-    asked: Notify,
+    asked: Arc<Notify>,
     /// The guest has written a line.
     said: Notify,
 }
@@ -37,8 +39,6 @@ struct Lines {
     said: VecDeque<Vec<u8>>,
     /// Whether the input ends with the first request.
     once: bool,
-    /// Who waits for something to read.
-    readers: Vec<Waker>,
 }
 
 impl Talk {
@@ -64,10 +64,8 @@ impl Talk {
         let mut lines = self.lines();
         lines.asked.push_back(Bytes::from(format!("{line}\n")));
         lines.closed |= lines.once;
-        let readers = mem::take(&mut lines.readers);
         drop(lines);
         self.0.asked.notify_waiters();
-        readers.into_iter().for_each(Waker::wake);
     }
 
     /// Waits for the next line of the guest that is not blank.
@@ -81,19 +79,9 @@ impl Talk {
         }
     }
 
-    /// The next part of what the guest has not read, of at most so many bytes; `None` at the end.
-    pub(crate) fn poll_asked(&self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
-        let mut lines = self.lines();
-        if let Some(part) = lines.part(most) {
-            return Poll::Ready(Some(part));
-        }
-        if lines.closed {
-            return Poll::Ready(None);
-        }
-        if !lines.readers.iter().any(|reader| reader.will_wake(context.waker())) {
-            lines.readers.push(context.waker().clone());
-        }
-        Poll::Pending
+    /// A reader of what the guest has not read. Readers share it: what one has read, another does not get.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader { talk: self.clone(), waiting: None }
     }
 
     // Held for a few instructions and never across an await.
@@ -111,6 +99,42 @@ impl Lines {
             self.asked.pop_front();
         }
         Some(part)
+    }
+}
+
+/// Reads what is said to a guest through WASI 0.3. While it waits, only the reader holds what wakes it: a guest that drops
+/// its stream leaves nothing behind.
+pub(crate) struct Reader {
+    talk: Talk,
+    waiting: Option<Pin<Box<OwnedNotified>>>,
+}
+
+impl Clone for Reader {
+    fn clone(&self) -> Self {
+        self.talk.reader()
+    }
+}
+
+impl Reader {
+    /// The next part of what the guest has not read, of at most so many bytes; `None` at the end.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
+        loop {
+            // Made before looking: it hears of everything that is said from here on.
+            let notify = &self.talk.0.asked;
+            let waiting = self.waiting.get_or_insert_with(|| Box::pin(Arc::clone(notify).notified_owned()));
+            let mut lines = self.talk.lines();
+            let part = lines.part(most);
+            if part.is_some() || lines.closed {
+                drop(lines);
+                self.waiting = None;
+                return Poll::Ready(part);
+            }
+            drop(lines);
+            if waiting.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            self.waiting = None;
+        }
     }
 }
 
@@ -225,6 +249,9 @@ impl Pollable for Output {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
     use bytesize::ByteSize;
 
     use super::*;
@@ -263,5 +290,50 @@ mod tests {
         input.ready().await;
         assert_eq!(input.read(9).unwrap(), "x");
         assert!(matches!(input.read(9), Err(StreamError::Closed)));
+    }
+
+    #[test]
+    fn a_reader_that_is_dropped_while_it_waits_leaves_nothing_behind() {
+        let talk = Talk::default();
+        let count = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        for _ in 0..100 {
+            assert!(talk.reader().poll(&mut context, 8).is_pending());
+        }
+        assert_eq!(Arc::strong_count(&count), 2);
+        talk.say("hello");
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_is_said_wakes_every_reader_and_goes_to_the_first_that_reads() {
+        let talk = Talk::default();
+        let count = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        let mut readers = [talk.reader(), talk.reader()];
+        for reader in &mut readers {
+            assert!(reader.poll(&mut context, 8).is_pending());
+        }
+        talk.say("hello");
+        assert_eq!(count.0.load(Ordering::Relaxed), 2);
+        let [first, second] = &mut readers;
+        assert_eq!(first.poll(&mut context, 8), Poll::Ready(Some("hello\n".into())));
+        assert!(second.poll(&mut context, 8).is_pending());
+        talk.lines().closed = true;
+        talk.0.asked.notify_waiters();
+        assert_eq!(count.0.load(Ordering::Relaxed), 3);
+        assert_eq!(second.poll(&mut context, 8), Poll::Ready(None));
+    }
+
+    /// Counts how often it was woken.
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::about::About;
 use crate::concurrency::Newer;
 use crate::docs::Docs;
 use crate::exports::{Checked, check_exports};
-use crate::{adapt, concurrency, engine, hint};
+use crate::{adapt, concurrency, engine, hint, image, preinit};
 
 /// Largest output. Compiled code is a small multiple of its source; more is a mistake.
 const OUTPUT: u64 = 1 << 30;
@@ -41,6 +41,18 @@ pub(crate) const UNWRITTEN: u8 = 3;
 
 /// Longest notes of a child, in bytes. Longer ones contain documentation that nobody reads.
 pub(crate) const NOTES: usize = 1 << 20;
+
+/// What the child does with a plugin file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Job {
+    /// Compiles it.
+    #[default]
+    Compile,
+    /// Adds exports that show its state, for `toolbay optimize`.
+    Instrument,
+    /// Writes the state of an instance into it.
+    Snapshot,
+}
 
 /// The notes: what the child learned about a file, besides its code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -79,24 +91,37 @@ impl Engines {
     }
 }
 
-/// Compiles standard input to standard output. The input is the length of the plugin file (eight bytes, little endian),
-/// the file, and the `.wit` file beside it. Uses at most `memory` bytes of address space and `cpu` seconds. Writes the
-/// notes, or an error about the input, to standard error. Components may have async functions if `concurrent` is set.
-pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool) -> ExitCode {
+/// Compiles standard input to standard output, or does another job. The input is the length of the plugin file (eight
+/// bytes, little endian), the file, the same of the `.wit` file beside it, and the rest of what the job needs. Uses at most
+/// `memory` bytes of address space and `cpu` seconds. Writes the notes, or an error about the input, to standard error.
+/// Components may have async functions if `concurrent` is set.
+pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Job) -> ExitCode {
     if let Err(error) = limit(memory, cpu) {
         return failed(&format!("cannot set the compiler's limits: {error}"));
     }
-    let (file, wit) = match read() {
-        Ok(job) => job,
+    let Input { file, wit, rest } = match read() {
+        Ok(input) => input,
         Err(error) => return failed(&format!("the compiler cannot read the component: {error}")),
     };
-    let engines = Engines::new(stack, concurrent).map_err(|error| error.root_cause().to_string());
-    match engines.and_then(|engines| compile(&engines, file, &wit)) {
-        Ok((code, notes)) => {
-            if io::stdout().write_all(&code).is_err() {
+    if job != Job::Compile {
+        // Standard error is for what a person reads.
+        std::panic::set_hook(Box::new(|_| {}));
+    }
+    let done = match job {
+        Job::Compile => {
+            let engines = Engines::new(stack, concurrent).map_err(|error| error.root_cause().to_string());
+            let compiled = engines.and_then(|engines| compile(&engines, file, &wit));
+            compiled.map(|(code, notes)| (code, encode(notes)))
+        }
+        Job::Instrument => preinit::instrument(file, &wit).map(|component| (component, Vec::new())),
+        Job::Snapshot => snapshot(file, &wit, &rest).map(|component| (component, Vec::new())),
+    };
+    match done {
+        Ok((bytes, notes)) => {
+            if io::stdout().write_all(&bytes).is_err() {
                 return ExitCode::from(UNWRITTEN);
             }
-            drop(io::stderr().write_all(&encode(notes)));
+            drop(io::stderr().write_all(&notes));
             ExitCode::SUCCESS
         }
         Err(complaint) => failed(&complaint),
@@ -127,16 +152,34 @@ pub(crate) fn compile(engines: &Engines, file: Vec<u8>, wit: &str) -> Result<(Ve
     Ok((code, Notes { tasked, ..notes }))
 }
 
-/// The plugin file and the `.wit` file.
-fn read() -> io::Result<(Vec<u8>, String)> {
+/// What the child is given.
+struct Input {
+    file: Vec<u8>,
+    wit: String,
+    /// The image of an instance, for [`Job::Snapshot`].
+    rest: Vec<u8>,
+}
+
+fn read() -> io::Result<Input> {
     let mut stdin = io::stdin().lock();
-    let mut length = [0; 8];
-    stdin.read_exact(&mut length)?;
-    let mut file = Vec::new();
-    stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut file)?;
-    let mut wit = String::new();
-    stdin.read_to_string(&mut wit)?;
-    Ok((file, wit))
+    let mut part = || {
+        let mut length = [0; 8];
+        stdin.read_exact(&mut length)?;
+        let mut bytes = Vec::new();
+        stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let (file, wit) = (part()?, part()?);
+    let wit = String::from_utf8(wit).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let mut rest = Vec::new();
+    stdin.read_to_end(&mut rest)?;
+    Ok(Input { file, wit, rest })
+}
+
+/// The component with the state of an image.
+pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: &[u8]) -> Result<Vec<u8>, String> {
+    let image = image::decode(image).ok_or("the state of the instance arrived incomplete")?;
+    preinit::snapshot(file, wit, image)
 }
 
 fn notes(about: About, component: &[u8], wit: &str) -> Notes {

@@ -107,8 +107,8 @@ impl Secrets {
         self.redacted(&text, &self.find(text.as_bytes()), end)
     }
 
-    /// `text`, which is clean, with `[secret:NAME]` in the place of each.
-    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// `text` with `[secret:NAME]` in the place of each. It must be [`clean`] already: see [`scrub`](Self::scrub).
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.find(text.as_bytes()).as_slice() {
             [] => Cow::Borrowed(text),
             found => Cow::Owned(self.redacted(text, found, text.len())),

@@ -76,6 +76,11 @@ impl Database {
         self.0.folder.join(NAME).exists()
     }
 
+    /// Bytes of the file; `None` if there is none. Blocks, and opens nothing.
+    pub fn size(&self) -> Option<u64> {
+        Some(std::fs::metadata(self.0.folder.join(NAME)).ok()?.len())
+    }
+
     /// What everybody keeps, by plugin and caller.
     ///
     /// # Errors

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use toolbay_catalog::Plugin;
 
+use crate::metrics::PluginMeters;
+use crate::pace::Pace;
 use crate::rate_counter::ToolRates;
 use crate::recent_usage::RecentUsage;
 
@@ -18,6 +20,10 @@ pub(crate) struct Activity {
     pub(crate) rates: Option<ToolRates>,
     /// The usage of its most recent calls.
     pub(crate) usage: RecentUsage,
+    /// Whether its calls are short.
+    pub(crate) pace: Pace,
+    /// What counts the calls of its tools for metrics.
+    pub(crate) meters: PluginMeters,
 }
 
 impl Activity {
@@ -28,6 +34,8 @@ impl Activity {
             slots: Arc::new(Semaphore::new(terms.environment.limits.concurrency)),
             rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
+            pace: Pace::default(),
+            meters: PluginMeters::of(plugin),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Admission of calls: permits of the server, the plugin and the client, with a bounded wait.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -31,6 +32,24 @@ pub(crate) struct Admission {
     client_calls: usize,
     queue: usize,
     patience: Duration,
+    /// Calls that wait for their turn.
+    waiting: AtomicUsize,
+}
+
+/// A call that waits for its turn until this is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// One client's share: running calls, waiting calls, rates and crashes. A stdio session is one client.
@@ -69,7 +88,25 @@ impl Admission {
             client_calls: server.client_calls,
             queue: server.queue,
             patience: server.queue_wait,
+            waiting: AtomicUsize::new(0),
         }
+    }
+
+    /// Calls that run, and how many may.
+    pub(crate) fn running(&self) -> (u64, u64) {
+        (self.server_calls.saturating_sub(self.calls.available_permits()) as u64, self.server_calls as u64)
+    }
+
+    /// Calls that wait for their turn.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed) as u64
+    }
+
+    /// Bytes that the running calls may hold, and how many all calls may hold together.
+    pub(crate) fn reserved(&self) -> (u64, u64) {
+        let all = self.server_memory as usize;
+        let bytes = |permits: usize| permits.saturating_mul(KIB) as u64;
+        (bytes(all.saturating_sub(self.memory.available_permits())), bytes(all))
     }
 
     /// The share of a new client; `name` is the caller's.
@@ -142,6 +179,7 @@ impl Admission {
         plugin: Option<(&Arc<Semaphore>, usize)>,
         memory: ByteSize,
     ) -> Result<Permit, Rejection> {
+        let _waiting = Waiting::begin(&self.waiting);
         // In this order, so that a call that waits for a busy plugin does not hold a slot of the server.
         let mut full = (Bound::Client, self.client_calls);
         let permits = async {

@@ -7,16 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 use toolbay_audit::{ArgumentsRecord, Audit, CallRecord, Event, PluginRecord, Subject, hash, shortened};
 use toolbay_catalog::{Plugin, PluginReport, Snapshot, Status, Witness};
-use toolbay_model::{Answer, CallError, ErrorKind, Failure, Identity, Rejection, Reply, Trace, milliseconds};
+use toolbay_model::{Answer, ErrorKind, Identity, Rejection, Trace, milliseconds};
 use toolbay_secrets::{Secrets, Vault};
 
 use crate::approval::Decision;
-
-/// The word for a call that succeeded.
-const OK: &str = "ok";
-
-/// The word for a call that ended with a question to its caller.
-pub(crate) const ASKED: &str = "asked";
+use crate::outcome::{Outcome, limit};
 
 /// Longest text of arguments that is recorded, in bytes.
 const ARGUMENTS: usize = 16 << 10;
@@ -57,6 +52,11 @@ impl Audited {
     /// A log that records arguments in `full`, or their digest.
     pub(crate) fn new(audit: Audit, full: bool) -> Self {
         Self { audit, full }
+    }
+
+    /// How many lines were lost.
+    pub(crate) fn lost(&self) -> u64 {
+        self.audit.lost()
     }
 
     /// Begins the line of a call.
@@ -137,16 +137,11 @@ impl CallLine {
     /// Ends the line. Waits for room in the queue, for a short time.
     pub(crate) async fn end(&mut self, answer: &Answer) {
         self.record.usage = answer.usage;
-        let (outcome, limit) = match &answer.result {
-            Ok(Reply::Questions(_)) => (ASKED, None),
-            Ok(_) => (OK, None),
-            Err(failure) => (failure.kind().as_str(), limit(failure)),
-        };
         let audit = self.audited.audit.clone();
-        if let Some(limit) = limit {
+        if let Some(limit) = limit(answer) {
             audit.record(Event::Limit { subject: self.record.subject.clone(), limit }).await;
         }
-        let call = self.take(outcome);
+        let call = self.take(Outcome::of(answer).as_str());
         audit.record(call).await;
     }
 
@@ -194,15 +189,6 @@ impl Denials {
     }
 }
 
-/// The key that raises the limit because of which a call failed.
-fn limit(failure: &Failure) -> Option<&'static str> {
-    match failure {
-        Failure::Call(CallError::Limit { limit, .. }) => Some(limit.key()),
-        Failure::Rejected(rejection) => rejection.reason.key(),
-        _ => None,
-    }
-}
-
 fn plugin(plugin: &Plugin) -> PluginRecord {
     let (digest, grant) = (plugin.digest(), plugin.terms.grant);
     PluginRecord { plugin: shortened(&plugin.id), digest, grant }
@@ -211,17 +197,15 @@ fn plugin(plugin: &Plugin) -> PluginRecord {
 /// Records what changes with each snapshot.
 impl Witness for Audited {
     fn publishing(&self, previous: &Snapshot, next: &Snapshot) {
-        for (id, report) in &next.plugins {
-            if let Some(event) = change(id, previous.plugins.get(id), report) {
-                self.audit.note(event);
-            }
-        }
-        for (id, report) in &previous.plugins {
-            if !next.plugins.contains_key(id) {
-                self.audit.note(Event::Removed { plugin: named(id, report) });
-            }
-        }
+        changes(previous, next).for_each(|event| self.audit.note(event));
     }
+}
+
+/// What there is to record of the plugins of a snapshot that takes the place of another one.
+pub(crate) fn changes(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = Event> {
+    let changed = next.plugins.iter().filter_map(|(id, report)| change(id, previous.plugins.get(id), report));
+    let removed = previous.plugins.iter().filter(|(id, _)| !next.plugins.contains_key(*id));
+    changed.chain(removed.map(|(id, report)| Event::Removed { plugin: named(id, report) }))
 }
 
 /// What there is to record of a plugin's file.

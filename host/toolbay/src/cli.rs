@@ -9,11 +9,13 @@ mod confirm;
 mod dev;
 mod list;
 mod new;
+mod optimize;
 mod output;
 mod requirements;
 mod result;
 mod serve;
 mod signals;
+mod single;
 mod state;
 mod task;
 mod token;
@@ -24,6 +26,7 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use clap::{Parser, Subcommand};
+use toolbay_sandbox::Job;
 
 use self::common::{Common, Listen, Settings};
 use self::output::complain;
@@ -97,6 +100,31 @@ enum Command {
     ///
     /// The exit code is 1 if a file is refused or if compiled code cannot be written to the cache.
     Compile(Common),
+    /// Run a plugin's initialisation once, and write a plugin file that begins where it ended
+    ///
+    /// Calls of the new file skip what the initialisation does: its function `wizer-initialize`, if it exports one, and
+    /// listing what it offers, which interpreters prepare themselves for. Each call is still a new instance. Nothing is
+    /// granted to the initialisation, and it ends with an error if it uses something whose answer would become part of the
+    /// file, such as the environment or a random number.
+    Optimize {
+        /// A plugin file, or a project folder with a plugin.toml
+        file: PathBuf,
+        /// The file to write [default: the plugin's name with .optimized.wasm, in the current folder]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace the file to write if it exists, also if it is the plugin file itself
+        #[arg(long)]
+        force: bool,
+        /// What the initialisation may use although the answer becomes part of the file; repeat it for several
+        #[arg(long, value_name = "WHAT")]
+        allow: Vec<optimize::Allow>,
+        /// A call to make before the state is kept, as TOOL or TOOL=ARGUMENTS with a JSON object; repeat it for several.
+        /// What the tool then has in memory becomes part of the file
+        #[arg(long, value_name = "CALL")]
+        call: Vec<String>,
+        #[command(flatten)]
+        settings: Settings,
+    },
     /// Compile standard input to standard output (internal: toolbay starts this itself)
     #[command(hide = true)]
     CompileWorker {
@@ -109,6 +137,12 @@ enum Command {
         /// Components may have async functions
         #[arg(long = "async")]
         concurrent: bool,
+        /// Add exports that show the state of the component, instead of compiling it
+        #[arg(long)]
+        instrument: bool,
+        /// Write the state of an instance into the component, instead of compiling it
+        #[arg(long, conflicts_with = "instrument")]
+        snapshot: bool,
     },
     /// Read the audit log, or find out whether it was changed
     #[command(subcommand)]
@@ -165,8 +199,16 @@ impl Cli {
             Command::New { name, language, plain } => new::run(&name, language, plain),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),
-            Command::CompileWorker { stack, memory, cpu, concurrent } => {
-                return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent);
+            Command::Optimize { file, output, force, allow, call, settings } => {
+                optimize::run(&settings, &file, output, optimize::Wanted { force, allow, calls: call })
+            }
+            Command::CompileWorker { stack, memory, cpu, concurrent, instrument, snapshot } => {
+                let job = match (instrument, snapshot) {
+                    (true, _) => Job::Instrument,
+                    (false, true) => Job::Snapshot,
+                    (false, false) => Job::Compile,
+                };
+                return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
             }
             Command::List { common, json } => list::run(&common, json),
             Command::Call { tool, arguments, common, json, usage, task, yes } => {

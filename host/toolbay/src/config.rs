@@ -10,6 +10,7 @@ mod engine;
 mod error;
 mod http;
 mod http_client;
+mod metrics;
 mod results;
 mod server;
 mod state;
@@ -37,6 +38,7 @@ pub use self::engine::EngineConfig;
 pub use self::error::ConfigError;
 pub use self::http::{Http, Jwks, OAuth, Token};
 pub use self::http_client::{HttpClient, ProxyUrl};
+pub use self::metrics::MetricsConfig;
 pub(crate) use self::results::LEAST;
 pub use self::results::ResultsConfig;
 pub use self::server::ServerConfig;
@@ -108,6 +110,8 @@ pub struct Config {
     pub tasks: TasksConfig,
     /// Tools' results that are larger than their clients get.
     pub results: ResultsConfig,
+    /// What operators read at `/metrics`.
+    pub metrics: MetricsConfig,
     /// Whether what plugins are denied is written as proposed grants. Only `--learn` sets it, for one run.
     #[serde(skip)]
     pub learn: bool,
@@ -138,6 +142,7 @@ impl Default for Config {
             state: StateConfig::default(),
             tasks: TasksConfig::default(),
             results: ResultsConfig::default(),
+            metrics: MetricsConfig::default(),
             learn: false,
             audit: AuditConfig::default(),
             file: PathBuf::new(),
@@ -554,7 +559,7 @@ mod tests {
         toolbay.toml:2:13: audit.arguments: expected "digest" or "full", not "all"
         TOOLBAY_AUDIT_FODLER: unknown key `fodler`; did you mean `folder`?
         TOOLBAY_PAGE_SISE: unknown key `page_sise`; did you mean `page_size`?
-        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results
+        TOOLBAY_A:B: unknown key `a:b`; valid keys are plugins, log, page_size, usage, server, limits, ceilings, client_rate_limit, rate_limit, approve, breaker, describe, compile, engine, http, http_client, audit, state, tasks, results, metrics
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not "a lot"
         TOOLBAY_LIMITS_FUEL: expected an integer of at least 1, not 0
         TOOLBAY_LIMITS_MEMORY: expected a size above 0, such as "64MiB", not "lots"

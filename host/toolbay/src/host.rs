@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolbay_mcp::{Client, Host, Listings, Options, Page, RequestStates, Rights, Tasks, Updates, View};
+use toolbay_mcp::{
+    Client, Host, Listings, MetricsForm, Options, Page, RequestStates, Rights, Tasks, Traffic, Updates, View,
+};
 use toolbay_model::{ListedResource, Prompt, Skill, Tool};
 
 use crate::instructions;
+use crate::measured::measured;
 use crate::service::Service;
 use crate::share::Share;
 
@@ -114,6 +117,13 @@ impl Host for Service {
 
     fn instructions(&self, rights: &Rights) -> String {
         instructions::of(&self.catalog().snapshot(), rights, Service::instructions(self))
+    }
+
+    fn metrics(&self, form: MetricsForm, traffic: Traffic) -> BoxFuture<'_, Option<String>> {
+        let service = self.clone();
+        Box::pin(
+            async move { tokio::task::spawn_blocking(move || measured(&service, form, traffic)).await.ok().flatten() },
+        )
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

@@ -28,11 +28,17 @@ mod breaker;
 mod by_plugin;
 mod cli;
 mod config;
+mod course;
 mod host;
 mod instructions;
 mod learn;
 mod machine;
+mod measured;
+mod metrics;
+mod noted;
 mod offload;
+mod outcome;
+mod pace;
 mod rate_counter;
 mod recent_usage;
 mod record;
@@ -45,11 +51,12 @@ mod tally;
 mod target;
 mod telemetry;
 mod views;
+mod witness;
 
 pub use self::breaker::BreakerRules;
 pub use self::cli::Cli;
 pub use self::config::{
     Arguments, AuditConfig, CompileConfig, Config, ConfigError, Describe, EngineConfig, Flags, Http, HttpClient, Jwks,
-    OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
+    MetricsConfig, OAuth, ProxyUrl, ResultsConfig, ServerConfig, StateConfig, TasksConfig, Token,
 };
 pub use self::server::{Server, ServerBuilder};

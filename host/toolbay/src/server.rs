@@ -22,8 +22,10 @@ use crate::approval;
 use crate::audited::{Audited, Ending};
 use crate::config::{Arguments, Config};
 use crate::learn::Learner;
-use crate::service::{Protocol, Service};
+use crate::metrics::Metrics;
+use crate::service::{Protocol, Seen, Service};
 use crate::share::Share;
+use crate::witness::Counting;
 
 /// The name of the caller whose calls [`Server::call`] makes, for the log.
 const EMBEDDER: &str = "embedder";
@@ -89,6 +91,10 @@ impl ServerBuilder {
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
+        let metrics = metrics(&config);
+        if let Some(metrics) = &metrics {
+            publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
+        }
         let updates = Updates::default();
         publisher = publisher.witnessed(Arc::new(Told(updates.clone())));
         // A command makes one call, and nobody asks it anything.
@@ -101,7 +107,7 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, learner, audited, protocol, stop))
+        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics }, protocol, stop))
     }
 }
 
@@ -147,6 +153,11 @@ fn unremembered() -> anyhow::Result<RequestStates> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).context("the system provides no random bytes")?;
     RequestStates::in_memory(&key).context("failed to seal the states of requests")
+}
+
+/// What counts for operators, if the configuration asks for that. Over standard input and output nobody could read it.
+fn metrics(config: &Config) -> Option<Arc<Metrics>> {
+    (config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
 }
 
 /// The audit log that the configuration asks for.
@@ -196,7 +207,8 @@ impl Server {
     /// The system provides no random bytes.
     pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> anyhow::Result<Self> {
         let protocol = Protocol { updates: Updates::default(), request_states: unremembered()? };
-        Ok(Self::new(config, sandbox, catalog, None, None, protocol, CancellationToken::new()))
+        let seen = Seen { metrics: metrics(&config), ..Seen::default() };
+        Ok(Self::new(config, sandbox, catalog, seen, protocol, CancellationToken::new()))
     }
 
     /// `loading` is cancelled when the server is dropped.
@@ -204,12 +216,12 @@ impl Server {
         config: Config,
         sandbox: Sandbox,
         catalog: Catalog,
-        learner: Option<Learner>,
-        audited: Option<Audited>,
+        seen: Seen,
         protocol: Protocol,
         loading: CancellationToken,
     ) -> Self {
-        let service = Service::new(catalog, sandbox, learner, audited.clone(), protocol, &config);
+        let audited = seen.audited.clone();
+        let service = Service::new(catalog, sandbox, seen, protocol, &config);
         let client: Arc<dyn Client> = Arc::new(Share::embedder(service.clone(), EMBEDDER));
         Self { service, client, config, _loading: loading.drop_guard(), _audited: audited.map(Ending) }
     }
@@ -315,7 +327,7 @@ impl Server {
     /// A file that the configuration names cannot be read, or the listener has no address.
     pub async fn serve_http(&self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let host = Arc::new(self.service.clone());
-        let ended = http::serve(host, self.config.http.options(), listener, stop).await;
+        let ended = http::serve(host, self.config.http.options(self.service.metrics().is_some()), listener, stop).await;
         self.service.tasks().stop().await;
         self.service.tally().log();
         self.service.finish_learning();

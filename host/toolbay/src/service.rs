@@ -17,10 +17,11 @@ use toolbay_model::text::{duration, line};
 use toolbay_model::{
     Answer, CallError, CompletionRequest, Digest, Failure, Identity, Interrupt, Interview, Journal, Limit, Limits,
     LogLevel, Observer, Output, Progress, Question, QuestionKind, Reference, Reply, Request, ResourceItem, TargetKind,
-    Trace, Violation,
+    Trace, UseKind, Violation,
 };
 use toolbay_sandbox::{Asked, Entry, Finished, Sandbox, Unchecked};
 use toolbay_schema::Schema;
+use toolbay_state::Database;
 use tracing::Instrument as _;
 
 use crate::activity::Activity;
@@ -30,7 +31,10 @@ use crate::audited::{Audited, CallLine, Denials, Recorder};
 use crate::breaker::BreakerRules;
 use crate::by_plugin::ByPlugin;
 use crate::config::Config;
+use crate::course::Course;
 use crate::learn::Learner;
+use crate::metrics::{Metrics, ToolMeter};
+use crate::noted::Noted;
 use crate::offload::{Offload, OffloadShare, TooLate};
 use crate::record::Record;
 use crate::results::{Reading, Results, Room, fit, shorten};
@@ -73,6 +77,9 @@ struct Inner {
     tasks: Tasks,
     results: Results,
     tally: Arc<Tally>,
+    metrics: Option<Arc<Metrics>>,
+    /// The state of plugins, of which only the size is asked here.
+    state: Option<Database>,
     breaker: BreakerRules,
     /// Proposes grants; `None` unless the operator asked for that.
     learner: Option<Arc<Learner>>,
@@ -82,6 +89,17 @@ struct Inner {
     instructions: String,
     /// How long `tools/list` waits for plugins that are still loading at startup.
     first_list: Duration,
+}
+
+/// What sees what happens: `None` where nobody wants to know.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Proposes grants out of what is denied.
+    pub(crate) learner: Option<Learner>,
+    /// Records it in the audit log.
+    pub(crate) audited: Option<Audited>,
+    /// Counts it for operators.
+    pub(crate) metrics: Option<Arc<Metrics>>,
 }
 
 /// What the protocol keeps at its host.
@@ -94,14 +112,8 @@ pub(crate) struct Protocol {
 
 impl Service {
     /// A service of these parts. Must be called on the runtime whose threads do what takes long.
-    pub(crate) fn new(
-        catalog: Catalog,
-        sandbox: Sandbox,
-        learner: Option<Learner>,
-        audited: Option<Audited>,
-        protocol: Protocol,
-        config: &Config,
-    ) -> Self {
+    pub(crate) fn new(catalog: Catalog, sandbox: Sandbox, seen: Seen, protocol: Protocol, config: &Config) -> Self {
+        let Seen { learner, audited, metrics } = seen;
         let Protocol { updates, request_states } = protocol;
         let inner = Inner {
             catalog,
@@ -115,7 +127,9 @@ impl Service {
             request_states,
             tasks: Tasks::new(config.tasks.options()),
             results: Results::new(config.results),
-            tally: Arc::default(),
+            tally: Arc::new(Tally::new(metrics.clone())),
+            metrics,
+            state: config.database(),
             breaker: config.breaker,
             learner: learner.map(Arc::new),
             audited,
@@ -186,6 +200,21 @@ impl Service {
         &self.inner.tally
     }
 
+    /// What is counted for operators, if anything is.
+    pub(crate) fn metrics(&self) -> Option<&Arc<Metrics>> {
+        self.inner.metrics.as_ref()
+    }
+
+    /// Lines that the audit log lost; `None` if there is no log.
+    pub(crate) fn lost_lines(&self) -> Option<u64> {
+        self.inner.audited.as_ref().map(Audited::lost)
+    }
+
+    /// Bytes of the state of plugins; `None` if there is none. Blocks.
+    pub(crate) fn state_size(&self) -> Option<u64> {
+        self.inner.state.as_ref()?.size()
+    }
+
     /// Ends learning from denials: what was learned is written.
     pub(crate) fn finish_learning(&self) {
         if let Some(learner) = &self.inner.learner {
@@ -198,7 +227,7 @@ impl Service {
         Some(self.inner.audited.as_ref()?.call(&client.name, tool))
     }
 
-    /// Calls a tool for a client, and tells its line in the audit log what becomes known of it. Must run
+    /// Calls a tool for a client, and takes note of what becomes known of the call. Must run
     /// on the guests' runtime. Dropping the future cancels the call. The call's permit is left in `held`: it is returned when
     /// the caller has written the answer as JSON, too.
     pub(crate) async fn answer(
@@ -207,9 +236,11 @@ impl Service {
         threads: &OffloadShare,
         mut call: Call,
         observer: Arc<dyn Observer>,
-        mut line: Option<&mut CallLine>,
+        noted: &mut Noted,
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
+        let Noted { counted, line } = noted;
+        let mut line = line.as_mut();
         let failed = |failure| Answer { result: Err(failure), usage: None };
         let unknown = |request: &Request| failed(Failure::Unknown(request.kind(), request.target().to_owned()));
         let ready = |snapshot: &Snapshot| snapshot.complete || Target::find(snapshot, &call.request).is_some();
@@ -222,15 +253,22 @@ impl Service {
         if let Some(line) = &mut line {
             line.found(target.plugin(), call.trace.as_ref());
         }
+        let plugin = target.plugin();
+        let activity = self.activity(plugin);
+        let meter = counted.found(self.meter(&target, &call.request, &activity));
+        let metered = self.inner.metrics.as_deref().zip(meter);
         let missing = missing(&target, &call);
         if !missing.is_empty() {
             return failed(Failure::MissingCapabilities(missing));
         }
-        let (plugin, name, edition) = (target.plugin(), target.name(), edition(target.plugin()));
+        let (name, edition, environment) = (target.name(), edition(plugin), target.environment());
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(Failure::Outdated);
         }
-        let (activity, environment) = (self.activity(plugin), target.environment());
+        if !activity.pace.is_quick() {
+            self.inner.sandbox.moved().await;
+        }
+        let mut course = Course::begin(&activity.pace, metered);
         let record = client.records.of(plugin, || Record::of(plugin));
         let (concurrency, memory) = (plugin.terms.environment.limits.concurrency, environment.limits.memory);
         let permit = match self.inner.admission.admit(client, &activity, &record, name, concurrency, memory).await {
@@ -240,6 +278,7 @@ impl Service {
         // From here on, whatever is computed for the call is within its time, and holds its permit.
         let permit = Arc::clone(held.insert(Arc::new(permit)));
         let work = self.work(client, threads, permit, &environment.limits);
+        course.admitted(work.admitted);
         let identity = client.identity.as_ref();
         let recorder = match &line {
             Some(line) => Some(line.audited().recorder(&environment.secrets, identity, work.deadline).await),
@@ -286,6 +325,7 @@ impl Service {
         };
         let asked = request.asked(name);
         let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
+        course.left(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;
         let result = match entered.hindered {
@@ -295,9 +335,9 @@ impl Service {
         activity.usage.note(entered.usage, matches!(result, Err(CallError::Limit { .. })));
         self.note_crash(&record, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| own_limit(error, plugin, name));
-        let Finished { usage, stdout, stderr, log_dropped, .. } = entered;
-        let finished = Finished { result, usage, stdout, stderr, log_dropped, hindered: None };
-        span.in_scope(|| self.log_end(&target, &finished));
+        let Finished { usage, entered, waited, stdout, stderr, log_dropped, .. } = entered;
+        let finished = Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered: None };
+        span.in_scope(|| self.log_end(&target, &finished, &course));
         let result = work.tell(&target, &request, finished.result, size, &*observer).await;
         Answer { result: result.map(|reply| of_edition(reply, edition)), usage: Some(usage) }
     }
@@ -312,7 +352,19 @@ impl Service {
     ) -> Work<'a> {
         let (offload, results, timeout) = (&self.inner.offload, &self.inner.results, limits.timeout);
         let room = results.room(client, limits);
-        Work { offload, threads, permit, deadline: Instant::now() + timeout, timeout, results, client, room }
+        let admitted = Instant::now();
+        Work { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
+    }
+
+    /// What counts a call of this target, if anything does.
+    fn meter(&self, target: &Target, request: &Request, activity: &Activity) -> Option<Arc<ToolMeter>> {
+        let tools = &self.inner.metrics.as_ref()?.tools;
+        Some(match (target, request) {
+            (_, Request::Completion(_)) => Arc::clone(&tools.completions),
+            (Target::Tool(offer), _) => activity.meters.tool(&offer.tool, tools),
+            (Target::Prompt(_), _) => Arc::clone(&tools.prompts),
+            (Target::Resource(_), _) => Arc::clone(&tools.resources),
+        })
     }
 
     /// The result that a request reads, which was too large for its client before.
@@ -329,6 +381,7 @@ impl Service {
         reading: Reading,
         held: &mut Option<Arc<Permit>>,
     ) -> Answer {
+        self.inner.sandbox.moved().await;
         let size = reading.size();
         // As it is read, and as it is written.
         let memory = ByteSize::b(size as u64).as_u64().saturating_mul(WRITTEN);
@@ -353,7 +406,8 @@ impl Service {
 
     /// What passes on what a call reports, and logs what it was denied.
     fn logged(&self, inner: Arc<dyn Observer>, target: &Arc<Target>, denials: Option<Denials>) -> Arc<dyn Observer> {
-        Arc::new(Logged { inner, target: Arc::clone(target), learner: self.inner.learner.clone(), denials })
+        let (learner, metrics) = (self.inner.learner.clone(), self.inner.metrics.clone());
+        Arc::new(Logged { inner, target: Arc::clone(target), learner, metrics, denials })
     }
 
     /// Notes whether a call crashed, and says so if that disables the plugin for its caller.
@@ -375,7 +429,7 @@ impl Service {
     }
 
     /// Logs how a call ended.
-    fn log_end(&self, target: &Target, finished: &Finished<Option<Reply>>) {
+    fn log_end(&self, target: &Target, finished: &Finished<Option<Reply>>, course: &Course<'_>) {
         let (plugin, tool, usage) = (&target.plugin().id, target.shown(), finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
             if !text.is_empty() {
@@ -393,7 +447,8 @@ impl Service {
         }
         let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
         let Err(error) = &finished.result else {
-            tracing::debug!(plugin, tool, wall_ms, fuel = usage.fuel, memory = usage.memory, "call succeeded");
+            let (fuel, memory) = (usage.fuel, usage.memory);
+            tracing::debug!(plugin, tool, wall_ms, fuel, memory, stages = course.told(), "call succeeded");
             return;
         };
         let said = line(&error.to_string(), LOGGED);
@@ -483,7 +538,7 @@ fn limited(target: &Target, mut reply: Reply, observer: &dyn Observer) -> Reply 
     for ResourceItem { resource, meta } in items {
         for denied in offer.entry.limit(&resource.uri, meta, grant) {
             let what = format!("The view {} may not have {denied}.", line(&resource.uri, LOGGED));
-            observer.denied(&what, Some(&denied.remedy()));
+            observer.denied(UseKind::View, &what, Some(&denied.remedy()));
         }
         if resource.mime_type.is_none() {
             resource.mime_type.clone_from(&offer.resource().mime_type);
@@ -529,6 +584,8 @@ struct Work<'a> {
     offload: &'a Offload,
     threads: &'a OffloadShare,
     permit: Arc<Permit>,
+    /// When its turn came.
+    admitted: Instant,
     deadline: Instant,
     /// The time that the call has.
     timeout: Duration,
@@ -916,6 +973,7 @@ struct Logged {
     inner: Arc<dyn Observer>,
     target: Arc<Target>,
     learner: Option<Arc<Learner>>,
+    metrics: Option<Arc<Metrics>>,
     denials: Option<Denials>,
 }
 
@@ -937,7 +995,10 @@ impl Observer for Logged {
         self.inner.progress(progress);
     }
 
-    fn denied(&self, what: &str, lines: Option<&str>) {
+    fn denied(&self, kind: UseKind, what: &str, lines: Option<&str>) {
+        if let Some(metrics) = &self.metrics {
+            metrics.denied(kind);
+        }
         let (plugin, tool) = (&self.target.plugin().id, self.target.shown());
         if let (Some(learner), Some(lines)) = (&self.learner, lines) {
             learner.note(plugin, lines);
@@ -949,7 +1010,7 @@ impl Observer for Logged {
         if let Some(denials) = &self.denials {
             denials.note(what, lines);
         }
-        self.inner.denied(what, lines);
+        self.inner.denied(kind, what, lines);
     }
 
     fn resource_updated(&self, uri: &str) {

@@ -8,10 +8,10 @@ use toolbay_mcp::{Call, Client, Place};
 use toolbay_model::{Answer, Observer, Rejection};
 
 use crate::admission::{ClientPermits, Permit};
-use crate::audited::CallLine;
+use crate::noted::Noted;
 use crate::offload::OffloadShare;
+use crate::outcome::Outcome;
 use crate::service::Service;
-use crate::tally::Uncounted;
 
 /// One client's share of the server.
 pub(crate) struct Share {
@@ -25,10 +25,8 @@ struct Queued {
     service: Service,
     permits: Arc<ClientPermits>,
     threads: OffloadShare,
-    /// Counts the call however it ends.
-    counted: Uncounted,
-    /// Its line in the audit log, which is written however it ends.
-    line: Option<CallLine>,
+    /// What is noted of the call, however it ends.
+    noted: Noted,
     /// As long as the host computes something for the call.
     permit: Option<Arc<Permit>>,
     _place: OwnedSemaphorePermit,
@@ -61,10 +59,11 @@ impl Client for Share {
             Ok(place) => {
                 let (service, permits, threads) =
                     (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                Ok(Box::new(Queued { service, permits, threads, counted, line, permit: None, _place: place }))
+                let noted = Noted { counted, line };
+                Ok(Box::new(Queued { service, permits, threads, noted, permit: None, _place: place }))
             }
             Err(rejection) => {
-                counted.end(Some(rejection.reason.kind()));
+                counted.end(Outcome::Failed(rejection.reason.kind()), rejection.reason.key());
                 if let Some(line) = line {
                     line.reject(rejection);
                 }
@@ -74,6 +73,12 @@ impl Client for Share {
     }
 
     fn rejected(&self, tool: &str, rejection: Rejection) {
+        if let Some(metrics) = self.service.metrics() {
+            metrics.ended(None, tool, Outcome::Failed(rejection.reason.kind()));
+            if let Some(key) = rejection.reason.key() {
+                metrics.limited(key);
+            }
+        }
         if let Some(line) = self.service.line(&self.permits, tool) {
             line.reject(rejection);
         }
@@ -83,15 +88,15 @@ impl Client for Share {
 impl Place for Queued {
     fn call(&mut self, call: Call, observer: Arc<dyn Observer>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let Self { service, permits, threads, line, permit, .. } = self;
+            let Self { service, permits, threads, noted, permit, .. } = self;
             let answer = match service.kept(permits, &call.request) {
-                Some(reading) => service.read_kept(permits, threads, reading, permit).await,
-                None => service.answer(permits, threads, call, observer, line.as_mut(), permit).await,
+                Some(reading) => {
+                    noted.counted.found(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
+                    service.read_kept(permits, threads, reading, permit).await
+                }
+                None => service.answer(permits, threads, call, observer, noted, permit).await,
             };
-            if let Some(line) = line {
-                line.end(&answer).await;
-            }
-            self.counted.end(answer.result.as_ref().err().map(toolbay_model::Failure::kind));
+            noted.end(&answer).await;
             answer
         })
     }

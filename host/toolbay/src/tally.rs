@@ -1,10 +1,13 @@
-//! Counts how calls ended since the server started, for the log: a few atomics, no lock.
+//! Counts how calls ended since the server started, for the log and for metrics: a few atomics, no lock.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolbay_model::ErrorKind;
+
+use crate::metrics::{Metrics, ToolMeter};
+use crate::outcome::Outcome;
 
 /// Counts how calls ended since the server started.
 #[derive(Debug, Default)]
@@ -13,6 +16,7 @@ pub(crate) struct Tally {
     failed: [AtomicU64; ErrorKind::ALL.len()],
     /// Calls that ended because of an error in the server.
     internal_errors: AtomicU64,
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// A call that has not been counted yet. Dropping it counts the call.
@@ -20,13 +24,20 @@ pub(crate) struct Tally {
 pub(crate) struct Uncounted {
     tally: Arc<Tally>,
     tool: String,
+    /// What counts the calls of its tool, once that is found.
+    meter: Option<Arc<ToolMeter>>,
     ended: bool,
 }
 
 impl Tally {
+    /// Nothing was called yet. What is called counts for `metrics`, too.
+    pub(crate) fn new(metrics: Option<Arc<Metrics>>) -> Self {
+        Self { metrics, ..Self::default() }
+    }
+
     /// Starts to track a call of `tool`.
     pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> Uncounted {
-        Uncounted { tally: Arc::clone(self), tool: tool.to_owned(), ended: false }
+        Uncounted { tally: Arc::clone(self), tool: tool.to_owned(), meter: None, ended: false }
     }
 
     fn of(&self, kind: ErrorKind) -> Option<&AtomicU64> {
@@ -64,12 +75,28 @@ impl Tally {
 }
 
 impl Uncounted {
-    /// Counts the call: as a success if `kind` is `None`, otherwise as a failure of that kind.
-    pub(crate) fn end(&mut self, kind: Option<ErrorKind>) {
+    /// Says what counts the calls of its tool.
+    pub(crate) fn found(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
+        self.meter = meter;
+        self.meter.as_deref()
+    }
+
+    /// Counts the call, and the limit that it reached, by the key that raises it.
+    pub(crate) fn end(&mut self, outcome: Outcome, limit: Option<&'static str>) {
         self.ended = true;
-        match kind {
-            None => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
-            Some(kind) => drop(self.tally.count(kind)),
+        match outcome {
+            Outcome::Ok | Outcome::Asked => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
+            Outcome::Failed(kind) => drop(self.tally.count(kind)),
+        }
+        self.meter(outcome);
+        if let (Some(metrics), Some(limit)) = (&self.tally.metrics, limit) {
+            metrics.limited(limit);
+        }
+    }
+
+    fn meter(&self, outcome: Outcome) {
+        if let Some(metrics) = &self.tally.metrics {
+            metrics.ended(self.meter.as_deref(), &self.tool, outcome);
         }
     }
 }
@@ -83,8 +110,10 @@ impl Drop for Uncounted {
         if std::thread::panicking() {
             let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");
+            self.meter(Outcome::Failed(ErrorKind::Internal));
         } else {
             self.tally.count(ErrorKind::Cancelled);
+            self.meter(Outcome::Failed(ErrorKind::Cancelled));
         }
     }
 }
@@ -97,13 +126,14 @@ mod tests {
 
     #[test]
     fn every_end_is_counted_once() {
-        let tally = Arc::<Tally>::default();
-        tally.begin("a").end(None);
+        let metrics = Arc::<Metrics>::default();
+        let tally = Arc::new(Tally::new(Some(Arc::clone(&metrics))));
+        tally.begin("a").end(Outcome::Ok, None);
         for count in 1..=2 {
-            tally.begin("a").end(Some(ErrorKind::Trap));
+            tally.begin("a").end(Outcome::Failed(ErrorKind::Trap), None);
             assert_eq!(tally.traps(), count);
         }
-        tally.begin("a").end(Some(ErrorKind::Fuel));
+        tally.begin("a").end(Outcome::Failed(ErrorKind::Fuel), Some("limits.fuel"));
         drop(tally.begin("a"));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _running = tally.begin("a");
@@ -114,5 +144,9 @@ mod tests {
         let failed: u64 = tally.failed.iter().map(read).sum();
         assert_eq!((read(&tally.succeeded), failed, read(&tally.internal_errors)), (1, 4, 1));
         assert_eq!(tally.of(ErrorKind::Cancelled).map(read), Some(1));
+        let metered = metrics.tools.known("a");
+        let metered: Vec<_> = metered.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect();
+        assert_eq!(metered, [("ok", 1), ("fuel", 1), ("trap", 2), ("cancelled", 1), ("internal", 1)]);
+        assert_eq!(metrics.limits(), [("limits.fuel", 1)]);
     }
 }

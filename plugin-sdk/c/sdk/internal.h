@@ -61,12 +61,12 @@ typedef struct {
     size_t prompt_count, resource_count, completion_count;
 } offers;
 
-/* malloc, realloc and a copy that never return NULL. */
+/* Memory and a copy; never NULL. It is not for free(). */
 void *toolbay_allocate(size_t size);
 void *toolbay_reallocate(void *memory, size_t size);
 toolbay_string toolbay_copy(const void *data, size_t size);
 
-/* Frees what malloc made, such as what the host wrote. */
+/* Frees what toolbay_allocate made, such as what the host wrote. */
 void toolbay_release(toolbay_string memory);
 
 /* The largest body of the response to this request, and the answer to one that

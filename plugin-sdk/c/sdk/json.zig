@@ -3,10 +3,16 @@
 //! Nothing is freed: the memory is released when the call ends.
 
 const std = @import("std");
+const builtin = @import("builtin");
 const Value = std.json.Value;
 const Writer = std.Io.Writer;
 
-const gpa = std.heap.c_allocator;
+const gpa = if (builtin.cpu.arch.isWasm()) @import("memory.zig").allocator else std.heap.c_allocator;
+
+comptime {
+    // Part of every plugin, as this file is.
+    _ = @import("heap.zig");
+}
 
 extern fn toolbay_out_of_memory() noreturn;
 extern fn toolbay_panic(format: [*:0]const u8, ...) noreturn;

@@ -14,15 +14,24 @@ void *toolbay_allocate(size_t size) {
     return toolbay_reallocate(NULL, size);
 }
 
+#ifdef __wasm__
+/* heap.zig */
+void *toolbay_heap_reallocate(void *memory, size_t size);
+void toolbay_heap_free(void *memory);
+#else
+#define toolbay_heap_reallocate realloc
+#define toolbay_heap_free free
+#endif
+
 void *toolbay_reallocate(void *memory, size_t size) {
     /* A size of 0 may come back as NULL, which is no lack of memory. */
-    memory = realloc(memory, size ? size : 1);
+    memory = toolbay_heap_reallocate(memory, size ? size : 1);
     if (!memory) toolbay_out_of_memory();
     return memory;
 }
 
 void toolbay_release(toolbay_string memory) {
-    free((void *)memory.data);
+    toolbay_heap_free((void *)memory.data);
 }
 
 toolbay_string toolbay_copy(const void *data, size_t size) {

@@ -23,7 +23,7 @@ const imports = struct {
 };
 
 /// Where the host's strings go, and all that a call needs.
-pub const memory = if (real) std.heap.wasm_allocator else std.heap.page_allocator;
+pub const memory = if (real) @import("memory.zig").allocator else std.heap.page_allocator;
 
 pub fn log(level: Level, message: []const u8) void {
     if (!real) return stand_in.log(level, message);

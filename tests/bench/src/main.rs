@@ -5,9 +5,12 @@
 mod budget;
 mod cancel;
 mod close;
+mod curves;
 mod fairness;
+mod peers;
 mod requests;
 mod row;
+mod serving;
 mod stage;
 mod strangers;
 
@@ -27,12 +30,22 @@ use toolbay_testkit::{Connection, DEADLINE, Log, Toolbay, Unclaimed, revision, t
 use self::row::Row;
 use self::stage::Stage;
 
+/// What the same command starts as programs of their own.
+const ELSEWHERE: &str = "\
+Measured inside one process:
+  metering  What it costs to count what guests compute
+  parts     Decoding, checking, calling, listing, reloading, with criterion";
+
 /// Measure the real server from outside.
 #[derive(Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench", version, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = ELSEWHERE)]
 struct Cli {
+    /// Compare Toolbay with servers on the official SDKs, in five minutes: the same as `peers --quick`
+    #[arg(long)]
+    quick: bool,
     #[command(subcommand)]
-    bench: Bench,
+    bench: Option<Bench>,
 }
 
 /// What to measure.
@@ -44,6 +57,10 @@ enum Bench {
     Strangers(Beside),
     /// What an HTTP request of a guest costs, compared with the same request of a native client
     Requests(Often),
+    /// Toolbay beside servers on the official SDKs: the same tools, the same callers, in turn
+    Peers(peers::Options),
+    /// How costs grow: with tools, open calls, bytes, clients, plugins and changed files
+    Curves(curves::Options),
     /// Serve the requests that `requests` measures, until standard input ends
     #[command(hide = true)]
     Site,
@@ -127,10 +144,13 @@ struct Beside {
 }
 
 fn main() -> ExitCode {
-    terminal::exit(match Cli::parse().bench {
+    let bench = Cli::parse().bench.unwrap_or_else(|| Bench::Peers(peers::Options::quick()));
+    terminal::exit(match bench {
         Bench::Fairness(options) => fairness(&options),
         Bench::Strangers(options) => beside_strangers(&options),
         Bench::Requests(options) => requests(&options),
+        Bench::Peers(options) => peers::run(&options),
+        Bench::Curves(options) => curves::run(&options),
         Bench::Site => requests::serve_site(),
     })
 }

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::support::{Folder, HttpServer, Response, Tiny, Toolbay, initialize};
 
 /// Keys for P-256, of nobody.
-pub(super) const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
+pub(crate) const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
 pub(super) const OTHER_KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl48bGH0mZF+9PRLuxqX6/RXExPxLb//uuhlnGJSth6ahRANCAAQDsb8Xm1ZpdZ2hy1FJEiAgK3jbPWIlmh0bzcPIt6+FmEaihZMj/WJpeRgAEdsjo1Cs74HR19euhEJmTiD/9PMr";
 
 pub(super) const RESOURCE: &str = "https://tools.example.com/mcp";
 pub(super) const ISSUER: &str = "https://auth.example.com";
 
-pub(super) fn plugins() -> Folder {
+pub(crate) fn plugins() -> Folder {
     Folder::with("a.wasm", Tiny::new(&["time.now", "time.zone", "secret"]).build())
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn token(name: &str, tools: &str) -> (String, String) {
     (token.to_owned(), format!("{}{tools}\n", outcome.raw))
 }
 
-pub(super) fn bearer(token: &str) -> String {
+pub(crate) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
@@ -132,7 +132,7 @@ pub(super) fn jwks(keys: &[(&str, &str)]) -> String {
 }
 
 /// A token signed with `secret`; `change` is laid over claims that hold.
-pub(super) fn jwt(id: &str, secret: &str, change: Value) -> String {
+pub(crate) fn jwt(id: &str, secret: &str, change: Value) -> String {
     signed(&Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) }, secret, change)
 }
 
@@ -154,7 +154,7 @@ pub(super) fn resource() -> HttpServer {
 }
 
 /// The same with more configuration.
-pub(super) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
+pub(crate) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
     std::fs::write(folder.beside("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\

@@ -14,6 +14,7 @@ use super::guard::Guard;
 use super::lane::Lane;
 use super::options::Options;
 use super::reply;
+use super::scrapes::Scrapes;
 use super::sessions::Sessions;
 use super::streams::Streams;
 use crate::caller::Caller;
@@ -37,6 +38,10 @@ pub(super) struct App {
     pub(super) lane: Lane,
     /// Requests that callers have open.
     pub(super) requests: Arc<Quota>,
+    /// Connections that are open.
+    pub(super) connections: Arc<Quota>,
+    /// What operators read.
+    pub(super) scrapes: Scrapes,
     /// The life of the server; no session outlives it.
     pub(super) life: Life,
 }

@@ -1,8 +1,8 @@
 //! Authentication: bearer tokens, or anonymous callers if the configuration allows them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,8 +30,12 @@ const SHARES: usize = 1024;
 /// Authenticates callers.
 pub(super) struct Gate {
     tokens: HashMap<[u8; 32], Arc<Caller>>,
+    /// The tokens of operators.
+    admins: HashSet<[u8; 32]>,
     oauth: Option<Verifier>,
     open: bool,
+    /// Whether others than this machine can reach the server.
+    reachable: bool,
     shares: Mutex<HashMap<String, Share>>,
 }
 
@@ -49,12 +53,12 @@ impl Share {
 }
 
 impl Gate {
-    /// A gate with these options.
+    /// A gate with these options, for a listener at `address`.
     ///
     /// # Errors
     ///
     /// The keys of the authorization server cannot be read.
-    pub(super) fn new(options: &Options, host: &dyn Host) -> Result<Self, String> {
+    pub(super) fn new(options: &Options, address: SocketAddr, host: &dyn Host) -> Result<Self, String> {
         let tokens = options.tokens.iter().map(|token| {
             let name = format!("token:{}", token.name);
             let client = host.client(&name);
@@ -62,8 +66,10 @@ impl Gate {
         });
         Ok(Self {
             tokens: tokens.collect(),
+            admins: options.tokens.iter().filter(|token| token.admin).map(|token| token.sha256).collect(),
             oauth: options.oauth.clone().map(Verifier::new).transpose()?,
             open: !options.needs_token(),
+            reachable: !address.ip().is_loopback(),
             shares: Mutex::default(),
         })
     }
@@ -93,6 +99,27 @@ impl Gate {
         let client = self.share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
         Ok((Arc::new(Caller { name, rights, client }), Trust::Token(trust)))
+    }
+
+    /// Whether a request comes from an operator, who may see what all callers do: from this machine, as far as no tokens are
+    /// set up, or with a token that says so.
+    ///
+    /// # Errors
+    ///
+    /// It has no such token.
+    pub(super) fn operator(&self, headers: &HeaderMap) -> Result<(), Denied> {
+        if self.open {
+            return if self.reachable { Err(Denied::Admin) } else { Ok(()) };
+        }
+        let token = bearer(headers)?;
+        let hash = hash(token);
+        if self.admins.contains(&hash) {
+            return Ok(());
+        }
+        if !self.tokens.contains_key(&hash) {
+            self.oauth.as_ref().ok_or(Denied::Invalid("it is unknown"))?.verify(token)?;
+        }
+        Err(Denied::Admin)
     }
 
     /// The share of the caller with this name, created on first use.
@@ -127,7 +154,7 @@ impl Gate {
         let (status, error) = match denied {
             Denied::Missing => (StatusCode::UNAUTHORIZED, None),
             Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
-            Denied::Scope => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
+            Denied::Scope | Denied::Admin => (StatusCode::FORBIDDEN, Some("insufficient_scope")),
         };
         let text = denied.to_string();
         let mut challenge = "Bearer realm=\"toolbay\"".to_owned();

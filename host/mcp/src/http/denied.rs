@@ -13,6 +13,8 @@ pub(super) enum Denied {
     Invalid(&'static str),
     /// Its token is valid but lacks a required scope.
     Scope,
+    /// Its token is valid but is not the one of an operator.
+    Admin,
 }
 
 impl fmt::Display for Denied {
@@ -21,6 +23,7 @@ impl fmt::Display for Denied {
             Self::Missing => f.write_str("a bearer token is required"),
             Self::Invalid(why) => write!(f, "the token was rejected: {why}"),
             Self::Scope => f.write_str("the token lacks a required scope"),
+            Self::Admin => f.write_str("this needs a token of http.tokens with admin = true"),
         }
     }
 }

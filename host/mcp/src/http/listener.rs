@@ -64,10 +64,11 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// Serves until `life.closing`; running requests may then continue for `grace`.
+/// Serves until `life.closing`; running requests may then continue for `grace`. Each connection takes one of `places`.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    places: Arc<Quota>,
     options: &Options,
     life: &Life,
     grace: Duration,
@@ -75,7 +76,7 @@ pub(super) async fn serve(
     let (connections, ended, stop) = (TaskTracker::new(), CancellationToken::new(), &life.closing);
     let shared = Arc::new(Shared {
         router,
-        places: Quota::new(options.connections, options.address_connections),
+        places,
         turns: Arc::default(),
         reserve: Arc::default(),
         idle: options.idle,

@@ -16,6 +16,8 @@ pub struct Options {
     pub origins: Vec<String>,
     /// Whether the HTTP+SSE transport of 2024-11-05 is served at `/sse`.
     pub sse: bool,
+    /// Whether metrics are served at [`METRICS`](super::METRICS).
+    pub metrics: bool,
     /// Connections open at once. A few more wait for a moment or ask whether the server is well; the rest is rejected.
     pub connections: usize,
     /// Connections of one address, or of one network of 64 bits of IPv6.
@@ -51,6 +53,8 @@ pub struct Token {
     pub sha256: [u8; 32],
     /// The tools that the token allows.
     pub rights: Rights,
+    /// Whether its owner operates the server, and may see what all callers do.
+    pub admin: bool,
 }
 
 /// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
@@ -85,6 +89,7 @@ impl Default for Options {
             hosts: Vec::new(),
             origins: Vec::new(),
             sse: false,
+            metrics: true,
             connections: 1024,
             address_connections: 512,
             caller_requests: 256,

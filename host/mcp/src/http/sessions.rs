@@ -92,6 +92,11 @@ impl Sessions {
         true
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.callers.by_all()
+    }
+
     /// The session with this id, if it belongs to `caller`.
     pub(super) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
         let entry = self.table().get(id).filter(|entry| entry.session.is_of(caller)).cloned()?;

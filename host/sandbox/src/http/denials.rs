@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolbay_model::Observer;
 use toolbay_model::text::line;
+use toolbay_model::{Observer, UseKind};
 use toolbay_outgoing::SendError;
 use toolbay_secrets::Secrets;
 
@@ -33,8 +33,8 @@ impl Denials {
         Self { observer, secrets, state: Mutex::default() }
     }
 
-    /// Reports that something was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
-    pub(crate) fn note(&self, what: &str, remedy: Option<&str>) {
+    /// Reports that a use of this kind was denied. `what` is a sentence; `remedy` is what the operator would write to allow it.
+    pub(crate) fn note(&self, kind: UseKind, what: &str, remedy: Option<&str>) {
         let what = line(&self.secrets.scrub(what), LONGEST);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.reported < REPORTED {
@@ -44,17 +44,18 @@ impl Denials {
                 lines.join("\n")
             };
             let remedy = remedy.map(clean);
-            self.observer.denied(&what, remedy.as_deref());
+            self.observer.denied(kind, &what, remedy.as_deref());
         }
         state.first.get_or_insert(what);
     }
 
     /// Reports why a request has no response, if it was denied after the rules had allowed it.
     pub(super) fn failed(&self, error: &SendError) {
+        let note = |remedy: Option<String>| self.note(UseKind::Http, &error.to_string(), remedy.as_deref());
         match error {
-            SendError::Addresses(refused) => self.note(&error.to_string(), refused.remedy().as_deref()),
-            SendError::Denied(denied) => self.note(&error.to_string(), denied.remedy().as_deref()),
-            SendError::HostHeader | SendError::ContentLength => self.note(&error.to_string(), None),
+            SendError::Addresses(refused) => note(refused.remedy()),
+            SendError::Denied(denied) => note(denied.remedy()),
+            SendError::HostHeader | SendError::ContentLength => note(None),
             error => {
                 let details = error.details().unwrap_or_default();
                 tracing::debug!(details = line(&self.secrets.scrub(&details), LONGEST), "HTTP request failed: {error}");

@@ -41,14 +41,14 @@ fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })?;
     types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
         let state = store.data_mut();
         let forbidden = state.requests.forbidden(entries.iter().map(|(name, _)| name.as_str()));
         let made = types::HostFields::from_list(&mut state.http(), entries);
         Ok((match headers(state, made, forbidden)? {
-            Ok(made) => Ok(held(state, made, FIELDS_HELD)?),
+            Ok(made) => Ok(state.http_held(made, FIELDS_HELD)?),
             Err(error) => Err(error),
         },))
     })?;
@@ -67,7 +67,7 @@ fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
         let state = store.data_mut();
         let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })
 }
 
@@ -82,7 +82,7 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         state.http_memory.remove(&fields.rep());
         let made = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
-        Ok((held(state, made, FIELDS_HELD + REQUEST_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD + REQUEST_HELD)?,))
     })?;
     types.func_wrap("[method]outgoing-request.set-method", |mut store, (request, method): (Request, Method)| {
         let is_short = !matches!(&method, Method::Other(name) if name.len() > NAME);
@@ -137,7 +137,7 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]outgoing-request.headers", |mut store, (request,): (Request,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })?;
     types.func_wrap("[method]outgoing-request.body", |mut store, (request,): (Request,)| {
         let state = store.data_mut();
@@ -157,7 +157,7 @@ fn incoming(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]incoming-request.headers", |mut store, (request,): (Resource<HostIncomingRequest>,)| {
         let state = store.data_mut();
         let made = types::HostIncomingRequest::headers(&mut state.http(), request)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })
 }
 
@@ -173,14 +173,14 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let state = store.data_mut();
         state.http_memory.remove(&fields.rep());
         let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })?;
     types.func_wrap(
         "[method]incoming-response.headers",
         |mut store, (response,): (Resource<HostIncomingResponse>,)| {
             let state = store.data_mut();
             let made = types::HostIncomingResponse::headers(&mut state.http(), response)?;
-            Ok((held(state, made, FIELDS_HELD)?,))
+            Ok((state.http_held(made, FIELDS_HELD)?,))
         },
     )?;
     types.func_wrap("[method]future-trailers.get", |mut store, (trailers,): (Resource<HostFutureTrailers>,)| {
@@ -194,7 +194,7 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (Response,)| {
         let state = store.data_mut();
         let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })?;
     types.func_wrap("[method]outgoing-response.body", |mut store, (response,): (Response,)| {
         let state = store.data_mut();
@@ -237,16 +237,10 @@ fn headers<T>(
     Ok(Err(why))
 }
 
-/// Draws what a new handle holds from the account, until the handle is dropped or consumed.
-fn held<T>(state: &mut State, made: Resource<T>, bytes: usize) -> Result<Resource<T>, Overdrawn> {
-    state.http_memory.insert(made.rep(), state.account.hold(bytes)?);
-    Ok(made)
-}
-
 /// The same for a body, if there is one.
 fn held_body(state: &mut State, made: Result<Body, ()>) -> Result<Result<Body, ()>, Overdrawn> {
     match made {
-        Ok(made) => held(state, made, BODY_HELD).map(Ok),
+        Ok(made) => state.http_held(made, BODY_HELD).map(Ok),
         Err(()) => Ok(Err(())),
     }
 }

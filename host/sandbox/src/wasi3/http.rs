@@ -17,7 +17,6 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{FieldMap, WasiHttp, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::account::Overdrawn;
 use crate::http::bounds::{AUTHORITY, FIELDS_HELD, NAME, PATH, REQUEST_HELD};
 use crate::state::State;
 
@@ -47,14 +46,14 @@ fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })?;
     types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
         let state = store.data_mut();
         let forbidden = state.requests.forbidden(entries.iter().map(|(name, _)| name.as_str()));
         let made = state.http().from_list(entries);
         Ok((match headers(state, made, forbidden)? {
-            Ok(made) => Ok(held(state, made, FIELDS_HELD)?),
+            Ok(made) => Ok(state.http_held(made, FIELDS_HELD)?),
             Err(error) => Err(error),
         },))
     })?;
@@ -73,7 +72,7 @@ fn fields(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]fields.clone", |mut store, (fields,): (Fields,)| {
         let state = store.data_mut();
         let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })
 }
 
@@ -89,7 +88,7 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             store.data_mut().http_memory.remove(&fields.rep());
             let (made, sent) =
                 <WasiHttp as HostRequestWithStore<State>>::new(access(&mut store), fields, contents, end, options)?;
-            Ok(((held(store.data_mut(), made, FIELDS_HELD + REQUEST_HELD)?, sent),))
+            Ok(((store.data_mut().http_held(made, FIELDS_HELD + REQUEST_HELD)?, sent),))
         },
     )?;
     types.func_wrap(
@@ -104,7 +103,7 @@ fn requests(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]request.get-headers", |mut store, (request,): (Resource<Request>,)| {
         let state = store.data_mut();
         let made = types::HostRequest::get_headers(&mut state.http(), request)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })
 }
 
@@ -169,7 +168,7 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[static]response.new", |mut store, (fields, contents, end): (Fields, Contents, End)| {
         store.data_mut().http_memory.remove(&fields.rep());
         let (made, sent) = <WasiHttp as HostResponseWithStore<State>>::new(access(&mut store), fields, contents, end)?;
-        Ok(((held(store.data_mut(), made, FIELDS_HELD)?, sent),))
+        Ok(((store.data_mut().http_held(made, FIELDS_HELD)?, sent),))
     })?;
     types.func_wrap(
         "[static]response.consume-body",
@@ -183,7 +182,7 @@ fn responses(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     types.func_wrap("[method]response.get-headers", |mut store, (response,): (Resource<Response>,)| {
         let state = store.data_mut();
         let made = types::HostResponse::get_headers(&mut state.http(), response)?;
-        Ok((held(state, made, FIELDS_HELD)?,))
+        Ok((state.http_held(made, FIELDS_HELD)?,))
     })
 }
 
@@ -209,10 +208,4 @@ fn headers<T>(
         HeaderError::Immutable | HeaderError::SizeExceeded | HeaderError::Other(_) => {}
     }
     Ok(Err(error))
-}
-
-/// Draws what a new handle holds from the account, until the handle is dropped or consumed.
-fn held<T>(state: &mut State, made: Resource<T>, bytes: usize) -> Result<Resource<T>, Overdrawn> {
-    state.http_memory.insert(made.rep(), state.account.hold(bytes)?);
-    Ok(made)
 }

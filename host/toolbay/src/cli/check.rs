@@ -4,33 +4,21 @@ mod grant;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use toolbay_catalog::{
-    Approve, Asks, Contents, Definition, Grant, LoadError, PromptEntry, ResourceEntry, Rules, describe_failed,
-    read_grant, read_source, tool_name,
-};
+use toolbay_catalog::{Approve, Asks, Contents, Definition, Grant, PromptEntry, ResourceEntry, read_grant, tool_name};
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
 use toolbay_model::text::{clean, escaped, line};
-use toolbay_sandbox::{About, Compiled, PrepareError, Sandbox, Source};
-use toolbay_settings::project::{self, Project};
+use toolbay_sandbox::{About, Sandbox};
 
 use super::common::{Common, Listen, Settings, block_on};
-use super::output::{complain, print, print_json};
-use super::requirements::ready;
+use super::output::{print, print_json};
+use super::single::{Loaded, WHY, file_of, load, shown, source};
 use crate::config::Config;
-
-/// How long to compile before saying so.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Longest reason that is printed, in bytes: parts of it come from the file.
-const WHY: usize = 2_000;
 
 /// What `check` prints about a file.
 struct Findings {
@@ -87,70 +75,15 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the names of folders with plain files end with.
-const PLAIN: [&str; 3] = ["prompts", "resources", "skill"];
-
-/// The file to inspect: for a project folder, the output of its build.
-fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
-    if !path.join(project::FILE).is_file() {
-        return Ok(path.to_owned());
-    }
-    let project = Project::read(path).map_err(anyhow::Error::msg)?;
-    ready(&project)?;
-    let output = path.join(&project.output);
-    if !output.is_file() {
-        let commands: Vec<&str> = project.setup.iter().chain(&project.build).map(String::as_str).collect();
-        bail!("{} has not been built; run these in its folder:\n    {}", project.name, commands.join("\n    "));
-    }
-    Ok(output)
-}
-
 async fn look(config: Config, file: &Path) -> anyhow::Result<Findings> {
-    let name = line(&file.display().to_string(), WHY);
+    let name = shown(file);
     let unusable = |why: &str| anyhow::anyhow!("{} is not a valid plugin: {}", name, line(why, WHY));
-    // The folder of files without code, or one of its files.
-    let plain = |path: &Path| path.extension().is_some_and(|extension| PLAIN.iter().any(|known| extension == *known));
-    if file.ancestors().take(2).any(plain) {
-        bail!(
-            "{name} is not a component: `toolbay list` shows what files without code offer, and what is wrong with them"
-        );
-    }
-    if file.is_dir() {
-        bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE);
-    }
-    let limit = config.server.component.as_u64();
-    let source = read_source(file, limit).map_err(|error| match error {
-        LoadError::Gone => anyhow::anyhow!("{name} does not exist"),
-        error => anyhow::anyhow!("{name}: {}", error.why()),
-    })?;
+    let source = source(file, config.server.component.as_u64())?;
     let (size, digest) = (source.file.len() as u64, source.digest());
     let sandbox = Sandbox::new(config.sandbox()?)?;
-    let Rules { bounds, describe, limits, approve, .. } = config.rules();
-    let memory_limit = limits.memory;
-    let (prepared, description, about, compile_ms) =
-        if let Some((prepared, description, about)) = sandbox.find_open(digest) {
-            (prepared, description, about, None)
-        } else {
-            let began = Instant::now();
-            let compiled = compile(&sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
-            let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
-            let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
-            let (asked, limits) = (sandbox.clone(), describe);
-            let described = sandbox.spawn(async move {
-                let finished = asked.describe(&compiled, &limits).await;
-                (compiled, finished.result)
-            });
-            let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
-            let listed = listed.map_err(|error| unusable(describe_failed(&error).why()))?;
-            if let Some(why) = listed.refused() {
-                return Err(unusable(why));
-            }
-            let description = compiled.description(listed);
-            bounds.check(&description).map_err(|why| unusable(&why))?;
-            let (prepared, scratch, about) = compiled.into_parts();
-            sandbox.keep(digest, scratch, &prepared, description.clone(), about.clone());
-            (prepared, description, about, Some(compile_ms))
-        };
+    let rules = config.rules();
+    let (memory_limit, approve) = (rules.limits.memory, rules.approve);
+    let Loaded { prepared, description, about, compile_ms } = load(&sandbox, source, rules, &name).await?;
     let mut remarks = description.remarks.clone();
     remarks.extend(without_words(&prepared.wordless(&description), file));
     let contents = Contents::check(description).map_err(|why| unusable(&why))?;
@@ -201,16 +134,6 @@ fn asks(file: &Path, approve: Approve, contents: &Contents, command: bool) -> Re
         Some((definition.tool.name.clone(), approvals.of(&name).of(annotations)?))
     };
     Ok(contents.tools.iter().filter_map(|definition| asks(definition)).collect())
-}
-
-/// Compiles `source`, and says so if that takes long.
-async fn compile(sandbox: &Sandbox, source: Source, what: &str) -> Result<Compiled, PrepareError> {
-    let mut compiling = std::pin::pin!(sandbox.compile(source));
-    if let Ok(compiled) = tokio::time::timeout(PATIENCE, compiling.as_mut()).await {
-        return compiled;
-    }
-    complain(&format!("compiling {what}; this can take minutes"));
-    compiling.await
 }
 
 /// What the imports are for, without repetitions.

@@ -92,6 +92,9 @@ pub struct Token {
     pub sha256: [u8; 32],
     /// The tools that the token may list and call. `None` means all.
     pub tools: Option<Vec<Pattern>>,
+    /// Whether its owner operates the server, and may see what all callers do (`/metrics`). Default: false.
+    #[serde(default)]
+    pub admin: bool,
 }
 
 /// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
@@ -205,9 +208,10 @@ impl Http {
         }
     }
 
-    /// The options for [`http::serve`].
-    pub(crate) fn options(&self) -> http::Options {
+    /// The options for [`http::serve`], which serves metrics or not.
+    pub(crate) fn options(&self, metrics: bool) -> http::Options {
         http::Options {
+            metrics,
             hosts: self.hosts.clone(),
             origins: self.origins.clone(),
             sse: self.sse,
@@ -230,7 +234,7 @@ impl Http {
 impl Token {
     fn options(&self) -> http::Token {
         let rights = self.tools.clone().map_or(Rights::All, Rights::Only);
-        http::Token { name: self.name.clone(), sha256: self.sha256, rights }
+        http::Token { name: self.name.clone(), sha256: self.sha256, rights, admin: self.admin }
     }
 }
 
@@ -424,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_limit_follows_the_limit() {
-        let options = |text: &str| toml::from_str::<Http>(text).unwrap().options();
+        let options = |text: &str| toml::from_str::<Http>(text).unwrap().options(true);
         let default = http::Options::default();
         let found = options("");
         assert_eq!(

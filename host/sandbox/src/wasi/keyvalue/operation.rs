@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use toolbay_model::UseKind;
 use toolbay_policy::StateGrant;
 use toolbay_state::{Bucket, Change, Changed, KEY, Page, Start, Version};
 use wasmtime::component::{Linker, Resource, ResourceType};
@@ -70,17 +71,17 @@ fn open(state: &mut State, name: &str) -> Fallible<Handle> {
     let bucket = match state.kept.bucket(name) {
         Ok(bucket) => bucket,
         Err(Closed::Denied) => {
-            state.requests.deny("This tool may not keep state.", Some(StateGrant::REMEDY));
+            state.requests.deny(UseKind::State, "This tool may not keep state.", Some(StateGrant::REMEDY));
             return Ok(Err(Error::AccessDenied));
         }
         Err(Closed::NoCaller) => {
             let why = "This tool keeps state for each caller, and this caller is not authenticated.";
-            state.requests.deny(why, None);
+            state.requests.deny(UseKind::State, why, None);
             return Ok(Err(Error::Other(why.to_owned())));
         }
         Err(Closed::Off) => {
             let why = "The server keeps no state (state.folder is empty, or there is no home folder).";
-            state.requests.deny(why, None);
+            state.requests.deny(UseKind::State, why, None);
             return Ok(Err(Error::Other(why.to_owned())));
         }
         Err(Closed::Name) => return Ok(Err(Error::NoSuchStore)),

@@ -6,12 +6,11 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde_json::{Map, Value};
 use toolbay_audit::Lines;
-use toolbay_model::ErrorKind;
 use toolbay_model::text::{escaped, line};
 use toolbay_settings::toml_file::nearest;
 
-use crate::audited::ASKED;
 use crate::cli::output::{complain, print};
+use crate::outcome::Outcome;
 
 /// Longest part of a line that is printed, in bytes.
 const SHOWN: usize = 2_000;
@@ -142,7 +141,7 @@ fn since(text: &str) -> Result<SystemTime, String> {
 }
 
 fn outcome(text: &str) -> Result<String, String> {
-    let known: Vec<&str> = ["ok", ASKED].into_iter().chain(ErrorKind::ALL.map(ErrorKind::as_str)).collect();
+    let known: Vec<&str> = Outcome::all().map(Outcome::as_str).collect();
     if known.contains(&text) {
         return Ok(text.to_owned());
     }

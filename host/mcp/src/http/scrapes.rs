@@ -1,0 +1,121 @@
+//! What operators read, written once for all who ask at the same time.
+//!
+//! Writing it takes a while, so it happens once at a time, and for all who asked before it began. However many ask at once,
+//! and whether they wait for the answer or not: one task works for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::{Instant, timeout_at};
+
+use crate::host::MetricsForm;
+
+/// How long a request waits for its answer: a file system can hang.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What was written last.
+#[derive(Debug)]
+pub(super) struct Scrapes {
+    last: Arc<Mutex<Option<Page>>>,
+    patience: Duration,
+}
+
+/// Metrics as text.
+#[derive(Debug)]
+struct Page {
+    form: MetricsForm,
+    /// When writing it began: it has everything that was counted before.
+    began: Instant,
+    text: Bytes,
+}
+
+impl Default for Scrapes {
+    fn default() -> Self {
+        Self { last: Arc::default(), patience: PATIENCE }
+    }
+}
+
+impl Scrapes {
+    /// The metrics of now, or of a moment since this was called; `None` if they cannot be told in time.
+    pub(super) async fn read<W>(&self, form: MetricsForm, write: impl FnOnce() -> W + Send + 'static) -> Option<Bytes>
+    where
+        W: Future<Output = Option<Bytes>> + Send + 'static,
+    {
+        let arrived = Instant::now();
+        let late = arrived + self.patience;
+        let last = timeout_at(late, Arc::clone(&self.last).lock_owned()).await.ok()?;
+        if let Some(page) = last.as_ref().filter(|page| page.form == form && page.began > arrived) {
+            return Some(page.text.clone());
+        }
+        // A task of its own: whoever asked may leave, and another one must not begin beside it.
+        let writing = tokio::spawn(keep(last, form, async move { write().await }));
+        timeout_at(late, writing).await.ok()?.ok()?
+    }
+}
+
+/// Keeps what is written for those who wait.
+async fn keep(
+    mut last: OwnedMutexGuard<Option<Page>>,
+    form: MetricsForm,
+    writing: impl Future<Output = Option<Bytes>>,
+) -> Option<Bytes> {
+    let began = Instant::now();
+    let text = writing.await?;
+    *last = Some(Page { form, began, text: text.clone() });
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    const FORM: MetricsForm = MetricsForm::Prometheus;
+
+    #[tokio::test]
+    async fn all_who_ask_at_once_get_what_is_written_twice_at_most() {
+        let (scrapes, written) = (Scrapes::default(), Arc::new(AtomicUsize::new(0)));
+        let read = |form| {
+            let written = Arc::clone(&written);
+            scrapes.read(form, move || async move {
+                tokio::task::yield_now().await;
+                Some(Bytes::from(written.fetch_add(1, Ordering::Relaxed).to_string()))
+            })
+        };
+        let all = join_all((0..1000).map(|_| read(FORM))).await;
+        assert!(all.iter().all(Option::is_some));
+        assert!(written.load(Ordering::Relaxed) <= 2, "{written:?}");
+        // Whoever asks later gets what is counted since.
+        let before = written.load(Ordering::Relaxed).to_string();
+        assert_eq!(read(FORM).await.unwrap(), before);
+        assert_ne!(read(MetricsForm::OpenMetrics).await.unwrap(), before);
+    }
+
+    #[tokio::test]
+    async fn one_that_hangs_keeps_nobody_waiting_for_ever() {
+        let scrapes = Scrapes { patience: Duration::from_millis(1), ..Scrapes::default() };
+        assert_eq!(scrapes.read(FORM, pending::<Option<Bytes>>).await, None);
+        assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::new()))).await, None, "none begins beside it");
+    }
+
+    #[tokio::test]
+    async fn whoever_leaves_leaves_the_rest_to_the_next() {
+        let scrapes = Scrapes::default();
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let left = scrapes.read(FORM, move || async move {
+            ended.await.ok()?;
+            Some(Bytes::from("left"))
+        });
+        timeout_at(Instant::now(), left).await.unwrap_err();
+        end.send(()).unwrap();
+        assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::from("next")))).await.unwrap(), "next");
+        assert_eq!(scrapes.read(FORM, || ready(None)).await, None);
+        assert_eq!(scrapes.read(FORM, || ready(Some(Bytes::from("again")))).await.unwrap(), "again");
+    }
+}

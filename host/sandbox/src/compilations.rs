@@ -1,0 +1,73 @@
+//! Counts compilations, and what the compile cache had.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counts since the sandbox started.
+#[derive(Debug, Default)]
+pub(crate) struct Compilations {
+    compiled: AtomicU64,
+    failed: AtomicU64,
+    nanoseconds: AtomicU64,
+    found: AtomicU64,
+    missed: AtomicU64,
+}
+
+/// How many components were compiled since the sandbox started, and how many did not have to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileCounts {
+    /// Compilations that ended well.
+    pub compiled: u64,
+    /// Those that did not.
+    pub failed: u64,
+    /// What all of them took, waits for a compiler's turn not included.
+    pub time: Duration,
+    /// Components that the compile cache had.
+    pub found: u64,
+    /// Components that it did not have.
+    pub missed: u64,
+}
+
+impl Compilations {
+    /// A component was compiled, or not, and that took so long.
+    pub(crate) fn compiled(&self, took: Duration, well: bool) {
+        let count = if well { &self.compiled } else { &self.failed };
+        count.fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// A component was sought in the compile cache.
+    pub(crate) fn looked_up(&self, found: bool) {
+        let count = if found { &self.found } else { &self.missed };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counts so far.
+    pub(crate) fn counts(&self) -> CompileCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        CompileCounts {
+            compiled: read(&self.compiled),
+            failed: read(&self.failed),
+            time: Duration::from_nanos(read(&self.nanoseconds)),
+            found: read(&self.found),
+            missed: read(&self.missed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_compilation_counts_once() {
+        let compilations = Compilations::default();
+        compilations.compiled(Duration::from_millis(2), true);
+        compilations.compiled(Duration::from_millis(3), false);
+        for found in [true, false, false] {
+            compilations.looked_up(found);
+        }
+        let time = Duration::from_millis(5);
+        assert_eq!(compilations.counts(), CompileCounts { compiled: 1, failed: 1, time, found: 1, missed: 2 });
+    }
+}

@@ -1,0 +1,104 @@
+//! The state of an instance after its initialisation, on its way to the child that writes it into the file.
+
+use std::collections::BTreeMap;
+
+/// A memory or a global.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// All bytes of a linear memory.
+    Memory(Vec<u8>),
+    /// A global.
+    I32(i32),
+    /// A global.
+    I64(i64),
+    /// A global: its bits.
+    F32(u32),
+    /// A global: its bits.
+    F64(u64),
+}
+
+/// All memories and globals, by the names of the functions that showed them.
+pub(crate) type Image = BTreeMap<String, Value>;
+
+/// Writes an image: for each entry its kind, and the lengths and bytes of its name and value.
+pub(crate) fn encode(image: &Image) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, value) in image {
+        let fixed: [u8; 8];
+        let (kind, value): (u8, &[u8]) = match value {
+            Value::Memory(memory) => (0, memory),
+            Value::I32(value) => (1, {
+                fixed = i64::from(*value).to_le_bytes();
+                &fixed
+            }),
+            Value::I64(value) => (2, {
+                fixed = value.to_le_bytes();
+                &fixed
+            }),
+            Value::F32(bits) => (3, {
+                fixed = u64::from(*bits).to_le_bytes();
+                &fixed
+            }),
+            Value::F64(bits) => (4, {
+                fixed = bits.to_le_bytes();
+                &fixed
+            }),
+        };
+        bytes.push(kind);
+        for part in [name.as_bytes(), value] {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part);
+        }
+    }
+    bytes
+}
+
+/// Reads an image; `None` if it is none.
+pub(crate) fn decode(mut bytes: &[u8]) -> Option<Image> {
+    let mut image = Image::new();
+    while let Some((kind, rest)) = bytes.split_first() {
+        let (name, rest) = part(rest)?;
+        let (value, rest) = part(rest)?;
+        let number = || value.try_into().ok().map(u64::from_le_bytes);
+        let value = match kind {
+            0 => Value::Memory(value.to_vec()),
+            1 => Value::I32(i32::try_from(number()?.cast_signed()).ok()?),
+            2 => Value::I64(number()?.cast_signed()),
+            3 => Value::F32(u32::try_from(number()?).ok()?),
+            4 => Value::F64(number()?),
+            _ => return None,
+        };
+        image.insert(std::str::from_utf8(name).ok()?.to_owned(), value);
+        bytes = rest;
+    }
+    Some(image)
+}
+
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_read_as_it_was_written() {
+        let entries = [
+            ("memory0", Value::Memory(vec![1, 2, 3])),
+            ("global1", Value::I32(-5)),
+            ("global2", Value::I64(i64::MIN)),
+            ("global3", Value::F32(f32::NAN.to_bits())),
+            ("global4", Value::F64(u64::MAX)),
+        ];
+        let image: Image = entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let bytes = encode(&image);
+        assert_eq!(decode(&bytes).unwrap(), image);
+        for cut in [1, 9, bytes.len() - 1] {
+            assert_eq!(decode(&bytes[..cut]), None, "cut at {cut}");
+        }
+        assert_eq!(decode(&[]), Some(Image::new()));
+        assert_eq!(decode(&[9; 40]), None);
+    }
+}

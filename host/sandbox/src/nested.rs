@@ -1,0 +1,285 @@
+//! A component whose state is in a component within it: componentize-qjs makes such files.
+//!
+//! The library that writes state into files looks only at the core modules of a component itself. If all memories are in a
+//! single component within, that one is given to it, and put back. Runs in the compiling child.
+
+use std::ops::Range;
+
+use wasmparser::{
+    BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, Operator, Parser, Payload, SectionLimited,
+};
+
+/// The sections of a component that matter here.
+const MODULE: u8 = 1;
+const COMPONENT: u8 = 4;
+const INSTANCE: u8 = 5;
+const ALIAS: u8 = 6;
+const IMPORT: u8 = 10;
+const EXPORT: u8 = 11;
+
+/// The sort of instances.
+const OF_INSTANCES: u8 = 5;
+
+/// Bytes before the first section.
+const PREAMBLE: usize = 8;
+
+/// A component within another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Nested {
+    /// Its section, with the section's header.
+    section: Range<usize>,
+    /// Its bytes.
+    bytes: Range<usize>,
+    /// The index of its instance.
+    instance: u32,
+    /// How many instances there are.
+    instances: u32,
+}
+
+impl Nested {
+    /// The component within `outer` that has all its state; `None` if the state is in `outer` itself, or if this cannot be
+    /// told.
+    pub(crate) fn find(outer: &[u8]) -> Option<Self> {
+        let (mut components, mut made, mut instances) = (Vec::new(), Vec::new(), 0_u32);
+        for (id, section, bytes) in sections(outer)? {
+            let data = outer.get(bytes.clone())?;
+            match id {
+                MODULE => return None,
+                COMPONENT => components.push((section, bytes, has_state(data)?)),
+                INSTANCE => {
+                    for instance in items::<ComponentInstance<'_>>(data)? {
+                        if let ComponentInstance::Instantiate { component_index, .. } = instance.ok()? {
+                            made.push((component_index, instances));
+                        }
+                        instances += 1;
+                    }
+                }
+                ALIAS => {
+                    for alias in items::<ComponentAlias<'_>>(data)? {
+                        match alias.ok()? {
+                            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Instance, .. } => {
+                                instances += 1;
+                            }
+                            // Another component of which nobody knows what it has.
+                            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. }
+                            | ComponentAlias::Outer { kind: wasmparser::ComponentOuterAliasKind::Component, .. } => {
+                                return None;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                IMPORT => {
+                    for import in items::<wasmparser::ComponentImport<'_>>(data)? {
+                        match import.ok()?.ty.kind() {
+                            ComponentExternalKind::Instance => instances += 1,
+                            ComponentExternalKind::Component => return None,
+                            _ => {}
+                        }
+                    }
+                }
+                EXPORT => {
+                    for export in items::<wasmparser::ComponentExport<'_>>(data)? {
+                        match export.ok()?.kind {
+                            ComponentExternalKind::Instance => instances += 1,
+                            ComponentExternalKind::Component => return None,
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut stateful = components.into_iter().enumerate().filter(|(_, (.., has_state))| *has_state);
+        let (index, (section, bytes, _)) = stateful.next()?;
+        if stateful.next().is_some() {
+            return None;
+        }
+        let mut of_it = made.into_iter().filter(|(component, _)| *component as usize == index);
+        let (_, instance) = of_it.next()?;
+        if of_it.next().is_some() {
+            return None;
+        }
+        Some(Self { section, bytes, instance, instances })
+    }
+
+    /// The component within.
+    pub(crate) fn of<'a>(&self, outer: &'a [u8]) -> &'a [u8] {
+        outer.get(self.bytes.clone()).unwrap_or_default()
+    }
+
+    /// `outer` with another component in its place.
+    pub(crate) fn replaced(&self, outer: &[u8], by: &[u8]) -> Vec<u8> {
+        let mut replaced = outer.get(..self.section.start).unwrap_or_default().to_vec();
+        section(COMPONENT, by, &mut replaced);
+        replaced.extend(outer.get(self.section.end..).unwrap_or_default());
+        replaced
+    }
+
+    /// Lets `outer` export what the instance within exports by this name.
+    pub(crate) fn exporting(&self, mut outer: Vec<u8>, name: &str) -> Vec<u8> {
+        let mut alias = vec![1, OF_INSTANCES, 0];
+        number(self.instance, &mut alias);
+        text(name, &mut alias);
+        section(ALIAS, &alias, &mut outer);
+        let mut export = vec![1, 0];
+        text(name, &mut export);
+        export.push(OF_INSTANCES);
+        number(self.instances, &mut export);
+        export.push(0);
+        section(EXPORT, &export, &mut outer);
+        outer
+    }
+}
+
+/// A section of a component: its id, where it is, and where its contents are.
+type Section = (u8, Range<usize>, Range<usize>);
+
+/// The sections of a component.
+fn sections(component: &[u8]) -> Option<Vec<Section>> {
+    let mut found = Vec::new();
+    let mut at = PREAMBLE;
+    while at < component.len() {
+        let mut reader = BinaryReader::new(component.get(at..)?, 0);
+        let id = reader.read_u8().ok()?;
+        let length = reader.read_var_u32().ok()? as usize;
+        let start = at + reader.original_position();
+        let end = start.checked_add(length).filter(|end| *end <= component.len())?;
+        found.push((id, at..end, start..end));
+        at = end;
+    }
+    Some(found)
+}
+
+fn items<'a, T: wasmparser::FromReader<'a>>(data: &'a [u8]) -> Option<SectionLimited<'a, T>> {
+    SectionLimited::new(BinaryReader::new(data, 0)).ok()
+}
+
+/// Whether a component can keep something in an instance: in a memory that is not empty for ever, in a global or in a
+/// table.
+fn has_state(component: &[u8]) -> Option<bool> {
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.ok()? {
+            Payload::MemorySection(memories) => {
+                for memory in memories {
+                    if memory.ok()?.initial > 0 {
+                        return Some(true);
+                    }
+                }
+            }
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    if global.ok()?.ty.mutable {
+                        return Some(true);
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader().ok()? {
+                    if changes_state(&operator.ok()?) {
+                        return Some(true);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(false)
+}
+
+fn changes_state(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::MemoryGrow { .. }
+            | Operator::TableSet { .. }
+            | Operator::TableGrow { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. }
+    )
+}
+
+fn section(id: u8, contents: &[u8], to: &mut Vec<u8>) {
+    to.push(id);
+    number(u32::try_from(contents.len()).unwrap_or(u32::MAX), to);
+    to.extend(contents);
+}
+
+fn text(text: &str, to: &mut Vec<u8>) {
+    number(u32::try_from(text.len()).unwrap_or(u32::MAX), to);
+    to.extend(text.as_bytes());
+}
+
+/// Writes LEB128.
+fn number(mut number: u32, to: &mut Vec<u8>) {
+    loop {
+        let byte = (number & 0x7f) as u8;
+        number >>= 7;
+        if number == 0 {
+            to.push(byte);
+            return;
+        }
+        to.push(byte | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::Validator;
+
+    use super::*;
+
+    /// A component around one with a memory, and around one that keeps nothing.
+    fn outer(shim: &str, instances: &str) -> Vec<u8> {
+        let text = format!(
+            r#"(component
+                (import "a:b/c" (instance $host (export "f" (func))))
+                (component $shim (core module $m {shim} (func (export "f"))))
+                (component $state
+                    (import "a:b/c" (instance $host (export "f" (func))))
+                    (core module $m (memory (export "m") 1) (func (export "f")))
+                    (core instance $i (instantiate $m))
+                    (func $f (canon lift (core func $i "f")))
+                    (instance $e (export "f" (func $f)))
+                    (export "d:e/f" (instance $e)))
+                (instance $s (instantiate $state (with "a:b/c" (instance $host))))
+                {instances})"#
+        );
+        wat::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn the_component_with_the_state_is_found_replaced_and_shown() {
+        for shim in ["", "(memory 0)", "(func $s) (start $s)", "(global i32 (i32.const 1))"] {
+            let alone = outer(shim, "");
+            let nested = Nested::find(&alone).unwrap();
+            assert_eq!((nested.instance, nested.instances), (1, 2));
+            assert_eq!(nested.replaced(&alone, nested.of(&alone)), alone);
+            Validator::new().validate_all(nested.of(&alone)).unwrap();
+            Validator::new().validate_all(&nested.exporting(alone, "d:e/f")).unwrap();
+        }
+        let exporting = outer("", "(alias export $s \"d:e/f\" (instance $e)) (export \"g:h/i\" (instance $e))");
+        let nested = Nested::find(&exporting).unwrap();
+        assert_eq!((nested.instance, nested.instances), (1, 4));
+        Validator::new().validate_all(&nested.exporting(exporting, "d:e/f")).unwrap();
+    }
+
+    #[test]
+    fn several_components_with_state_and_none_are_not_taken_apart() {
+        let again = "(instance (instantiate $state (with \"a:b/c\" (instance $host))))";
+        let whole = "(core module (memory 1))";
+        let mut cases: Vec<Vec<u8>> = ["", "(core module (memory 1))"]
+            .iter()
+            .map(|inside| wat::parse_str(format!("(component {inside})")).unwrap())
+            .collect();
+        for shim in
+            ["(memory 1)", "(global (mut i32) (i32.const 1))", "(memory 0) (func (drop (memory.grow (i32.const 1))))"]
+        {
+            cases.push(outer(shim, ""));
+        }
+        cases.extend([outer("", again), outer("", whole), b"\0asm\x0d\0\x01\0\x04\xff".to_vec()]);
+        for case in cases {
+            assert_eq!(Nested::find(&case), None);
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! Runs the initialisation of a plugin once, and makes a file of the state that it leaves: `toolbay optimize`.
+//!
+//! Whatever grows with the file is done by children with limits, as compiling is: one adds exports that show the state,
+//! one compiles the result, and one writes the state into the file. In between, the stranger's code runs here as any call
+//! does, without a grant and within limits. What it learns there becomes part of the file, so it learns nothing of this
+//! machine: an import whose answer differs from one machine or moment to another ends the run, unless that is allowed.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use tokio::time::timeout;
+use toolbay_model::text::{joined, line};
+use toolbay_model::{Answerable, CallError, Limits, Quiet};
+use wasmtime::component::types::{ComponentItem, Type};
+use wasmtime::component::{Component, Instance, Linker, Val, WasmList};
+use wasmtime::{Engine, Store};
+
+use crate::cache;
+use crate::coop::coop;
+use crate::determinism::Seed;
+use crate::environment::{Entry, Environment};
+use crate::image::{Image, Value, encode};
+use crate::part::Part;
+use crate::preamble::check_preamble;
+use crate::preinit::{ACCESS, INITIALIZE};
+use crate::prepare_error::PrepareError;
+use crate::prepared::Prepared;
+use crate::returned::Refusal;
+use crate::sandbox::Sandbox;
+use crate::source::Source;
+use crate::state::{Given, State};
+
+/// Longest text of a plugin that is quoted, in bytes.
+const WORDS: usize = 300;
+
+/// What an initialisation may use only if it is allowed, because the answer becomes part of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Allowance {
+    /// Environment variables, arguments and `[config]`, which are empty.
+    Environment,
+    /// The folders of mounts, of which there are none.
+    Folders,
+    /// Random numbers.
+    Random,
+    /// Clocks.
+    Clocks,
+}
+
+/// A call to make before the state is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarmUp {
+    /// The tool's name, as the plugin lists it.
+    pub tool: String,
+    /// Its arguments, a JSON object.
+    pub arguments: String,
+}
+
+/// What to make a file of.
+#[derive(Clone, Debug, Default)]
+pub struct Optimize {
+    /// The plugin file.
+    pub source: Source,
+    /// The limits of the initialisation, all of it together.
+    pub limits: Limits,
+    /// What it may use.
+    pub allowed: BTreeSet<Allowance>,
+    /// Calls to make.
+    pub calls: Vec<WarmUp>,
+}
+
+/// An optimised file, and what its initialisation took.
+#[derive(Clone, Debug)]
+pub struct Optimized {
+    /// A component.
+    pub file: Vec<u8>,
+    /// Fuel.
+    pub fuel: u64,
+    /// Wall-clock time.
+    pub wall: Duration,
+    /// What ran.
+    pub ran: Vec<String>,
+}
+
+/// Why a file cannot be optimised.
+#[derive(Debug, Error)]
+pub enum OptimizeError {
+    /// It cannot be compiled, or its state cannot become part of a file.
+    #[error("{0}")]
+    Prepare(#[from] PrepareError),
+    /// It can, but what its initialisation does cannot.
+    #[error("{0}")]
+    Unfit(String),
+    /// Its initialisation failed.
+    #[error("its initialisation failed: {0}")]
+    Failed(CallError),
+}
+
+/// An import that an initialisation must not use.
+struct Refused {
+    /// The interface, without its version.
+    interface: &'static str,
+    /// The functions; all of them if it is empty. Only for interfaces of a single version in the linker.
+    functions: &'static [&'static str],
+    /// What allows it.
+    allowance: Option<Allowance>,
+    /// What using it means.
+    does: &'static str,
+}
+
+const REFUSED: [Refused; 14] = {
+    use Allowance::{Clocks, Environment, Folders, Random};
+    const fn all(interface: &'static str, allowance: Option<Allowance>, does: &'static str) -> Refused {
+        Refused { interface, functions: &[], allowance, does }
+    }
+    [
+        all("wasi:cli/environment", Some(Environment), "reads environment variables or arguments"),
+        all("wasi:config/store", Some(Environment), "reads [config]"),
+        Refused {
+            interface: "toolbay:plugin/host",
+            functions: &["config", "config-all"],
+            allowance: Some(Environment),
+            does: "reads [config]",
+        },
+        all("wasi:filesystem/preopens", Some(Folders), "looks for folders"),
+        all("wasi:random/random", Some(Random), "draws random numbers"),
+        all("wasi:random/insecure", Some(Random), "draws random numbers"),
+        all("wasi:random/insecure-seed", Some(Random), "draws a random seed"),
+        all("wasi:clocks/wall-clock", Some(Clocks), "looks at the clock"),
+        all("wasi:clocks/monotonic-clock", Some(Clocks), "looks at the clock"),
+        Refused {
+            interface: "toolbay:plugin/host",
+            functions: &["ask", "resource-updated"],
+            allowance: None,
+            does: "asks the caller",
+        },
+        Refused { interface: "wasi:keyvalue/store", functions: &["open"], allowance: None, does: "opens a store" },
+        all("wasi:http/outgoing-handler", None, "sends an HTTP request"),
+        all("wasi:sockets/instance-network", None, "uses the network"),
+        all("wasi:sockets/tcp-create-socket", None, "uses the network"),
+    ]
+};
+
+impl Allowance {
+    /// All of them, with the words of the command line.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Environment, "environment"),
+        (Self::Folders, "folders"),
+        (Self::Random, "random"),
+        (Self::Clocks, "clocks"),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// The error with which a refused import ends the initialisation.
+#[derive(Clone, Debug, Error)]
+#[error("{0}")]
+struct Forbidden(String);
+
+/// What was found in the instance.
+struct Left {
+    image: Image,
+    fuel: u64,
+    wall: Duration,
+    ran: Vec<String>,
+}
+
+impl Sandbox {
+    /// Runs the initialisation of a plugin file and makes a file of the state that it leaves. Dropping the future stops it.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, and what would make it possible.
+    pub async fn optimize(&self, job: Optimize) -> Result<Optimized, OptimizeError> {
+        check_preamble(&job.source.file)?;
+        let unwritten = |_| PrepareError::Unwritten;
+        let mut output = cache::memory().map_err(unwritten)?;
+        self.compiler().instrument(&job.source, output.try_clone().map_err(unwritten)?).await?;
+        let instrumented = Source { file: read(&mut output).map_err(unwritten)?, wit: String::new() };
+        let mut code = cache::memory().map_err(unwritten)?;
+        self.compiler().compile(&instrumented, code.try_clone().map_err(unwritten)?).await?;
+        drop(instrumented);
+        let (sandbox, job) = (self.clone(), Arc::new(job));
+        let opened = tokio::task::spawn_blocking(move || sandbox.showing(&mut code));
+        let ready = opened.await.unwrap_or_else(|error| Err(PrepareError::Hindered(error.to_string())))?;
+        let (sandbox, asked) = (self.clone(), Arc::clone(&job));
+        let run = self.spawn(async move { sandbox.initialised(&ready, &asked).await });
+        let left = run.await.map_err(|error| OptimizeError::Failed(CallError::Internal(error.to_string())))??;
+        let Left { image, fuel, wall, ran } = left;
+        let mut output = cache::memory().map_err(unwritten)?;
+        self.compiler().snapshot(&job.source, encode(&image), output.try_clone().map_err(unwritten)?).await?;
+        let file = read(&mut output).map_err(unwritten)?;
+        Ok(Optimized { file, fuel, wall, ran })
+    }
+
+    /// Opens a component that shows its state.
+    fn showing(&self, code: &mut File) -> Result<(Component, Prepared), PrepareError> {
+        let linked = self.engines().ordinary();
+        let invalid = |error: wasmtime::Error| {
+            PrepareError::Invalid(format!("invalid component: {}", joined(&error.root_cause().to_string())))
+        };
+        let component = cache::open_memory(&linked.engine, code).map_err(invalid)?;
+        let prepared = Prepared::new(linked, &component, None)?;
+        Ok((component, prepared))
+    }
+
+    /// Runs the initialisation. Must run on the guests' runtime.
+    async fn initialised(
+        &self,
+        (component, prepared): &(Component, Prepared),
+        job: &Optimize,
+    ) -> Result<Left, OptimizeError> {
+        let ordinary = self.engines().ordinary();
+        let linker = shadowed(&ordinary.linker, &ordinary.engine, component, &job.allowed)
+            .map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
+        let pre =
+            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(joined(&format!("{error:#}"))))?;
+        // What shows the state is a core module of its own.
+        let limits = Limits { instances: job.limits.instances.saturating_add(1), ..job.limits.clone() };
+        let environment = Environment { limits, ..Environment::default() };
+        let entry = Entry {
+            environment: &environment,
+            caller: None,
+            trace: None,
+            observer: Arc::new(Quiet),
+            answerable: Answerable::default(),
+            journal: Arc::default(),
+            deadline: Instant::now() + job.limits.timeout,
+        };
+        // The same file becomes the same file.
+        let seed = Some(Seed::of_file(job.source.digest().to_string().as_bytes()));
+        let given = Given { seed, ..Given::default() };
+        let mut entered = self.enter(prepared, &entry, self.files(), given).map_err(OptimizeError::Failed)?;
+        let exchanges = entered.store.data().exchanges.clone();
+        let store = &mut entered.store;
+        let began = Instant::now();
+        let work = async {
+            let instance = pre.instantiate_async(&mut *store).await?;
+            let ran = warmed(store, &instance, (component, prepared), &job.calls).await?;
+            let fuel = job.limits.fuel.saturating_sub(store.get_fuel()?);
+            let wall = began.elapsed();
+            let held = store.data_mut().table().iter_mut().count();
+            if held > 0 {
+                return Err(Forbidden(held_words(held)).into());
+            }
+            // Looking at the state is not the guest's work.
+            store.set_hostcall_fuel(usize::MAX);
+            store.set_fuel(job.limits.fuel)?;
+            let image = shown(store, &instance, component).await?;
+            Ok::<_, wasmtime::Error>(Left { image, fuel, wall, ran })
+        };
+        let answer = timeout(job.limits.timeout, coop(entered.meter.clone(), exchanges, work)).await;
+        if let Ok(Err(error)) = &answer
+            && let Some(Forbidden(why)) = error.downcast_ref()
+        {
+            return Err(OptimizeError::Unfit(why.clone()));
+        }
+        entered.finish(answer, Ok).result.map_err(OptimizeError::Failed)
+    }
+}
+
+fn held_words(held: usize) -> String {
+    let handles = if held == 1 { "1 handle".to_owned() } else { format!("{held} handles") };
+    format!(
+        "its initialisation keeps {handles} of the host, which no other instance has: close files and streams, and write \
+         nothing to standard output or standard error before a tool is called"
+    )
+}
+
+fn read(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The linker with errors in the place of the imports that an initialisation must not use.
+fn shadowed(
+    linker: &Linker<State>,
+    engine: &Engine,
+    component: &Component,
+    allowed: &BTreeSet<Allowance>,
+) -> wasmtime::Result<Linker<State>> {
+    let mut linker = linker.clone();
+    linker.allow_shadowing(true);
+    for (name, import) in component.component_type().imports(engine) {
+        let ComponentItem::ComponentInstance(instance) = import.ty else { continue };
+        let interface = name.split('@').next().unwrap_or_default();
+        for refused in REFUSED.iter().filter(|refused| refused.interface == interface) {
+            if refused.allowance.is_some_and(|allowance| allowed.contains(&allowance)) {
+                continue;
+            }
+            let mut instead = linker.instance(name)?;
+            for (function, item) in instance.exports(engine) {
+                let concerned = refused.functions.is_empty() || refused.functions.contains(&function);
+                if !concerned || !matches!(item.ty, ComponentItem::ComponentFunc(_)) {
+                    continue;
+                }
+                let why = refused.words(&format!("{name}#{function}"));
+                instead.func_new(function, move |_, _, _, _| Err(Forbidden(why.clone()).into()))?;
+            }
+        }
+    }
+    Ok(linker)
+}
+
+impl Refused {
+    /// What to say of an initialisation that uses it, and what would help.
+    fn words(&self, function: &str) -> String {
+        let Self { allowance, does, .. } = self;
+        let first = "do that when a tool is first called";
+        let cure = match allowance {
+            Some(allowance) => format!("{first}, or allow it with --allow {}", allowance.name()),
+            None => first.to_owned(),
+        };
+        let part = if allowance.is_some() { ", and the answer would become part of the file" } else { "" };
+        format!("its initialisation {does} ({function}){part}: {cure}")
+    }
+}
+
+/// Runs what a component has to be initialised. Returns what that was.
+async fn warmed(
+    store: &mut Store<State>,
+    instance: &Instance,
+    (component, prepared): (&Component, &Prepared),
+    calls: &[WarmUp],
+) -> wasmtime::Result<Vec<String>> {
+    let engine = store.engine().clone();
+    let ty = component.component_type();
+    let mut ran = Vec::new();
+    if let Some(item) = ty.get_export(&engine, INITIALIZE) {
+        let ComponentItem::ComponentFunc(ty) = item.ty else {
+            return Err(Forbidden(format!("its export {INITIALIZE} is no function")).into());
+        };
+        if ty.params().len() + ty.results().len() > 0 {
+            let why = format!("its function {INITIALIZE} has parameters or a result; it must have neither");
+            return Err(Forbidden(why).into());
+        }
+        call(store, instance, None, INITIALIZE, &[]).await?;
+        ran.push(INITIALIZE.to_owned());
+    }
+    let mut tools = None;
+    for (name, _) in ty.exports(&engine) {
+        let lists: &[&str] = match Part::of_export(name) {
+            Some((Part::Tools, _)) => {
+                tools = Some(name.to_owned());
+                &["list-tools"]
+            }
+            Some((Part::Prompts, _)) => &["list-prompts"],
+            Some((Part::Resources, _)) => &["list-resources", "list-resource-templates"],
+            Some((Part::Completion, _)) | None => &[],
+        };
+        for list in lists {
+            call(store, instance, Some(name), list, &[]).await?;
+            ran.push((*list).to_owned());
+        }
+    }
+    for WarmUp { tool, arguments } in calls {
+        let failure = match (prepared.call_function(store, *instance, tool, arguments).await?, &tools) {
+            (Some(answer), _) => answer.err().map(Refusal::into_text),
+            (None, Some(interface)) => {
+                let arguments = [Val::String(tool.clone()), Val::String(arguments.clone())];
+                let answer = call(store, instance, Some(interface), "call-tool", &arguments).await?;
+                match answer {
+                    Some(Val::Result(Err(failure))) => Some(said(failure.map(|failure| *failure))),
+                    _ => None,
+                }
+            }
+            (None, None) => Some("it has no tools that can be called".to_owned()),
+        };
+        let tool = line(tool, WORDS);
+        if let Some(failure) = failure {
+            return Err(Forbidden(format!("the call of {tool} failed: {}", line(&failure, WORDS))).into());
+        }
+        ran.push(format!("call {tool}"));
+    }
+    Ok(ran)
+}
+
+/// What a plugin of the contract says of its failure, which has one text in each of its cases.
+fn said(failure: Option<Val>) -> String {
+    match failure {
+        Some(Val::Variant(_, Some(payload))) => said(Some(*payload)),
+        Some(Val::String(text)) => text,
+        _ => "it does not say why".to_owned(),
+    }
+}
+
+/// Calls an exported function that returns at most one value.
+async fn call(
+    store: &mut Store<State>,
+    instance: &Instance,
+    interface: Option<&str>,
+    function: &str,
+    arguments: &[Val],
+) -> wasmtime::Result<Option<Val>> {
+    let missing = || wasmtime::Error::from(Forbidden(format!("it does not export {function}")));
+    let within = match interface {
+        Some(interface) => Some(instance.get_export_index(&mut *store, None, interface).ok_or_else(missing)?),
+        None => None,
+    };
+    let index = instance.get_export_index(&mut *store, within.as_ref(), function).ok_or_else(missing)?;
+    let function = instance.get_func(&mut *store, index).ok_or_else(missing)?;
+    let mut results = vec![Val::Bool(false); function.ty(&*store).results().len()];
+    function.call_async(&mut *store, arguments, &mut results).await?;
+    Ok(results.into_iter().next())
+}
+
+/// Reads all memories and globals.
+async fn shown(store: &mut Store<State>, instance: &Instance, component: &Component) -> wasmtime::Result<Image> {
+    let engine = store.engine().clone();
+    let mut image = Image::new();
+    let ty = component.component_type();
+    let Some(ComponentItem::ComponentInstance(access)) = ty.get_export(&engine, ACCESS).map(|item| item.ty) else {
+        return Ok(image);
+    };
+    let missing = || wasmtime::Error::from(Forbidden("its state cannot be read".to_owned()));
+    let within = instance.get_export_index(&mut *store, None, ACCESS).ok_or_else(missing)?;
+    for (name, item) in access.exports(&engine) {
+        let ComponentItem::ComponentFunc(ty) = item.ty else { continue };
+        let index = instance.get_export_index(&mut *store, Some(&within), name).ok_or_else(missing)?;
+        let value = match ty.results().next() {
+            Some(Type::S32) => {
+                let show = instance.get_typed_func::<(), (i32,)>(&mut *store, index)?;
+                Value::I32(show.call_async(&mut *store, ()).await?.0)
+            }
+            Some(Type::S64) => {
+                let show = instance.get_typed_func::<(), (i64,)>(&mut *store, index)?;
+                Value::I64(show.call_async(&mut *store, ()).await?.0)
+            }
+            Some(Type::Float32) => {
+                let show = instance.get_typed_func::<(), (f32,)>(&mut *store, index)?;
+                Value::F32(show.call_async(&mut *store, ()).await?.0.to_bits())
+            }
+            Some(Type::Float64) => {
+                let show = instance.get_typed_func::<(), (f64,)>(&mut *store, index)?;
+                Value::F64(show.call_async(&mut *store, ()).await?.0.to_bits())
+            }
+            Some(Type::List(_)) => {
+                let show = instance.get_typed_func::<(), (WasmList<u8>,)>(&mut *store, index)?;
+                let (bytes,) = show.call_async(&mut *store, ()).await?;
+                Value::Memory(bytes.as_le_slice(&*store).to_vec())
+            }
+            _ => return Err(missing()),
+        };
+        image.insert(name.to_owned(), value);
+    }
+    Ok(image)
+}

@@ -1,0 +1,206 @@
+//! What is done to a component before its initialisation runs and afterwards, so that the state that it leaves becomes
+//! part of the file.
+//!
+//! Runs in the compiling child, because the file comes from a stranger, and so does what is found in the instance: the
+//! library was written for files that somebody has built, and gives up where it meets another one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use futures_util::FutureExt as _;
+use toolbay_model::text::line;
+use wasmparser::{Parser, Payload};
+use wasmtime_wizer::{ComponentInstanceState, Wizer};
+
+use crate::exports::{Checked, check_exports};
+use crate::image::{Image, Value};
+use crate::nested::Nested;
+use crate::{adapt, concurrency};
+
+/// The custom section of a file that was optimised.
+const MARK: &str = "toolbay-optimized";
+
+/// The function that a component exports to be initialised. It is the name by which the other tools for this know it.
+pub(crate) const INITIALIZE: &str = "wizer-initialize";
+
+/// The instance with the functions that show the state of a component.
+pub(crate) const ACCESS: &str = "wasmtime:wizer/access";
+
+/// Longest reason of the library that is quoted, in bytes.
+const WHY: usize = 300;
+
+/// What the library says of a component that it cannot take, and what would make it possible.
+const CURES: [(&str, &str); 9] = [
+    ("nested components", "it is composed of several components; optimise these before they are composed"),
+    ("module aliases", "it is composed of several components; optimise these before they are composed"),
+    ("component aliases", "it is composed of several components; optimise these before they are composed"),
+    (
+        "instantiated at most once",
+        "it instantiates one of its core modules twice; optimise the components that it is made of",
+    ),
+    ("v128 globals", "one of its core modules has a global with 128 bits; compile it without SIMD (-msimd128)"),
+    ("reference type", "it keeps references in globals; compile it without reference types"),
+    (
+        "unsupported `table.",
+        "it can change its tables of functions as it runs, and their contents cannot become part of a file; compile it \
+         without reference types and without loading code at run time",
+    ),
+    (".drop` instruction", "it drops segments as it runs (bulk memory, threads); compile it without -pthread"),
+    ("__wizer_", "it was prepared for initialisation by another tool already"),
+];
+
+/// The component with exports that show its state.
+///
+/// # Errors
+///
+/// Why it cannot be optimised.
+pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
+    let component = component(file, wit)?;
+    if is_marked(&component) {
+        return Err("it is optimised already; optimise the file that it was made of".to_owned());
+    }
+    match (check_exports(&component)?, concurrency::newer_wasi(&component)) {
+        (Checked::Ordinary, concurrency::Newer::Nothing) => {}
+        (Checked::Invalid, _) => return Err("invalid component: its exports cannot be read".to_owned()),
+        _ => {
+            return Err(
+                "it has async functions or is for WASI 0.3, whose state cannot become part of a file; build it \
+                        with synchronous functions, for WASI 0.2 (--sync for componentize-qjs)"
+                    .to_owned(),
+            );
+        }
+    }
+    let instrumented = |component: &[u8]| {
+        let instrumented = wizer().instrument_component(component).map_err(|error| unable(&error))?;
+        Ok::<_, String>(instrumented.1)
+    };
+    attempt(|| match Nested::find(&component) {
+        Some(nested) => {
+            let outer = nested.replaced(&component, &instrumented(nested.of(&component))?);
+            Ok(nested.exporting(outer, ACCESS))
+        }
+        None => instrumented(&component),
+    })
+}
+
+/// The component with the state of `image`.
+///
+/// # Errors
+///
+/// Why it cannot be optimised.
+pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: Image) -> Result<Vec<u8>, String> {
+    let component = component(file, wit)?;
+    let mut optimised = attempt(|| match Nested::find(&component) {
+        Some(nested) => Ok(nested.replaced(&component, &written(nested.of(&component), image)?)),
+        None => written(&component, image),
+    })?;
+    optimised.extend(mark());
+    Ok(optimised)
+}
+
+/// A component with its state.
+fn written(component: &[u8], image: Image) -> Result<Vec<u8>, String> {
+    let wizer = wizer();
+    let (context, _) = wizer.instrument_component(component).map_err(|error| unable(&error))?;
+    let mut state = State(image);
+    let written = wizer.snapshot_component(&context, &mut state).now_or_never();
+    written.ok_or_else(unwritten)?.map_err(|error| unable(&error))
+}
+
+fn component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
+    adapt::componentize(file, wit).map(|(component, _)| component)
+}
+
+/// The function stays exported: to take it out, the library would take it out of the core module, too, whose other half
+/// would then be missing.
+fn wizer() -> Wizer {
+    let mut wizer = Wizer::new();
+    wizer.init_func(INITIALIZE).keep_init_func(true);
+    wizer
+}
+
+/// Where the library meets what it does not expect, it panics.
+fn attempt<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(unwritten()))
+}
+
+fn unwritten() -> String {
+    "it cannot be optimised: it is made in a way whose state cannot become part of a file".to_owned()
+}
+
+fn unable(error: &wasmtime::Error) -> String {
+    let why = line(&format!("{error:#}"), WHY);
+    let cure = CURES.iter().find(|(known, _)| why.contains(known)).map(|(_, cure)| *cure);
+    match cure {
+        Some(cure) => format!("it cannot be optimised: {cure} ({why})"),
+        None => format!("it cannot be optimised: {why}"),
+    }
+}
+
+/// A section that says that the file was optimised.
+fn mark() -> Vec<u8> {
+    let mut section = vec![0, 0];
+    for text in [MARK, env!("CARGO_PKG_VERSION")] {
+        if text == MARK {
+            section.push(u8::try_from(text.len()).unwrap_or_default());
+        }
+        section.extend(text.as_bytes());
+    }
+    let length = u8::try_from(section.len() - 2).unwrap_or_default();
+    if let Some(byte) = section.get_mut(1) {
+        *byte = length;
+    }
+    section
+}
+
+fn is_marked(component: &[u8]) -> bool {
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
+        match payload {
+            Payload::CustomSection(section) if depth == 0 && section.name() == MARK => return true,
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The state of an instance, as the library asks for it. What is missing is empty, which the library then notices.
+struct State(Image);
+
+impl ComponentInstanceState for State {
+    async fn call_func_ret_list_u8(&mut self, _instance: &str, func: &str, contents: impl FnOnce(&[u8]) + Send) {
+        match self.0.get(func) {
+            Some(Value::Memory(bytes)) => contents(bytes),
+            _ => contents(&[]),
+        }
+    }
+
+    async fn call_func_ret_s32(&mut self, _instance: &str, func: &str) -> i32 {
+        match self.0.get(func) {
+            Some(Value::I32(value)) => *value,
+            _ => 0,
+        }
+    }
+
+    async fn call_func_ret_s64(&mut self, _instance: &str, func: &str) -> i64 {
+        match self.0.get(func) {
+            Some(Value::I64(value)) => *value,
+            _ => 0,
+        }
+    }
+
+    async fn call_func_ret_f32(&mut self, _instance: &str, func: &str) -> u32 {
+        match self.0.get(func) {
+            Some(Value::F32(bits)) => *bits,
+            _ => 0,
+        }
+    }
+
+    async fn call_func_ret_f64(&mut self, _instance: &str, func: &str) -> u64 {
+        match self.0.get(func) {
+            Some(Value::F64(bits)) => *bits,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `toolbay optimize`: runs a plugin's initialisation once, and writes a file that begins where it ended.
+
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow, bail};
+use bytesize::ByteSize;
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+use toolbay_model::text::{duration, line, thousands};
+use toolbay_sandbox::{Allowance, Optimize, Optimized, Sandbox, Source, WarmUp};
+
+use super::common::{Common, Listen, Settings, block_on};
+use super::output::{complain, print};
+use super::single::{Loaded, WHY, file_of, load, shown, source};
+use crate::config::Config;
+
+/// What an initialisation may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Allow {
+    /// Environment variables, arguments and `[config]`: the plugin finds none, whatever its grant says
+    Environment,
+    /// The folders of mounts: the plugin finds none, whatever its grant says
+    Folders,
+    /// Random numbers: every call has those that were drawn, and so has everyone who has the file
+    Random,
+    /// Clocks: what was read of them stays as it was, and it is 1 January 2020
+    Clocks,
+}
+
+impl From<Allow> for Allowance {
+    fn from(allow: Allow) -> Self {
+        match allow {
+            Allow::Environment => Self::Environment,
+            Allow::Folders => Self::Folders,
+            Allow::Random => Self::Random,
+            Allow::Clocks => Self::Clocks,
+        }
+    }
+}
+
+/// How to optimise.
+pub(super) struct Wanted {
+    /// Whether to replace a file.
+    pub(super) force: bool,
+    pub(super) allow: Vec<Allow>,
+    /// Calls to make, as they were written.
+    pub(super) calls: Vec<String>,
+}
+
+pub(super) fn run(
+    settings: &Settings,
+    path: &Path,
+    output: Option<PathBuf>,
+    wanted: Wanted,
+) -> anyhow::Result<ExitCode> {
+    let Wanted { force, allow, calls } = wanted;
+    let file = &file_of(path)?;
+    let output = match output {
+        Some(output) => output,
+        None => default_output(file)?,
+    };
+    if output.is_dir() {
+        bail!("{} is a folder; give the name of a file", shown(&output));
+    }
+    if !force && output.symlink_metadata().is_ok() {
+        bail!("{} exists; to replace it, add --force", shown(&output));
+    }
+    let calls = calls.iter().map(|call| warm_up(call)).collect::<anyhow::Result<Vec<_>>>()?;
+    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
+    let config = common.configure(true, &Listen::default())?;
+    let allowed = allow.into_iter().map(Allowance::from).collect();
+    let report = block_on(async {
+        let source = source(file, config.server.component.as_u64())?;
+        let job = Optimize { source, limits: config.rules().limits, allowed, calls };
+        let (optimised, report) = optimised(&config, file, job).await?;
+        write(&optimised.file, &output)?;
+        Ok(report)
+    })?;
+    print(&format!("{report}\n    written to {}\n", shown(&output)));
+    if let Some(remark) = wit_remark(file, &output) {
+        complain(&remark);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The name of a file in the current folder: `word-count.wasm` becomes `word-count.optimized.wasm`.
+fn default_output(file: &Path) -> anyhow::Result<PathBuf> {
+    let stem = file.file_stem().context("the plugin file has no name")?;
+    let mut name = stem.to_owned();
+    name.push(".optimized.wasm");
+    Ok(name.into())
+}
+
+/// Reads `TOOL` or `TOOL=ARGUMENTS`.
+fn warm_up(call: &str) -> anyhow::Result<WarmUp> {
+    let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
+    let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
+    let object = object.map_err(|error| {
+        let (tool, error) = (line(tool, WHY), line(&error.to_string(), WHY));
+        anyhow!("--call {tool}: the arguments are not a JSON object: {error}")
+    })?;
+    Ok(WarmUp { tool: tool.to_owned(), arguments: Value::Object(object).to_string() })
+}
+
+/// Optimises a file, and compares what it offers with what it offered. Returns what to print of it, too.
+async fn optimised(config: &Config, file: &Path, job: Optimize) -> anyhow::Result<(Optimized, String)> {
+    let sandbox = Sandbox::new(config.sandbox()?)?;
+    let name = shown(file);
+    let before = load(&sandbox, job.source.clone(), config.rules(), &name).await?;
+    let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
+    let optimised =
+        sandbox.optimize(job).await.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), WHY)))?;
+    let source = Source { file: optimised.file.clone(), wit };
+    let after = load(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
+    if before.description != after.description || before.prepared.form() != after.prepared.form() {
+        bail!("{name}: what it offers differs once it is initialised; it must be the same each time that it is listed");
+    }
+    let report = report(&name, &optimised, size, [&before, &after]);
+    Ok((optimised, report))
+}
+
+fn report(name: &str, optimised: &Optimized, size: u64, [before, after]: [&Loaded; 2]) -> String {
+    let Optimized { file, fuel, wall, ran } = optimised;
+    let [size, now] = [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
+    let what_ran = if ran.is_empty() { String::new() } else { format!(" ({})", line(&ran.join(", "), WHY)) };
+    let memory = before.prepared.memory().zip(after.prepared.memory()).map_or_else(String::new, |(before, after)| {
+        let [before, after] = [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
+        format!("\n    memory when a call begins: {before}, now {after}")
+    });
+    let (fuel, wall) = (thousands(*fuel), duration(*wall));
+    format!("{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}")
+}
+
+/// Writes the file in one step: whoever serves it sees all of it, or what was there before.
+fn write(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = || format!("failed to write {}", shown(output));
+    let mut part = tempfile::Builder::new().prefix(".toolbay-optimize-").tempfile_in(folder).with_context(failed)?;
+    part.write_all(bytes).with_context(failed)?;
+    // Only its owner can read a temporary file, but another user may serve the plugin.
+    std::fs::set_permissions(part.path(), Permissions::from_mode(0o644)).with_context(failed)?;
+    part.as_file().sync_all().with_context(failed)?;
+    part.persist(output).with_context(failed)?;
+    Ok(())
+}
+
+/// What to do with the `.wit` file beside a plugin: it has the words of plain functions.
+fn wit_remark(file: &Path, output: &Path) -> Option<String> {
+    let [from, to] = [file, output].map(|path| path.with_extension("wit"));
+    (from.is_file() && !to.exists())
+        .then(|| format!("{} has the words of its functions: copy it to {}", shown(&from), shown(&to)))
+}

@@ -1,0 +1,19 @@
+//! What is counted for operators, and how it is written for their programs.
+//!
+//! A call adds to atomics when it ends: no lock is taken, nothing is allocated and no clock is read for that. Reading them
+//! takes no lock either, but for a moment to find the tools that were called. What other parts count anyway is not counted
+//! twice: it is a [`Figures`] when somebody asks.
+
+mod counts;
+mod exposition;
+mod figures;
+mod histogram;
+mod process;
+mod times;
+mod tools;
+
+pub(crate) use self::counts::{Change, Metrics, Stage};
+pub(crate) use self::exposition::write;
+pub(crate) use self::figures::Figures;
+pub(crate) use self::process::Process;
+pub(crate) use self::tools::{PluginMeters, ToolMeter};

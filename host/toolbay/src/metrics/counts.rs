@@ -1,0 +1,206 @@
+//! What is counted since the server started.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use toolbay_model::{Usage, UseKind};
+
+use super::histogram::{Distribution, Histogram};
+use super::times::{TimeHistogram, times};
+use super::tools::{ToolMeter, Tools};
+use crate::outcome::Outcome;
+
+/// Bounds of the memory of guests, in bytes.
+const MEMORY: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
+
+/// Nanoseconds of a second.
+const SECOND: f64 = 1e9;
+
+/// The stages of a call, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It waits for its turn.
+    Queue,
+    /// Its arguments are checked, folders and secrets are opened, and its store is made.
+    Prepare,
+    /// The guest is instantiated and runs.
+    Guest,
+    /// What it returned is checked.
+    Check,
+}
+
+impl Stage {
+    /// Every stage.
+    pub(crate) const ALL: [Self; 4] = [Self::Queue, Self::Prepare, Self::Guest, Self::Check];
+
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Prepare => "prepare",
+            Self::Guest => "guest",
+            Self::Check => "check",
+        }
+    }
+}
+
+/// What can change of a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It was loaded.
+    Load,
+    /// Only its grant is another one.
+    Grant,
+    /// Its file was refused.
+    Refused,
+    /// Its file is gone.
+    Removed,
+}
+
+impl Change {
+    /// Every change.
+    pub(crate) const ALL: [Self; 4] = [Self::Load, Self::Grant, Self::Refused, Self::Removed];
+
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Grant => "grant",
+            Self::Refused => "refused",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+/// What is counted since the server started.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    /// When that was.
+    pub(crate) started: SystemTime,
+    /// What is counted of each tool.
+    pub(crate) tools: Tools,
+    stages: [TimeHistogram; Stage::ALL.len()],
+    memory: Histogram<{ MEMORY.len() }>,
+    denied: [AtomicU64; UseKind::ALL.len()],
+    changes: [AtomicU64; Change::ALL.len()],
+    /// By the key that raises the limit: so there are only as many as there are limits.
+    limits: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            started: SystemTime::now(),
+            tools: Tools::default(),
+            stages: std::array::from_fn(|_| times()),
+            memory: Histogram::new(&MEMORY),
+            denied: std::array::from_fn(|_| AtomicU64::new(0)),
+            changes: std::array::from_fn(|_| AtomicU64::new(0)),
+            limits: Mutex::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts a call that ended: of the tool of `meter`, or else of whatever its caller called `name`.
+    pub(crate) fn ended(&self, meter: Option<&ToolMeter>, name: &str, outcome: Outcome) {
+        match meter {
+            Some(meter) => meter.ended(outcome),
+            None => self.tools.known(name).ended(outcome),
+        }
+    }
+
+    /// Counts what a stage of a call took.
+    pub(crate) fn stage(&self, stage: Stage, took: Duration) {
+        if let Some(histogram) = self.stages.get(stage as usize) {
+            histogram.record_time(took);
+        }
+    }
+
+    /// Counts what a call used that entered a guest.
+    pub(crate) fn used(&self, meter: &ToolMeter, usage: &Usage) {
+        meter.used(usage);
+        self.memory.record(usage.memory);
+    }
+
+    /// Counts a use that was denied.
+    pub(crate) fn denied(&self, kind: UseKind) {
+        if let Some(count) = self.denied.get(kind as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a change of a plugin.
+    pub(crate) fn changed(&self, change: Change) {
+        if let Some(count) = self.changes.get(change as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a limit that was reached, by the key that raises it.
+    pub(crate) fn limited(&self, key: &'static str) {
+        *self.limits_by_key().entry(key).or_default() += 1;
+    }
+
+    /// What the stages took, in seconds.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = (Stage, Distribution)> {
+        Stage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(SECOND)))
+    }
+
+    /// The memory of calls, in bytes.
+    pub(crate) fn memory(&self) -> Distribution {
+        self.memory.read(1.0)
+    }
+
+    /// What calls of a tool took, in seconds.
+    pub(crate) fn times(meter: &ToolMeter) -> Distribution {
+        meter.times.read(SECOND)
+    }
+
+    /// How often which use was denied.
+    pub(crate) fn denials(&self) -> impl Iterator<Item = (UseKind, u64)> {
+        UseKind::ALL.into_iter().zip(self.denied.iter().map(|count| count.load(Ordering::Relaxed)))
+    }
+
+    /// How often plugins changed in which way.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Change, u64)> {
+        Change::ALL.into_iter().zip(self.changes.iter().map(|count| count.load(Ordering::Relaxed)))
+    }
+
+    /// How often which limit was reached.
+    pub(crate) fn limits(&self) -> Vec<(&'static str, u64)> {
+        self.limits_by_key().iter().map(|(key, count)| (*key, *count)).collect()
+    }
+
+    // Held for a few instructions, by calls that fail because of a limit alone.
+    fn limits_by_key(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_has_the_place_of_its_word() {
+        let metrics = Metrics::default();
+        Stage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.stage(*stage, Duration::from_secs(n)));
+        let sums: Vec<String> = metrics.stages().map(|(_, distribution)| distribution.sum.to_string()).collect();
+        assert_eq!(sums, ["1", "2", "3", "4"]);
+        for (kind, n) in UseKind::ALL.into_iter().zip(1..) {
+            (0..n).for_each(|_| metrics.denied(kind));
+        }
+        assert!(metrics.denials().zip(1..).all(|((_, count), n)| count == n));
+        for (change, n) in Change::ALL.into_iter().zip(1..) {
+            (0..n).for_each(|_| metrics.changed(change));
+        }
+        assert!(metrics.changes().zip(1..).all(|((_, count), n)| count == n));
+        for key in ["b", "a", "b"] {
+            metrics.limited(key);
+        }
+        assert_eq!(metrics.limits(), [("a", 1), ("b", 2)]);
+    }
+}

@@ -1,0 +1,78 @@
+//! How often values were how large.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counts of values, each up to a bound, and of those above the last one.
+///
+/// The histogram of `prometheus-client` takes a lock for each value. Here, one line of a cache has all that a small value
+/// needs: between two calls a guest has had the caches, and each line that is not there takes as long as all the rest.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Histogram<const N: usize> {
+    bounds: &'static [u64; N],
+    sum: AtomicU64,
+    counts: [AtomicU64; N],
+    above: AtomicU64,
+}
+
+/// What a histogram has at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Distribution {
+    /// The sum of all values.
+    pub(crate) sum: f64,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// How many are within each bound and not within the one before; the last bound is infinite.
+    pub(crate) buckets: Vec<(f64, u64)>,
+}
+
+impl<const N: usize> Histogram<N> {
+    /// No values, with these bounds, in ascending order.
+    pub(crate) fn new(bounds: &'static [u64; N]) -> Self {
+        let counts = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { bounds, sum: AtomicU64::new(0), counts, above: AtomicU64::new(0) }
+    }
+
+    /// Counts a value.
+    pub(crate) fn record(&self, value: u64) {
+        // Most values are small.
+        let within = self.bounds.iter().zip(&self.counts).find(|(bound, _)| value <= **bound);
+        within.map_or(&self.above, |(_, count)| count).fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// Counts a time, in nanoseconds.
+    pub(crate) fn record_time(&self, time: Duration) {
+        self.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// What there is, in units of which one is so many of those that were counted.
+    #[expect(clippy::cast_precision_loss, reason = "readers have no more than floating-point numbers")]
+    pub(crate) fn read(&self, unit: f64) -> Distribution {
+        // First, so that the sum is rather of too many values than of too few.
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut buckets: Vec<(f64, u64)> =
+            self.bounds.iter().zip(&self.counts).map(|(bound, count)| (*bound as f64 / unit, read(count))).collect();
+        buckets.push((f64::INFINITY, read(&self.above)));
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        Distribution { sum: read(&self.sum) as f64 / unit, count, buckets }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_counts_within_the_first_bound_that_it_does_not_exceed() {
+        let histogram = Histogram::new(&[10, 100]);
+        for value in [0, 10, 11, 100, 101, 1_000_000] {
+            histogram.record(value);
+        }
+        let Distribution { sum, count, buckets } = histogram.read(10.0);
+        assert_eq!((sum.to_bits(), count), (100_022.2_f64.to_bits(), 6));
+        assert_eq!(buckets, [(1.0, 2), (10.0, 2), (f64::INFINITY, 2)]);
+        Histogram::new(&[1]).record_time(Duration::MAX);
+    }
+}

@@ -1,0 +1,26 @@
+//! What is noted of one call, however it ends.
+
+use toolbay_model::Answer;
+
+use crate::audited::CallLine;
+use crate::outcome::{Outcome, limit};
+use crate::tally::Uncounted;
+
+/// What is noted of one call, however it ends.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    /// It is counted.
+    pub(crate) counted: Uncounted,
+    /// It has a line in the audit log, if there is one.
+    pub(crate) line: Option<CallLine>,
+}
+
+impl Noted {
+    /// Takes note of the answer. Waits for room in the audit log, for a short time.
+    pub(crate) async fn end(&mut self, answer: &Answer) {
+        if let Some(line) = &mut self.line {
+            line.end(answer).await;
+        }
+        self.counted.end(Outcome::of(answer), limit(answer));
+    }
+}

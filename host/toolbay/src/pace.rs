@@ -1,0 +1,55 @@
+//! Whether the calls of a plugin are short: such a call may begin on the thread that received it.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+/// How long a short call computes at most, from the moment its plugin is found until its result is checked: it may delay
+/// the protocol that long.
+const SHORT: Duration = Duration::from_micros(250);
+
+/// So many short calls in a row make a plugin quick.
+const QUICK: i32 = 8;
+
+/// So many more it takes after a call that was not short. A plugin can delay the protocol with one call in so many.
+const DOUBT: i32 = 64;
+
+/// How many calls in a row were short, less what is in doubt.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(AtomicI32);
+
+impl Pace {
+    /// Whether the next call is probably short.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= QUICK
+    }
+
+    /// Takes note of a call that computed for so long. Two at the same time may count as one.
+    pub(crate) fn note(&self, took: Duration) {
+        let known = self.0.load(Ordering::Relaxed);
+        let now = if took <= SHORT { (known + 1).min(QUICK) } else { -DOUBT };
+        if now != known {
+            self.0.store(now, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_quick_after_short_calls_and_for_long_not_after_another() {
+        let pace = Pace::default();
+        let until_quick = |pace: &Pace| {
+            (0..=DOUBT + QUICK).find(|_| {
+                let quick = pace.is_quick();
+                pace.note(SHORT);
+                quick
+            })
+        };
+        assert_eq!(until_quick(&pace), Some(QUICK));
+        assert!(pace.is_quick());
+        pace.note(SHORT + Duration::from_nanos(1));
+        assert_eq!(until_quick(&pace), Some(DOUBT + QUICK));
+    }
+}

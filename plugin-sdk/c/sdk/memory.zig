@@ -1,0 +1,1 @@
+../../zig/sdk/memory.zig

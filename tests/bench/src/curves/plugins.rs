@@ -1,0 +1,69 @@
+//! How long a server with many plugins takes to start, and what it holds.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Result;
+use toolbay_testkit::{Folder, Tiny};
+
+use super::stand::{Growing, Stand, ms, start};
+use crate::serving;
+use toolbay_load::Via;
+use toolbay_load::pause;
+use toolbay_report::{Lines, Unit};
+
+/// How long a first start may take, in which everything is compiled.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// How long a server has been idle when its memory is read.
+const REST: Duration = Duration::from_millis(200);
+
+pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
+    let points = stand.points(&[1, 10, 100, 1_000], 100);
+    let mut starts = Growing::new(&["first start", "further start", "handshake"]);
+    let mut memory = Growing::new(&["resident"]);
+    for plugins in stand.turns(&points) {
+        // A folder is the home of its servers: nothing in a new one has been compiled.
+        let folder = folder(stand, *plugins)?;
+        let (_, first, _) = started(&folder, *plugins)?;
+        let (handshake, further, resident) = started(&folder, *plugins)?;
+        starts.add(*plugins, &[ms(first), ms(further), ms(handshake)]);
+        memory.add(*plugins, &[resident]);
+    }
+    let across = "plugins, each a component of its own".to_owned();
+    Ok(vec![
+        Lines {
+            title: "From the start until all tools are listed, by the number of plugins".to_owned(),
+            across: across.clone(),
+            unit: Unit::Milliseconds,
+            series: starts.done(),
+        },
+        Lines {
+            title: "Resident memory of an idle server, by the number of plugins".to_owned(),
+            across,
+            unit: Unit::Mebibytes,
+            series: memory.done(),
+        },
+    ])
+}
+
+/// How long it takes until `initialize` is answered and until all is listed, and the memory then, in MiB.
+fn started(folder: &Folder, plugins: u32) -> Result<(Duration, Duration, f64)> {
+    let mut server = start(folder, Via::Stdio)?;
+    let handshake = server.started.elapsed();
+    server.until_listed_within(PATIENCE, |names| names.len() == plugins as usize)?;
+    let all = server.started.elapsed();
+    pause(REST);
+    #[expect(clippy::cast_precision_loss, reason = "no server takes so much memory")]
+    let resident = server.memory()? as f64 / 1024.0;
+    Ok((handshake, all, resident))
+}
+
+fn folder(stand: &Stand, plugins: u32) -> Result<Folder> {
+    let folder = serving::folder(&stand.server)?;
+    for number in 0..plugins {
+        let tool = format!("tool_{number}");
+        fs::write(folder.path(&format!("plugin-{number}.wasm")), Tiny::new(&[&tool]).build())?;
+    }
+    Ok(folder)
+}

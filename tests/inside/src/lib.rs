@@ -1,0 +1,120 @@
+//! A server in this process, which compiles here and loads what it is given: for what cannot be measured from outside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use bytesize::ByteSize;
+use serde_json::{Map, Value};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use toolbay::{CompileConfig, Config, Server};
+use toolbay_catalog::{Candidate, Catalog, Loader, Publisher, Reloader, Snapshot, Watcher, assemble, channel};
+use toolbay_model::{Answer, LimitsPatch, Quiet};
+use toolbay_sandbox::Sandbox;
+
+/// A server, with a plugin folder of its own.
+pub struct Inside {
+    folder: TempDir,
+    config: Config,
+    sandbox: Sandbox,
+    catalog: Catalog,
+    publisher: Option<Publisher>,
+    /// The server.
+    pub server: Arc<Server>,
+    /// What runs it.
+    pub runtime: Runtime,
+}
+
+impl Inside {
+    /// A server without plugins.
+    ///
+    /// # Errors
+    ///
+    /// The system does not provide threads, memory or folders.
+    pub fn new() -> Result<Self> {
+        let folder = tempfile::tempdir().context("no folder")?;
+        let plugins = folder.path().join("plugins");
+        fs::create_dir(&plugins).context("no folder")?;
+        // Enough for what computes for long, wherever it runs.
+        let limits = LimitsPatch {
+            fuel: Some(1_000_000_000_000),
+            timeout: Some(Duration::from_mins(5)),
+            memory: Some(ByteSize::mib(512)),
+            ..LimitsPatch::default()
+        };
+        let compile = CompileConfig { store: Some(folder.path().join("cache")), ..CompileConfig::default() };
+        let config = Config { plugins, limits, compile, ..Config::default() };
+        let mut settings = config.sandbox()?;
+        settings.compiler = None;
+        let sandbox = Sandbox::new(settings)?;
+        let (publisher, catalog) = channel();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let server = {
+            let _runtime = runtime.enter();
+            Arc::new(Server::with_catalog(config.clone(), sandbox.clone(), catalog.clone())?)
+        };
+        Ok(Self { folder, config, sandbox, catalog, publisher: Some(publisher), server, runtime })
+    }
+
+    /// A path in the plugin folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.config.plugins.join(name)
+    }
+
+    /// A path beside the plugin folder.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Offers exactly these plugins, by their ids.
+    ///
+    /// # Errors
+    ///
+    /// One is refused, or the server watches its folder.
+    pub fn offer(&self, plugins: &[(&str, &[u8])]) -> Result<Arc<Snapshot>> {
+        let mut candidates = BTreeMap::new();
+        for (id, bytes) in plugins {
+            fs::write(self.path(&format!("{id}.wasm")), bytes).context("failed to write a plugin")?;
+            let loader = Arc::new(self.loader(&self.config.plugins));
+            let read = self.runtime.block_on(loader.load((*id).to_owned()));
+            let read = read.map_err(|error| anyhow!("{id} is refused: {error:?}"))?;
+            let candidate = Candidate { plugin: Some(read.plugin), problem: None, remarks: read.remarks };
+            candidates.insert((*id).to_owned(), candidate);
+        }
+        let publisher = self.publisher.as_ref().context("the server watches its folder")?;
+        publisher.publish(assemble(&candidates, true));
+        Ok(self.server.snapshot())
+    }
+
+    /// Watches the plugin folder from now on.
+    ///
+    /// # Errors
+    ///
+    /// It watches it already, or the system cannot.
+    pub fn watch(&mut self) -> Result<()> {
+        let publisher = self.publisher.take().context("the server watches its folder already")?;
+        let watcher = Watcher::new(&self.config.plugins).map_err(|error| anyhow!("{error}"))?;
+        let reloader = Reloader::new(self.loader(&self.config.plugins), publisher);
+        self.runtime.spawn(reloader.run(Some(watcher), CancellationToken::new()));
+        Ok(())
+    }
+
+    /// Waits for a snapshot.
+    pub fn wait_for(&self, condition: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
+        self.runtime.block_on(self.catalog.wait_for(condition))
+    }
+
+    /// The answer to a call.
+    pub fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Answer {
+        self.runtime.block_on(self.server.call(tool.to_owned(), arguments.clone(), Arc::new(Quiet)))
+    }
+
+    fn loader(&self, plugins: &Path) -> Loader {
+        Loader::new(self.sandbox.clone(), self.config.rules(), plugins.to_owned())
+    }
+}

@@ -1,0 +1,313 @@
+//! `/metrics`: what is counted is right, in both formats, bounded, and for operators alone.
+
+mod access;
+mod book;
+mod exposition;
+mod load;
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use self::exposition::Exposition;
+use crate::support::{DEADLINE, Folder, HttpServer, Tiny, failure, hostile, hostile_version, text, web};
+
+/// No call of a test is one too many.
+const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[client_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
+
+/// The metrics of a server.
+fn scrape(server: &HttpServer) -> Exposition {
+    Exposition::read(&plain(server), false)
+}
+
+/// The same as text.
+fn plain(server: &HttpServer) -> String {
+    let response = server.get("/metrics", &[]);
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    response.text()
+}
+
+fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {
+    server.modern("tools/call", json!({"name": tool, "arguments": arguments}), &[]).answer()
+}
+
+fn calls(metrics: &Exposition, tool: &str, outcome: &str) -> u64 {
+    metrics.count("toolbay_calls_total", &[("tool", tool), ("outcome", outcome)])
+}
+
+/// Reads metrics until they are `wanted`.
+fn until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) -> Exposition {
+    let begun = Instant::now();
+    loop {
+        let metrics = scrape(server);
+        if wanted(&metrics) {
+            return metrics;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{what}: {metrics:#?}");
+    }
+}
+
+/// A server with the hostile plugin, which may compute for a moment, and the one that sends requests.
+fn server() -> HttpServer {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let grant = "[limits]\ntimeout = \"300ms\"\n[tools.burn.limits]\nfuel = 1_000_000\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n\
+                 [tools.loop_forever.limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
+    folder.put("hostile.toml", grant);
+    folder.put("web.wasm", web());
+    HttpServer::configured(&folder, RATES).ready()
+}
+
+#[test]
+fn every_call_counts_by_its_tool_and_how_it_ended() {
+    let server = server();
+    let none = scrape(&server);
+    assert_eq!(none.samples("toolbay_calls_total").count(), 0);
+    for _ in 0..3 {
+        assert_eq!(text(&call(&server, "echo", json!({"text": "hello"}))["result"]), "hello");
+    }
+    let ended = [
+        ("fail", json!({}), "failed"),
+        ("refuse", json!({}), "invalid-arguments"),
+        ("panic", json!({}), "trap"),
+        ("burn", json!({"n": 100_000_000}), "fuel"),
+        ("burn", json!({"n": "many"}), "invalid-arguments"),
+        ("sleep_hour", json!({}), "deadline"),
+        ("hoard", json!({}), "memory"),
+    ];
+    for (tool, arguments, kind) in &ended {
+        let (said, _) = failure(&call(&server, tool, arguments.clone())["result"]);
+        // What a plugin says itself has no kind for clients.
+        assert_eq!(said, if *kind == "failed" { "none" } else { kind }, "{tool}");
+    }
+    // Another name for what nobody knows would be a label that a client chooses.
+    assert!(call(&server, "nobody_knows_it", json!({}))["error"].is_object());
+    let denied = call(&server, "try_to_send", json!({"url": "https://evil.example/"}));
+    assert!(text(&denied["result"]).contains("denied"));
+    let metrics = scrape(&server);
+    assert_eq!(calls(&metrics, "echo", "ok"), 3);
+    for (tool, _, kind) in &ended {
+        assert_eq!(calls(&metrics, tool, kind), 1, "{tool} {kind}");
+    }
+    assert_eq!(calls(&metrics, "(other)", "unknown-tool"), 1);
+    assert_eq!(metrics.count("toolbay_denied_uses_total", &[("use", "http")]), 1);
+    for limit in ["limits.fuel", "limits.timeout", "limits.memory"] {
+        assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", limit)]), 1, "{limit}");
+    }
+    assert_eq!(metrics.count("toolbay_call_seconds_count", &[("tool", "echo")]), 3);
+    assert!(metrics.value("toolbay_call_seconds_sum", &[("tool", "sleep_hour")]) >= 0.02);
+    assert!(metrics.value("toolbay_call_fuel_total", &[("tool", "burn")]) >= 1_000_000.0);
+    assert!(metrics.value("toolbay_call_memory_peak_bytes", &[("tool", "hoard")]) > 1e6);
+    let stage = |stage: &str| metrics.count("toolbay_call_stage_seconds_count", &[("stage", stage)]);
+    // All but the unknown one waited for their turn, and one was wrong before its guest was entered.
+    assert_eq!((stage("queue"), stage("guest"), stage("check")), (11, 10, 10));
+    assert_eq!(metrics.count("toolbay_call_memory_bytes_count", &[]), 10);
+    assert_eq!(metrics.count("toolbay_calls_running", &[]), 0);
+}
+
+#[test]
+fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let limits = "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
+    folder.put("hostile.toml", format!("{limits}concurrency = 1\n{}", folder.gate()));
+    let server = HttpServer::configured(&folder, RATES).ready();
+    let begin = || server.modern("tools/call", progressing("wait_for_gate"), &[]);
+    let running = begin();
+    until(&server, "one runs", |metrics| metrics.count("toolbay_calls_running", &[]) == 1);
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(begin);
+        let metrics = until(&server, "one waits", |metrics| metrics.count("toolbay_calls_waiting", &[]) == 1);
+        assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
+        assert!(metrics.count("toolbay_http_requests", &[]) >= 2);
+        running.hang_up();
+        let metrics = until(&server, "one was cancelled", |metrics| calls(metrics, "wait_for_gate", "cancelled") == 1);
+        assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 0);
+        folder.open_gate();
+        assert!(waiting.join().unwrap().answer()["result"].is_object());
+    });
+    let metrics = scrape(&server);
+    assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1);
+    assert_eq!(metrics.count("toolbay_calls_waiting", &[]), 0);
+    assert!(metrics.count("toolbay_call_seconds_count", &[("tool", "wait_for_gate")]) == 2);
+}
+
+/// A call that answers with a stream as soon as it runs.
+fn progressing(tool: &str) -> Value {
+    json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}})
+}
+
+#[test]
+fn calls_that_were_rejected_count_as_calls_of_their_tool() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let server = HttpServer::configured(
+        &folder,
+        "[client_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 9\nper = \"1h\"",
+    );
+    let server = server.ready();
+    call(&server, "a", json!({}));
+    assert_eq!(failure(&call(&server, "a", json!({}))["result"]).0, "rate");
+    let metrics = scrape(&server);
+    assert_eq!((calls(&metrics, "a", "ok"), calls(&metrics, "a", "rate")), (1, 1));
+    assert_eq!(metrics.count("toolbay_limits_reached_total", &[("limit", "client_rate_limit")]), 1);
+}
+
+#[test]
+fn values_only_grow_and_both_formats_say_the_same() {
+    let server = server();
+    call(&server, "echo", json!({"text": "a"}));
+    let mut before = scrape(&server).growing();
+    for _ in 0..5 {
+        call(&server, "echo", json!({"text": "a"}));
+        call(&server, "fail", json!({}));
+        let after = scrape(&server).growing();
+        for (sample, value) in &before {
+            assert!(after.get(sample).is_some_and(|now| now >= value), "{sample:?}: {value} {after:?}");
+        }
+        before = after;
+    }
+    let open = server.get("/metrics", &[("Accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.1")]);
+    assert_eq!(open.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    let open = Exposition::read(&open.text(), true);
+    let plain = scrape(&server);
+    let about = |metrics: &Exposition| -> Vec<_> {
+        let families = metrics.families.iter();
+        families.map(|family| (family.name.clone(), family.kind.clone(), family.help.clone())).collect()
+    };
+    assert_eq!(about(&open), about(&plain));
+    let counts = |metrics: &Exposition| {
+        let growing = metrics.growing().into_iter();
+        growing.filter(|((name, _), _)| name.starts_with("toolbay_call")).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&open), counts(&plain), "nothing was called in between");
+}
+
+#[test]
+fn prompts_and_resources_count_under_names_that_no_tool_has() {
+    let folder = Folder::with("library.wasm", crate::support::library());
+    for (of, name) in [("beside.prompts", "greet.md"), ("beside.resources", "note.txt")] {
+        std::fs::create_dir_all(folder.path(of)).unwrap();
+        std::fs::write(folder.path(of).join(name), "Hello.").unwrap();
+    }
+    let server = HttpServer::configured(&folder, RATES).ready();
+    let resources = server.result("resources/list", json!({}));
+    let uri = resources["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap());
+    let uri = uri.into_iter().find(|uri| uri.ends_with("note.txt")).unwrap().to_owned();
+    server.result("resources/read", json!({"uri": uri}));
+    server.result("prompts/get", json!({"name": "greet"}));
+    let text = plain(&server);
+    assert!(!text.contains("note.txt") && !text.contains("greet"), "{text}");
+    let metrics = Exposition::read(&text, false);
+    assert_eq!((calls(&metrics, "(resource)", "ok"), calls(&metrics, "(prompt)", "ok")), (1, 1));
+    assert!(metrics.count("toolbay_offered", &[("kind", "prompt")]) >= 1);
+}
+
+#[test]
+fn the_catalog_is_counted_as_it_changes() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a", "b"]).build());
+    folder.put("bad.wasm", b"\0asm no component");
+    let server = HttpServer::configured(&folder, "[compile]\nstore = \"store\"").ready();
+    let begun = until(&server, "the bad one is refused", |metrics| {
+        metrics.count("toolbay_plugins", &[("status", "refused")]) == 1
+    });
+    let of = |metrics: &Exposition, name: &str, label: &str, value: &str| metrics.count(name, &[(label, value)]);
+    assert_eq!(of(&begun, "toolbay_plugins", "status", "ready"), 1);
+    assert_eq!(of(&begun, "toolbay_offered", "kind", "tool"), 2);
+    assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "load"), 1);
+    assert_eq!(of(&begun, "toolbay_plugin_changes_total", "change", "refused"), 1);
+    assert_eq!(of(&begun, "toolbay_compiles_total", "result", "ok"), 1);
+    assert!(of(&begun, "toolbay_compile_cache_lookups_total", "result", "miss") >= 1);
+    assert!(begun.value("toolbay_compile_seconds_total", &[]) > 0.0);
+    let reloads = begun.count("toolbay_reloads_total", &[]);
+    assert!(reloads >= 1);
+    call(&server, "a", json!({}));
+    call(&server, "b", json!({}));
+    // Another version, in which one tool is missing: its counts are gone, and those of the other one go on.
+    folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
+    let after = until(&server, "b is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
+    assert_eq!((calls(&after, "a", "ok"), calls(&after, "b", "ok")), (1, 0));
+    assert_eq!(after.samples("toolbay_calls_total").count(), 1);
+    assert!(after.count("toolbay_reloads_total", &[]) > reloads);
+    call(&server, "a", json!({}));
+    assert_eq!(calls(&scrape(&server), "a", "ok"), 2);
+    folder.remove("a.wasm");
+    let gone = until(&server, "a is gone", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 0);
+    assert_eq!(of(&gone, "toolbay_plugin_changes_total", "change", "removed"), 1);
+    assert!(gone.samples("toolbay_calls_total").next().is_none());
+    // The same file again is in the compile cache.
+    folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
+    let back = until(&server, "a is back", |metrics| of(metrics, "toolbay_offered", "kind", "tool") == 1);
+    assert!(of(&back, "toolbay_compile_cache_lookups_total", "result", "hit") >= 1);
+    assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
+}
+
+#[test]
+fn the_server_is_counted_too() {
+    let folder = Folder::with("hostile.wasm", hostile_version(3));
+    let config = "[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n";
+    let server = HttpServer::configured(&folder, &format!("{RATES}{config}")).ready();
+    let _sessions = ["2025-11-25", "2025-06-18"].map(|revision| server.session(revision).id.clone());
+    let metrics = scrape(&server);
+    assert_eq!(metrics.count("toolbay_sessions", &[]), 2);
+    assert!(metrics.count("toolbay_http_connections", &[]) >= 1);
+    assert_eq!(metrics.count("toolbay_audit_lost_lines_total", &[]), 0);
+    assert_eq!(metrics.samples("toolbay_audit_lost_lines_total").count(), 1);
+    assert_eq!(metrics.count("toolbay_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), 1);
+    assert!(metrics.value("process_resident_memory_bytes", &[]) > 1e6);
+    assert!(metrics.value("process_open_fds", &[]) > 3.0 && metrics.value("process_threads", &[]) > 1.0);
+    assert!(metrics.value("process_start_time_seconds", &[]) > 1.7e9);
+    assert_eq!(metrics.samples("toolbay_state_bytes").count(), 0, "nobody keeps anything yet");
+}
+
+#[test]
+fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
+    let names: Vec<String> = (0..2_000).map(|n| format!("tool-{n:04}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let folder = Folder::with("many.wasm", Tiny::new(&names).build());
+    let server = HttpServer::configured(&folder, RATES).ready();
+    assert_eq!(scrape(&server).samples("toolbay_calls_total").count(), 0, "only what was called has samples");
+    let some = &names[..1_100];
+    std::thread::scope(|threads| {
+        for part in some.chunks(some.len() / 4) {
+            let server = &server;
+            threads.spawn(move || {
+                for name in part {
+                    call(server, name, json!({}));
+                }
+            });
+        }
+    });
+    let page = plain(&server);
+    assert!(page.len() < 4 << 20, "{} bytes", page.len());
+    let metrics = Exposition::read(&page, false);
+    assert_eq!(metrics.samples("toolbay_calls_total").count(), 1_001);
+    assert_eq!(calls(&metrics, "(other)", "ok"), 100);
+    let called: f64 = metrics.samples("toolbay_calls_total").map(|sample| sample.value).sum();
+    assert_eq!(called.to_string(), "1100");
+    // What went away leaves room for others.
+    folder.put("few.wasm", Tiny::new(&["few"]).build());
+    folder.remove("many.wasm");
+    until(&server, "the tools are gone", |metrics| metrics.samples("toolbay_calls_total").count() == 1);
+    call(&server, "few", json!({}));
+    assert_eq!(calls(&scrape(&server), "few", "ok"), 1);
+}
+
+#[test]
+fn nothing_that_callers_say_is_in_it() {
+    let (token, config) = crate::http::auth::token("a-callers-name", "admin = true");
+    let folder = Folder::with("hostile.wasm", hostile());
+    let server = HttpServer::configured(&folder, &format!("{RATES}{config}")).ready();
+    let bearer = format!("Bearer {token}");
+    let authorized = [("Authorization", bearer.as_str())];
+    let params = |text: &str| json!({"name": "echo", "arguments": {"text": text}});
+    server.modern("tools/call", params("an-argument"), &authorized).answer();
+    let session = server.session_with("2025-11-25", &authorized);
+    let evil = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "evil\"} 1\nfake 2"}});
+    let headers = [("Mcp-Session-Id", session.id.as_str()), authorized[0]];
+    server.post(&headers, evil.to_string().as_bytes()).answer();
+    let page = server.get("/metrics", &authorized).text();
+    let metrics = Exposition::read(&page, false);
+    assert_eq!((calls(&metrics, "echo", "ok"), calls(&metrics, "(other)", "unknown-tool")), (1, 1));
+    for said in ["a-callers-name", "an-argument", "evil", "fake", token.as_str(), "token:"] {
+        assert!(!page.contains(said), "{said}");
+    }
+}

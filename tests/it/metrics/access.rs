@@ -1,0 +1,103 @@
+//! Who may read metrics: this machine where there are no tokens, and else whoever has a token that says so.
+
+use serde_json::json;
+
+use super::scrape;
+use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
+use crate::support::{Folder, HttpServer, Response, Tiny, Toolbay};
+
+/// The status of a response to which nothing was revealed unless it is 200.
+fn status(response: Response) -> u16 {
+    let status = response.status;
+    let said = response.text();
+    assert_eq!(said.contains("# TYPE toolbay_calls_total"), status == 200, "{said}");
+    status
+}
+
+fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
+    status(server.get("/metrics", headers))
+}
+
+#[test]
+fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let server = HttpServer::configured(&folder, "[http]\norigins = [\"https://app.example.com\"]").ready();
+    assert_eq!(with(&server, &[]), 200);
+    assert_eq!(with(&server, &[("Host", "localhost")]), 200);
+    assert_eq!(with(&server, &[("Authorization", "Bearer whatever")]), 200);
+    for host in ["evil.example", "127.0.0.1.evil.example", "-"] {
+        assert_eq!(with(&server, &[("Host", host)]), 403, "{host}");
+    }
+    for origin in ["https://evil.example", "null"] {
+        assert_eq!(with(&server, &[("Origin", origin)]), 403, "{origin}");
+    }
+    // A page that may call tools gets no permission to read this.
+    let page = [("Origin", "https://app.example.com")];
+    assert_eq!(server.get("/metrics", &page).header("access-control-allow-origin"), None);
+    assert_eq!(status(server.request("POST", "/metrics", &[], b"{}")), 405);
+    assert_eq!(server.request("OPTIONS", "/metrics", &page, b"").header("access-control-allow-origin"), None);
+    assert_eq!(server.get("/metrics", &[]).header("cache-control"), Some("no-store"));
+}
+
+#[test]
+fn with_tokens_only_one_of_an_operator_reads_metrics() {
+    let (caller, callers) = token("caller", "");
+    let (denied, is_denied) = token("denied", "admin = false");
+    let (operator, operators) = token("operator", "tools = []\nadmin = true");
+    let server = HttpServer::configured(&plugins(), &format!("{callers}{is_denied}{operators}")).ready();
+    let challenge = |token: &str| {
+        let response = server.get("/metrics", &[("Authorization", &bearer(token))]);
+        let challenge = response.header("www-authenticate").unwrap_or_default().to_owned();
+        (status(response), challenge)
+    };
+    assert_eq!(with(&server, &[]), 401);
+    assert_eq!(with(&server, &[("Authorization", "Basic YTpi")]), 401);
+    assert_eq!(challenge("toolbay_wrong").0, 401);
+    for ordinary in [&caller, &denied] {
+        let (status, challenge) = challenge(ordinary);
+        assert_eq!(status, 403);
+        assert!(challenge.contains("insufficient_scope") && challenge.contains("admin = true"), "{challenge}");
+    }
+    assert_eq!(challenge(&operator).0, 200);
+    assert_eq!(with(&server, &[("Authorization", &bearer(&operator)), ("Origin", "https://evil.example")]), 403);
+    assert_eq!(status(server.get(&format!("/metrics?token={operator}"), &[])), 401);
+    // One right does not give the other.
+    let unknown = server.modern("tools/call", json!({"name": "secret"}), &[("Authorization", &bearer(&operator))]);
+    assert_eq!(unknown.answer()["error"]["message"], "Unknown tool: secret");
+    assert!(!server.log.text().contains(&operator), "a token in the log");
+}
+
+#[test]
+fn a_token_of_an_authorization_server_is_no_operators() {
+    let (operator, operators) = token("operator", "admin = true");
+    let server = resource_with(&plugins(), &operators);
+    assert_eq!(with(&server, &[("Authorization", &bearer(&jwt("one", KEY, json!({}))))]), 403);
+    assert_eq!(with(&server, &[("Authorization", &bearer(&jwt("one", KEY, json!({"aud": "else"}))))]), 401);
+    assert_eq!(with(&server, &[]), 401);
+    assert_eq!(with(&server, &[("Authorization", &bearer(&operator))]), 200);
+}
+
+#[test]
+fn strangers_who_may_call_read_no_metrics() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    folder.configure("[http]\nanonymous = true");
+    let server = HttpServer::run(Toolbay::new(&folder).args(["serve", "--http", "0.0.0.0:0"])).ready();
+    let local = [("Host", "localhost")];
+    assert_eq!(server.modern("tools/list", json!({}), &local).status, 200);
+    assert_eq!(with(&server, &local), 403);
+}
+
+#[test]
+fn metrics_can_be_turned_off() {
+    let folder = Folder::with("a.wasm", Tiny::new(&["a"]).build());
+    let server = HttpServer::configured(&folder, "[metrics]\nenabled = false").ready();
+    assert_eq!(with(&server, &[]), 404);
+    assert!(server.modern("tools/call", json!({"name": "a"}), &[]).answer()["result"].is_object());
+    drop(server);
+    folder.configure("");
+    let command =
+        Toolbay::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_METRICS_ENABLED", "false");
+    assert_eq!(with(&HttpServer::run(command), &[]), 404);
+    let server = HttpServer::configured(&folder, "[metrics]\nenabled = true");
+    assert!(!scrape(&server).families.is_empty());
+}

@@ -1,0 +1,151 @@
+//! The page of the book and the dashboard: every metric that they name is one that the server has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::exposition::{Exposition, Family};
+use super::{RATES, call, scrape};
+use crate::support::{Folder, HttpServer, hostile, keeper};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/metrics.md");
+const DASHBOARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/grafana-dashboard.json");
+
+/// The marks between which the page is written by the test.
+const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- end of table -->\n"];
+
+/// The metrics of a server that has something to say of everything.
+fn everything() -> Exposition {
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("keeper.wasm", keeper());
+    folder.put("keeper.toml", "[permissions.state]\nsize = \"1MiB\"\n");
+    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n");
+    let server = HttpServer::configured(&folder, &config).ready();
+    call(&server, "echo", json!({"text": "a"}));
+    call(&server, "hoard", json!({}));
+    super::until(&server, "the state is there", |metrics| metrics.samples("toolbay_state_bytes").count() == 1);
+    scrape(&server)
+}
+
+/// The labels of a family: the bounds of a histogram are none.
+fn labels(family: &Family) -> String {
+    let names: BTreeSet<&str> =
+        family.samples.iter().flat_map(|sample| sample.labels.keys().map(String::as_str)).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| *name != "le").map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+fn table(metrics: &Exposition) -> String {
+    let mut table = "| metric | type | labels | is |\n| --- | --- | --- | --- |\n".to_owned();
+    for family in &metrics.families {
+        let Family { name, kind, help, .. } = family;
+        let _ = writeln!(table, "| `{name}` | {kind} | {} | {} |", labels(family), help.trim_end_matches('.'));
+    }
+    table
+}
+
+#[test]
+fn the_table_of_the_book_has_every_metric() {
+    let metrics = everything();
+    let silent: Vec<&str> =
+        metrics.families.iter().filter(|family| family.samples.is_empty()).map(|family| family.name.as_str()).collect();
+    assert!(silent.is_empty(), "their labels are not known: {silent:?}");
+    let page = fs::read_to_string(PAGE).unwrap();
+    let (before, rest) = page.split_once(MARKS[0]).unwrap();
+    let (_, after) = rest.split_once(MARKS[1]).unwrap();
+    let wanted = [before, MARKS[0], "\n", &table(&metrics), "\n", MARKS[1], after].concat();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(PAGE, &wanted).unwrap();
+        return;
+    }
+    assert_eq!(
+        page, wanted,
+        "docs/src/metrics.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it metrics::book"
+    );
+}
+
+/// The names of our metrics in a text, and the labels that are asked of each.
+fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    for begin in ["toolbay_", "process_"] {
+        for (at, _) in query.match_indices(begin) {
+            if query[..at].ends_with(is_name) {
+                continue;
+            }
+            let rest = &query[at..];
+            let (name, rest) = rest.split_at(rest.find(|char| !is_name(char)).unwrap_or(rest.len()));
+            let labels = found.entry(name.to_owned()).or_default();
+            let Some(inside) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) else { continue };
+            let names = inside.0.split(',').map(|part| part.split(['=', '!', '~']).next().unwrap_or_default().trim());
+            labels.extend(names.map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// Fails for what a text asks for and no server has.
+fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
+    let asked = asked(text);
+    for (name, labels) in &asked {
+        let samples: Vec<_> = metrics.samples(name).collect();
+        assert!(!samples.is_empty(), "{place}: no server has {name}");
+        // Who reads metrics adds these.
+        for label in labels.iter().filter(|label| !["job", "instance"].contains(&label.as_str())) {
+            assert!(samples[0].labels.contains_key(label), "{place}: {name} has no label {label}");
+        }
+    }
+    asked.len()
+}
+
+/// Every text under a key in a value.
+fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                texts(item, key, found);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if name == key => found.push(text),
+                    member => texts(member, key, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() {
+    let metrics = everything();
+    let dashboard: Value = serde_json::from_str(&fs::read_to_string(DASHBOARD).unwrap()).unwrap();
+    let (mut queries, mut variables) = (Vec::new(), Vec::new());
+    texts(&dashboard, "expr", &mut queries);
+    texts(&dashboard["templating"], "query", &mut variables);
+    assert!(queries.len() >= 15 && !variables.is_empty());
+    for query in queries {
+        assert!(check(&format!("the query {query}"), query, &metrics) > 0, "{query} is about nothing of ours");
+    }
+    for query in variables {
+        check(&format!("the variable {query}"), query, &metrics);
+    }
+    let page = fs::read_to_string(PAGE).unwrap();
+    let written = page.split_once(MARKS[1]).unwrap().1;
+    assert!(check("docs/src/metrics.md", written, &metrics) > 5);
+    let panels = dashboard["panels"].as_array().unwrap();
+    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len());
+}
+
+#[test]
+fn a_query_of_what_is_not_there_would_be_found() {
+    let asked =
+        asked("sum by (tool) (rate(toolbay_calls_total{tool=~\"$tool\", outcome!=\"ok\"}[5m])) / not_toolbay_x");
+    let labels: BTreeSet<String> = ["tool", "outcome"].map(str::to_owned).into();
+    assert_eq!(asked, BTreeMap::from([("toolbay_calls_total".to_owned(), labels)]));
+}

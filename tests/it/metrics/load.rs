@@ -1,0 +1,104 @@
+//! Many who read metrics at once, and calls meanwhile: neither disturbs the other.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{RATES, call, calls, scrape};
+use crate::metrics::exposition::Exposition;
+use crate::support::{DEADLINE, Folder, HttpServer, Response, Tiny, hostile, text};
+
+/// How many read metrics at once.
+const SCRAPES: usize = 1_000;
+
+/// Calls whose times are compared.
+const CALLS: usize = 50;
+
+fn median(server: &HttpServer) -> Duration {
+    let mut took: Vec<Duration> = (0..CALLS)
+        .map(|_| {
+            let begun = Instant::now();
+            assert_eq!(text(&call(server, "echo", json!({"text": "hello"}))["result"]), "hello");
+            begun.elapsed()
+        })
+        .collect();
+    took.sort_unstable();
+    took[took.len() / 2]
+}
+
+/// Sends a request of metrics. The response waits to be read.
+fn asked(server: &HttpServer) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn a_thousand_scrapes_at_once_disturb_no_call() {
+    let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let folder = Folder::with("hostile.wasm", hostile());
+    folder.put("many.wasm", Tiny::new(&names).build());
+    let connections = "[http]\nconnections = 4096\naddress_connections = 4096\n";
+    let server = HttpServer::configured(&folder, &format!("{RATES}{connections}")).ready();
+    for name in names {
+        call(&server, name, json!({}));
+    }
+    let alone = median(&server);
+    let all: Vec<TcpStream> = (0..SCRAPES).map(|_| asked(&server)).collect();
+    let crowded = median(&server);
+    for (n, stream) in all.into_iter().enumerate() {
+        let response = Response::read(stream);
+        assert_eq!(response.status, 200);
+        let page = response.text();
+        // Reading all of them as strictly would take a minute.
+        if n % 100 == 0 {
+            assert_eq!(Exposition::read(&page, false).samples("toolbay_calls_total").count(), 201);
+        }
+    }
+    assert!(crowded < 5 * alone + Duration::from_millis(50), "a call took {crowded:?}, and {alone:?} without scrapes");
+    // Those who leave before their answer leave nothing behind.
+    for _ in 0..SCRAPES {
+        drop(asked(&server));
+    }
+    assert!(median(&server) < 5 * alone + Duration::from_millis(50));
+}
+
+#[test]
+fn what_is_read_during_calls_is_true() {
+    let folder = Folder::with("hostile.wasm", hostile());
+    let server = HttpServer::configured(&folder, RATES).ready();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let callers: Vec<_> = (0..4)
+            .map(|_| {
+                threads.spawn(|| {
+                    for _ in 0..50 {
+                        call(&server, "echo", json!({"text": "a"}));
+                    }
+                })
+            })
+            .collect();
+        let reader = threads.spawn(|| {
+            let mut before = 0;
+            while !done.load(Ordering::Relaxed) {
+                let metrics = scrape(&server);
+                let now = calls(&metrics, "echo", "ok");
+                assert!(now >= before && metrics.count("toolbay_calls_running", &[]) <= 4);
+                before = now;
+            }
+        });
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap();
+    });
+    let metrics = scrape(&server);
+    assert_eq!(calls(&metrics, "echo", "ok"), 200);
+    assert_eq!(metrics.count("toolbay_call_seconds_count", &[("tool", "echo")]), 200);
+}

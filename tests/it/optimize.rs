@@ -1,0 +1,243 @@
+//! `toolbay optimize`: a file that begins where its initialisation ended, and everything of which none can be made.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::wit::component;
+use crate::support::{Folder, Outcome, Server, Tiny, Tool, Toolbay, made_async, sample, text};
+
+/// Fills a table of 200,000 numbers, unless it is full: the squares, from one page on.
+const FILL: &str = "(func $fill (local $n i32)
+        (if (i32.eqz (i32.load (i32.const 65536)))
+            (then
+                (drop (memory.grow (i32.const 16)))
+                (loop $next
+                    (i32.store (i32.add (i32.const 65540) (i32.mul (local.get $n) (i32.const 4)))
+                        (i32.mul (local.get $n) (local.get $n)))
+                    (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 200000))))
+                (i32.store (i32.const 65536) (i32.const 1)))))";
+
+/// A plain function `square` that looks numbers up in the table. The initialisation runs `initialize`.
+fn table(initialize: &str) -> Vec<u8> {
+    component(
+        "package a:table; world table { export wizer-initialize: func(); export square: func(n: u32) -> u32; }",
+        &format!(
+            "{FILL}
+            (func (export \"wizer-initialize\") {initialize})
+            (func (export \"square\") (param i32) (result i32)
+                (call $fill)
+                (i32.load (i32.add (i32.const 65540) (i32.mul (local.get 0) (i32.const 4)))))"
+        ),
+    )
+}
+
+fn optimize(folder: &Folder, args: &[&str]) -> Outcome {
+    Toolbay::new(folder).args(["optimize"]).args(args).run()
+}
+
+/// The fuel of a call and what it returned.
+fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
+    let mut server = Server::start(folder);
+    let result = server.result("tools/call", json!({"name": tool, "arguments": arguments}));
+    let fuel = result["_meta"]["dev.toolbay/usage"]["fuel"].as_u64();
+    (fuel.unwrap_or_else(|| panic!("{result}")), text(&result))
+}
+
+/// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it.
+fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
+    let folder = Folder::with("a.wasm", component);
+    let outcome = optimize(&folder, &[&["plugins/a.wasm"], args].concat());
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
+    assert!(!folder.beside("a.optimized.wasm").exists(), "{outcome}");
+    outcome.stderr
+}
+
+#[test]
+fn a_table_that_is_filled_once_is_there_in_each_call() {
+    let folder = Folder::with("a.wasm", table("(call $fill)"));
+    let (before, answer) = call(&folder, "square", json!({"n": 7}));
+    assert_eq!(answer, "{\"result\":49}");
+    assert!(before > 1_000_000, "{before}");
+    let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "optimised.wasm"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.contains("wizer-initialize"), "{outcome}");
+    let optimised = fs::read(folder.beside("optimised.wasm")).unwrap();
+    folder.put("a.wasm", &optimised);
+    for n in [7_u64, 3, 40_000] {
+        let (fuel, answer) = call(&folder, "square", json!({"n": n}));
+        assert_eq!(answer, format!("{{\"result\":{}}}", n * n));
+        assert!(fuel < 1_000, "{fuel}");
+    }
+    // The same file again becomes the same file.
+    folder.put("a.wasm", table("(call $fill)"));
+    assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
+    assert_eq!(fs::read(folder.beside("a.optimized.wasm")).unwrap(), optimised);
+}
+
+#[test]
+fn a_call_changes_nothing_of_what_the_next_one_finds() {
+    // Counts its calls in memory, and says how many there were.
+    let world = "package a:count; world count { export wizer-initialize: func(); export next: func() -> u32; }";
+    let count = "(i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))";
+    let counter = component(
+        world,
+        &format!(
+            "(func (export \"wizer-initialize\") {count}) \
+             (func (export \"next\") (result i32) {count} (i32.load (i32.const 64)))"
+        ),
+    );
+    let folder = Folder::with("a.wasm", counter);
+    assert_eq!(optimize(&folder, &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]).code, 0);
+    let mut server = Server::start(&folder);
+    for _ in 0..3 {
+        assert_eq!(server.text("next", json!({})), "{\"result\":2}");
+    }
+}
+
+#[test]
+fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
+    let tools = vec![Tool { description: Some("Says something.".into()), ..Tool::new("say") }, Tool::new("other")];
+    let folder = Folder::with("a.wasm", Tiny::of(tools).answer("something").build());
+    let list = Toolbay::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
+    let outcome = optimize(&folder, &["plugins/a.wasm", "--call", "say", "--call", "other={\"a\": 1}"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.contains("(list-tools, call say, call other)"), "{outcome}");
+    fs::rename(folder.beside("a.optimized.wasm"), folder.path("a.wasm")).unwrap();
+    let optimised = Toolbay::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
+    let [list, optimised] = [list, optimised].map(|said| serde_json::from_str::<Value>(&said.raw).unwrap());
+    for member in ["tools", "imports", "exports", "form", "kind", "wit"] {
+        assert_eq!(list[member], optimised[member]);
+    }
+    assert_eq!(call(&folder, "say", json!({})).1, "something");
+}
+
+#[test]
+fn an_initialisation_ends_within_the_limits_of_a_call() {
+    let limits = |folder: &Folder, limits: &str| folder.configure(&format!("[limits]\n{limits}"));
+    for (initialize, limit, why) in [
+        ("(loop $ever (br $ever))", "fuel = 1000000", "fuel"),
+        (
+            "(loop $ever (br_if $ever (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) (unreachable)",
+            "memory = \"4MiB\"",
+            "memory",
+        ),
+        ("(unreachable)", "fuel = 1000000", "unreachable"),
+        ("(call $deep) ", "fuel = 100000000", "stack"),
+    ] {
+        let component = component(
+            "package a:bad; world bad { export wizer-initialize: func(); export f: func(); }",
+            &format!(
+                "(func $deep (call $deep) (call $deep))
+                (func (export \"wizer-initialize\") {initialize}) (func (export \"f\"))"
+            ),
+        );
+        let folder = Folder::with("a.wasm", component);
+        limits(&folder, limit);
+        let outcome = optimize(&folder, &["plugins/a.wasm"]);
+        assert_eq!(outcome.code, 1, "{outcome}");
+        assert!(outcome.stderr.contains("its initialisation failed: "), "{outcome}");
+        assert!(outcome.stderr.contains(why), "{why}: {outcome}");
+        assert!(!folder.beside("a.optimized.wasm").exists());
+    }
+}
+
+#[test]
+fn what_differs_from_one_call_to_the_next_is_refused() {
+    let imports = |interface: &str, ty: &str, lowered: &str| {
+        format!(
+            "(import \"{interface}\" (instance $host (export \"{lowered}\" (func {ty}))))
+             (core func $import (canon lower (func $host \"{lowered}\")))"
+        )
+    };
+    let random = Tiny::new(&["a"])
+        .imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
+        .core("(import \"host\" \"import\" (func $import (result i64)))")
+        .before_list("(drop (call $import))")
+        .build();
+    let why = refused(&random, &[]);
+    insta::assert_snapshot!(why, @"toolbay: plugins/a.wasm: its initialisation draws random numbers (wasi:random/random@0.2.0#get-random-u64), and the answer would become part of the file: do that when a tool is first called, or allow it with --allow random");
+    let folder = Folder::with("a.wasm", &random);
+    assert_eq!(optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code, 0);
+    // Before a tool is called, it may be drawn.
+    let later = Tiny::new(&["a"])
+        .imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
+        .core("(import \"host\" \"import\" (func $import (result i64)))")
+        .before_call("(drop (call $import))")
+        .build();
+    let folder = Folder::with("a.wasm", &later);
+    assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
+    assert!(refused(&later, &["--call", "a"]).contains("--allow random"));
+}
+
+#[test]
+fn files_that_cannot_be_optimised_say_why() {
+    let cases: [(&str, Vec<u8>, &[&str]); 7] = [
+        ("not wasm", b"hello, world".to_vec(), &[]),
+        ("half a file", table("").split_at(40).0.to_vec(), &[]),
+        ("async", made_async(Tiny::new(&["a"]).build()), &[]),
+        ("unknown tool", table(""), &["--call", "b"]),
+        ("no arguments", Tiny::new(&["a"]).build(), &["--call", "a=[]"]),
+        ("wrong arguments", table(""), &["--call", "square={\"n\":-1}"]),
+        ("failure", sample("calculator"), &["--call", "evaluate={\"expression\":\"1/0\"}", "--allow", "random"]),
+    ];
+    let said: Vec<String> =
+        cases.into_iter().map(|(what, component, args)| format!("{what}: {}", refused(component, args))).collect();
+    let said = said.concat();
+    insta::assert_snapshot!(said, @r#"
+    not wasm: toolbay: plugins/a.wasm is not a valid plugin: not a WebAssembly file: it starts with "hello, w", not with "\0asm"
+    half a file: toolbay: plugins/a.wasm is not a valid plugin: the file is incomplete: it ends in the middle of a section
+    async: toolbay: plugins/a.wasm: it has async functions or is for WASI 0.3, whose state cannot become part of a file; build it with synchronous functions, for WASI 0.2 (--sync for componentize-qjs)
+    unknown tool: toolbay: plugins/a.wasm: the call of b failed: There is no function named b.
+    no arguments: toolbay: --call a: the arguments are not a JSON object: invalid type: sequence, expected a map at line 1 column 0
+    wrong arguments: toolbay: plugins/a.wasm: the call of square failed: /n: expected an integer from 0 to 4294967295
+    failure: toolbay: plugins/a.wasm: the call of evaluate failed: division by zero at character 3
+    "#);
+}
+
+#[test]
+fn what_is_optimised_already_is_said() {
+    let folder = Folder::with("a.wasm", table("(call $fill)"));
+    assert_eq!(optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]).code, 0);
+    let again = optimize(&folder, &["b.wasm", "-o", "c.wasm"]);
+    insta::assert_snapshot!(again.stderr, @"toolbay: b.wasm: it is optimised already; optimise the file that it was made of");
+    assert_eq!(again.code, 1);
+}
+
+#[test]
+fn a_core_module_becomes_an_optimised_component() {
+    let module = "(module (memory (export \"memory\") 1)
+        (func (export \"wizer-initialize\") (i32.store (i32.const 64) (i32.const 41)))
+        (func (export \"answer\") (result i32) (i32.add (i32.load (i32.const 64)) (i32.const 1))))";
+    let folder = Folder::with("a.wasm", wat::parse_str(module).unwrap());
+    let wit =
+        "package a:b; world w { export wizer-initialize: func(); /// The answer.\nexport answer: func() -> u32; }";
+    fs::write(folder.path("a.wit"), wit).unwrap();
+    assert_eq!(call(&folder, "answer", json!({})).1, "{\"result\":1}");
+    let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stderr.contains("copy it to b.wit"), "{outcome}");
+    fs::rename(folder.beside("b.wasm"), folder.path("a.wasm")).unwrap();
+    assert_eq!(call(&folder, "answer", json!({})).1, "{\"result\":42}");
+}
+
+#[test]
+fn no_file_is_replaced_unless_that_is_asked_for() {
+    let folder = Folder::with("a.wasm", table("(call $fill)"));
+    let file = fs::read(folder.path("a.wasm")).unwrap();
+    for output in ["plugins/a.wasm", "there.wasm"] {
+        fs::write(folder.beside("there.wasm"), "mine").unwrap();
+        let outcome = optimize(&folder, &["plugins/a.wasm", "-o", output]);
+        assert_eq!(outcome.code, 1, "{outcome}");
+        assert_eq!(outcome.stderr, format!("toolbay: {output} exists; to replace it, add --force\n"));
+    }
+    assert_eq!(fs::read(folder.path("a.wasm")).unwrap(), file);
+    assert_eq!(fs::read(folder.beside("there.wasm")).unwrap(), b"mine");
+    let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_ne!(fs::read(folder.path("a.wasm")).unwrap(), file);
+    // Nothing else is left in the folder.
+    assert_eq!(fs::read_dir(folder.plugins()).unwrap().count(), 1);
+    let outcome = optimize(&folder, &["there.wasm", "-o", "nowhere/b.wasm"]);
+    assert_eq!(outcome.code, 1, "{outcome}");
+}

@@ -1,0 +1,46 @@
+//! What a server and the processes that it started use.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use toolbay_testkit::vitals::vitals;
+
+/// The processor time of a process and its children, in nanoseconds as the scheduler counts them: finer than the clock
+/// ticks of `stat`. The time of threads that have ended is not in it.
+pub(crate) fn cpu(pid: u32) -> Result<Duration> {
+    let mut sum = Duration::ZERO;
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).context("the server has ended")?.flatten() {
+        // A thread may end while it is looked at.
+        let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
+        let spent = text.split(' ').next().and_then(|number| number.parse().ok()).context("no times of threads")?;
+        sum += Duration::from_nanos(spent);
+    }
+    for child in children(pid) {
+        sum += cpu(child).unwrap_or_default();
+    }
+    Ok(sum)
+}
+
+/// The resident memory of a process and its children, in KiB.
+pub(crate) fn memory(pid: u32) -> Result<u64> {
+    let others = children(pid).into_iter().map(|child| memory(child).unwrap_or_default());
+    Ok(vitals(pid)?.resident + others.sum::<u64>())
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_something() {
+        assert!(cpu(std::process::id()).unwrap() > Duration::ZERO);
+        assert!(memory(std::process::id()).unwrap() > 0);
+    }
+}

@@ -1,0 +1,32 @@
+//! `cargo xtask bench`: which program measures what.
+
+use std::ffi::OsStr;
+use std::process::{ExitCode, Stdio};
+
+use anyhow::{Context, Result};
+use toolbay_testkit::command;
+use toolbay_testkit::workspace::Workspace;
+
+use crate::program::{self, Args};
+
+/// What is measured as a release build, whether `--release` is there or not.
+const RELEASE: [&str; 3] = ["peers", "curves", "--quick"];
+
+/// Starts the program that measures what the first argument says.
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
+    let (first, rest) = args.split();
+    match first.and_then(OsStr::to_str) {
+        Some("metering") => program::start(workspace, "toolbay-inside", rest, true),
+        Some("parts") => {
+            let mut cargo = command::cargo(&workspace.root);
+            cargo.env("CRITERION_HOME", workspace.target.join("criterion"));
+            cargo.args(["bench", "--quiet", "--package", "toolbay-inside", "--bench", "parts", "--"]).args(rest);
+            let status = cargo.stdin(Stdio::null()).status().context("failed to start cargo")?;
+            Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        first => {
+            let is_release = first.is_some_and(|first| RELEASE.contains(&first)) || args.has("--release");
+            program::start(workspace, "toolbay-bench", args.all(), is_release)
+        }
+    }
+}
