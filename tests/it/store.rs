@@ -395,7 +395,7 @@ fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
     folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
     // Either version answers as itself, or says that it is gone.
     let answer = server.call("a", json!({})).to_string();
-    assert!(!answer.contains("fine"), "{answer}");
+    assert!(answer.contains("other") || answer.contains("Call it again in a few seconds."), "{answer}");
     server.log.wait_for_count("loaded plugin=", 2);
     while !server.call("a", json!({})).to_string().contains("other") {}
 }
@@ -437,7 +437,7 @@ fn noted() -> (Folder, PathBuf) {
 fn calculates(folder: &Folder) -> Server {
     let mut server = Server::configured(folder, CONFIG);
     server.wait_until_listed(&["calculate_statistics", "calculate_sum", "evaluate"]);
-    assert_eq!(server.text("evaluate", json!({"expression": "6 * 7"})), "42");
+    assert!(server.text("evaluate", json!({"expression": "6 * 7"})).contains("42"));
     server
 }
 

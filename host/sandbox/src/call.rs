@@ -57,6 +57,9 @@ pub struct Finished<T> {
     pub hindered: Option<Hindrance>,
 }
 
+/// What a client reads of a plugin whose stored code cannot be used, and which cannot be compiled again either.
+const LOST: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
+
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
     /// [`Unchecked::check`] may take long.
@@ -71,7 +74,8 @@ impl Sandbox {
         };
         let prepared = match timeout_at(deadline, callable.opened(begin)).await {
             Ok(Ok(prepared)) => prepared,
-            Ok(Err(why)) => return Finished::unentered(Err(CallError::Internal(why))),
+            // The log says why.
+            Ok(Err(_)) => return Finished::unentered(Err(CallError::Failed(LOST.to_owned()))),
             Err(_elapsed) => return Finished::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
         };
         let prepared = &*prepared;

@@ -113,6 +113,7 @@ impl Callable {
                 Ok(Arc::clone(self.open.get_or_init(|| Arc::new(prepared))))
             }
             Err(why) => {
+                tracing::warn!("its compiled code cannot be used, and it cannot be compiled again: {why}");
                 opening.failed = Some((Instant::now(), why.clone()));
                 Err(why)
             }
