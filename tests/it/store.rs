@@ -30,10 +30,11 @@ fn serves(folder: &Folder) -> Server {
     server
 }
 
-/// The names of the files in the cache; empty if it does not exist yet.
+/// The names of the files in the cache, without what is known of the plugin folder's files; empty if it does not exist yet.
 fn in_store(folder: &Folder) -> BTreeSet<String> {
     let entries = fs::read_dir(folder.beside(OURS)).into_iter().flatten();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| !name.ends_with(".files")).collect()
 }
 
 /// The files in the cache with this extension.
@@ -51,7 +52,7 @@ fn compiled_code_is_found_in_the_cache() {
     let folder = folder();
     drop(serves(&folder));
     let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
-    assert_eq!((code.len(), record.len(), in_store(&folder).len()), (1, 1, 3));
+    assert_eq!((code.len(), record.len()), (1, 1));
     let written = fs::metadata(&code[0]).unwrap();
     assert_eq!(fs::metadata(folder.beside(OURS)).unwrap().mode() & 0o777, 0o700);
     let server = serves(&folder);
@@ -169,8 +170,9 @@ fn code_without_an_entry_makes_room_for_entries() {
     };
     drop(serves(&folder));
     put();
-    drop(serves(&folder));
-    assert!(!orphan.exists(), "at the start");
+    let server = serves(&folder);
+    until("it is removed at the start", || !orphan.exists());
+    drop(server);
     let mut server = Server::configured(&folder, &format!("{CONFIG}\nstore_size = \"3MiB\""));
     server.wait_until_listed(&["a"]);
     put();
@@ -360,6 +362,105 @@ fn servers_share_a_cache() {
 }
 
 #[test]
+fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
+    let damages: [fn(&Folder); 3] = [
+        |folder| flip_a_bit(&kept(folder, ".cwasm")[0]),
+        |folder| fs::remove_file(&kept(folder, ".cwasm")[0]).unwrap(),
+        |folder| fs::remove_dir_all(folder.beside(OURS)).unwrap(),
+    ];
+    for damage in damages {
+        let folder = folder();
+        drop(serves(&folder));
+        let mut server = Server::configured(&folder, CONFIG);
+        server.wait_until_listed(&["a"]);
+        damage(&folder);
+        assert_eq!(server.text("a", json!({})), "fine");
+        let warnings = warnings(&server);
+        assert!(
+            warnings.iter().any(|line| line.contains("an entry was dropped and will be compiled again")),
+            "{warnings:?}"
+        );
+        assert_eq!(server.text("a", json!({})), "fine");
+        assert_eq!(self::warnings(&server).len(), warnings.len(), "once");
+    }
+}
+
+#[test]
+fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
+    let folder = folder();
+    drop(serves(&folder));
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_until_listed(&["a"]);
+    flip_a_bit(&kept(&folder, ".cwasm")[0]);
+    folder.put("a.wasm", Tiny::new(&["a"]).answer("other").build());
+    // Either version answers as itself, or says that it is gone.
+    let answer = server.call("a", json!({})).to_string();
+    assert!(answer.contains("other") || answer.contains("Call it again in a few seconds."), "{answer}");
+    server.log.wait_for_count("loaded plugin=", 2);
+    while !server.call("a", json!({})).to_string().contains("other") {}
+}
+
+#[test]
+fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
+    let folder = folder();
+    drop(serves(&folder));
+    let wasm = folder.path("a.wasm");
+    let before = fs::metadata(&wasm).unwrap();
+    let other = Tiny::new(&["a"]).answer("five").build();
+    assert_eq!(other.len() as u64, before.len(), "not even the length tells");
+    fs::write(&wasm, other).unwrap();
+    File::options().append(true).open(&wasm).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    let mut server = Server::configured(&folder, CONFIG);
+    server.wait_until_listed(&["a"]);
+    assert_eq!(server.text("a", json!({})), "five");
+    assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
+}
+
+/// A folder with a plugin that has not changed for long, and a server that read it and noted that. Returns the note's path.
+fn noted() -> (Folder, PathBuf) {
+    let folder = Folder::new();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/contract-0.1.0/calculator.wasm");
+    std::os::unix::fs::symlink(old, folder.path("calculator.wasm")).unwrap();
+    drop(calculates(&folder));
+    let notes = || {
+        let mut names = fs::read_dir(folder.beside(OURS)).unwrap().map(|entry| entry.unwrap().path());
+        names.find(|path| path.extension().is_some_and(|extension| extension == "files"))
+    };
+    let server = calculates(&folder);
+    until("it is noted", || notes().is_some());
+    drop(server);
+    let notes = notes().unwrap();
+    (folder, notes)
+}
+
+/// A server that serves that plugin.
+fn calculates(folder: &Folder) -> Server {
+    let mut server = Server::configured(folder, CONFIG);
+    server.wait_until_listed(&["calculate_statistics", "calculate_sum", "evaluate"]);
+    assert!(server.text("evaluate", json!({"expression": "6 * 7"})).contains("42"));
+    server
+}
+
+#[test]
+fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
+    let damages: [fn(&str) -> String; 3] = [
+        |text| text.replace("\"length\":", "\"length\":1"),
+        |text| text[..text.len() / 2].to_owned(),
+        |text| text.replacen("\"mac\":\"", "\"mac\":\"00", 1),
+    ];
+    let (folder, path) = noted();
+    for damage in damages {
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, damage(&text)).unwrap();
+        let server = calculates(&folder);
+        let warnings = warnings(&server);
+        let expected = "what was known of the plugin folder is corrupt";
+        assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
+        until("it is noted again", || fs::read_to_string(&path).is_ok_and(|now| now == text));
+    }
+}
+
+#[test]
 fn a_server_may_empty_the_cache_of_another() {
     let folder = folder();
     let mut server = serves(&folder);
@@ -382,7 +483,7 @@ fn leftovers_do_no_harm() {
     old.set_modified(std::time::SystemTime::now() - hours).unwrap();
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    assert!(!store.join(".tmp-old").exists(), "what is old was left by a server that was killed");
+    until("what is old, and was left by a server that was killed, is removed", || !store.join(".tmp-old").exists());
     assert!(store.join(".tmp-new").exists(), "what is new may be another server's");
 }
 

@@ -120,7 +120,7 @@ impl Components {
     /// A loaded component must be in the compile cache, and opening it there must give the same.
     async fn again(&self, first: &Loaded) {
         let digest = first.plugin.component.digest;
-        assert!(self.sandbox.find(digest).is_some(), "it is not in the compile cache");
+        assert!(self.sandbox.find_open(digest).is_some(), "it is not in the compile cache");
         let second = match self.load().await {
             Ok(second) => second,
             Err(error) => unreachable!("it loaded once, and not again: {error:?}"),

@@ -147,6 +147,10 @@ impl Host for Stub {
         true
     }
 
+    fn introduced(&self) -> BoxFuture<'_, ()> {
+        self.complete()
+    }
+
     fn complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

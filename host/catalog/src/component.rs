@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolbay_model::Digest;
-use toolbay_sandbox::Prepared;
+use toolbay_sandbox::Callable;
 
 use crate::contents::Contents;
 
@@ -12,8 +12,8 @@ use crate::contents::Contents;
 pub struct Component {
     /// Digest of what was compiled.
     pub digest: Digest,
-    /// The compiled code; `None` for a component of [`Component::without_code`].
-    pub prepared: Option<Arc<Prepared>>,
+    /// What calls enter; `None` for a component of [`Component::without_code`].
+    pub callable: Option<Arc<Callable>>,
     /// What it offers.
     pub contents: Contents,
     /// What it is for, on one line, as its file says.
@@ -26,11 +26,11 @@ impl Component {
     /// A component that offers this and cannot be called, for those who only need to know what it would offer, and for
     /// plugins that are plain files.
     pub fn without_code(contents: Contents) -> Self {
-        Self { digest: Digest::new([0; 32]), prepared: None, contents, about: None, remarks: Vec::new() }
+        Self { digest: Digest::new([0; 32]), callable: None, contents, about: None, remarks: Vec::new() }
     }
 
     /// Whether it is a single tool that has no name of its own.
     pub(crate) fn is_command(&self) -> bool {
-        self.prepared.as_ref().is_some_and(|prepared| prepared.is_command())
+        self.callable.as_ref().is_some_and(|callable| callable.is_command())
     }
 }

@@ -36,6 +36,19 @@ impl Contents {
     ///
     /// What is wrong. One invalid definition refuses the whole plugin: half a plugin would be a surprise.
     pub fn check(description: Description) -> Result<Self, String> {
+        Self::of(description, false)
+    }
+
+    /// The same of what was validated before it was stored: schemas are compiled when they are first used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contents::check`].
+    pub(crate) fn known(description: Description) -> Result<Self, String> {
+        Self::of(description, true)
+    }
+
+    fn of(description: Description, known: bool) -> Result<Self, String> {
         let Description { tools, prompts, resources, templates, completes, manner: _, remarks: _ } = description;
         let prompts = prompts.into_iter().map(PromptEntry::new);
         let prompts = by_key(prompts, |entry| &entry.prompt.name, "prompts are named")?;
@@ -47,7 +60,7 @@ impl Contents {
         if let Some(twice) = templates.iter().find(|template| !names.insert(&template.resource.name)) {
             return Err(format!("two of its resource templates are named {:?}", twice.resource.name));
         }
-        Ok(Self { tools: definition::check(tools)?, prompts, resources, templates, completes })
+        Ok(Self { tools: definition::check(tools, known)?, prompts, resources, templates, completes })
     }
 
     /// What its views ask for, all together.

@@ -35,17 +35,18 @@ pub struct Definition {
     pub(crate) view: ViewLink,
 }
 
-/// Validates the tools of a plugin. The result is sorted by name.
+/// Validates the tools of a plugin. The result is sorted by name. If they are `known`, they were validated before, and their
+/// schemas are compiled when they are first used.
 ///
 /// # Errors
 ///
 /// What is wrong. One invalid tool refuses the whole plugin: half a plugin would be a surprise.
-pub(crate) fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definition>>, String> {
+pub(crate) fn check(definitions: Vec<ToolDefinition>, known: bool) -> Result<Vec<Arc<Definition>>, String> {
     let schemas = definitions.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
     let patterns = Patterns::of(schemas.flatten().map(String::as_str));
     let mut tools = BTreeMap::new();
     for definition in definitions {
-        let checked = Definition::new(definition, &patterns)?;
+        let checked = Definition::new(definition, &patterns, known)?;
         if let Some(twice) = tools.insert(checked.tool.name.clone(), Arc::new(checked)) {
             return Err(format!("two of its tools are named {:?}", twice.tool.name));
         }
@@ -54,18 +55,19 @@ pub(crate) fn check(definitions: Vec<ToolDefinition>) -> Result<Vec<Arc<Definiti
 }
 
 impl Definition {
-    fn new(definition: ToolDefinition, patterns: &Patterns) -> Result<Self, String> {
+    fn new(definition: ToolDefinition, patterns: &Patterns, known: bool) -> Result<Self, String> {
         let name = definition.name;
         if !is_tool_name(&name) {
             return Err(format!("tool {name:?}: a name must have 1 to {TOOL_NAME} characters of A-Z a-z 0-9 _ - ."));
         }
-        let input = Schema::compile_input(&definition.input_schema, patterns)
+        let input = if known { Schema::known_input } else { Schema::compile_input };
+        let input = input(&definition.input_schema, patterns)
             .map_err(|error| format!("tool {name:?}: its input schema {}", bad_schema(&error)))?;
         let headers =
             header::headers(input.value()).map_err(|error| format!("tool {name:?}: its input schema: {error}"))?;
         let output = definition
             .output_schema
-            .map(|text| Schema::compile_with(&text, patterns))
+            .map(|text| if known { Schema::known_with } else { Schema::compile_with }(&text, patterns))
             .transpose()
             .map_err(|error| format!("tool {name:?}: its output schema {}", bad_schema(&error)))?;
         let (mut meta, needs) = match &definition.meta {
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn meta_is_kept_as_one_line() {
-        let tool = |meta: &str| check(vec![with_meta(meta)]).unwrap().remove(0);
+        let tool = |meta: &str| check(vec![with_meta(meta)], false).unwrap().remove(0);
         let kept = tool("{\n  \"dev.toolbay/client-capabilities\": {\"sampling\": {}}}");
         assert_eq!(kept.tool.meta.as_ref().unwrap().get(), r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#);
         assert!(kept.needs.contains_key("sampling"));
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn tools_are_sorted_by_name() {
         let object = r#"{"type":"object"}"#;
-        let tools = check(vec![definition("b", object), definition("a", object)]).unwrap();
+        let tools = check(vec![definition("b", object), definition("a", object)], false).unwrap();
         assert_eq!(tools.iter().map(|definition| definition.tool.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     }
 
@@ -225,7 +227,7 @@ mod tests {
             ),
         ];
         for (definitions, expected) in cases {
-            assert_eq!(check(definitions).unwrap_err(), expected);
+            assert_eq!(check(definitions, false).unwrap_err(), expected);
         }
     }
 }

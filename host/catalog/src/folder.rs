@@ -87,7 +87,8 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
         Err(error) => return Err(error),
     };
     let mut found = Found::default();
-    let (mut components, mut trees, mut grants) = (BTreeMap::new(), BTreeMap::<String, Trees>::new(), Vec::new());
+    let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, Trees>::new());
+    let (mut grants, mut wits) = (BTreeSet::new(), BTreeSet::new());
     for entry in entries {
         let name = entry?.file_name();
         let Some((id, part)) = part_of(&name) else {
@@ -107,10 +108,13 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
                 continue;
             }
             Part::Grant => {
-                grants.push(id.to_owned());
+                grants.insert(id.to_owned());
                 continue;
             }
-            Part::Wit => continue,
+            Part::Wit => {
+                wits.insert(id.to_owned());
+                continue;
+            }
             Part::Prompts => (Kind::Prompts, bounds.prompts),
             Part::Resources => (Kind::Resources, bounds.resources),
             Part::Skill => (Kind::Skill, FILES),
@@ -134,8 +138,12 @@ pub(crate) fn scan(folder: &Path, bounds: &Bounds) -> io::Result<Option<Found>> 
     }
     let ids: BTreeSet<&String> = components.keys().chain(trees.keys()).collect();
     for id in ids {
-        let beside = |path: PathBuf| std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
-        let (grant, wit) = (beside(grant_path(folder, id)), beside(wit_path(folder, id)));
+        // Most plugins have neither, and a thousand of them are looked at on the way of a start.
+        let beside = |names: &BTreeSet<String>, path: fn(&Path, &str) -> PathBuf| {
+            let listed = names.contains(id).then(|| path(folder, id))?;
+            std::fs::metadata(listed).ok().map(|metadata| Stamp::of(&metadata))
+        };
+        let (grant, wit) = (beside(&grants, grant_path), beside(&wits, wit_path));
         let Trees { prompts, resources, skill } = trees.get(id).cloned().unwrap_or_default();
         let component = components.get(id).cloned();
         found.plugins.insert(id.clone(), Files { component, grant, wit, prompts, resources, skill });

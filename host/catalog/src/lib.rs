@@ -22,6 +22,7 @@ mod front_matter;
 mod grant;
 mod guard;
 mod header;
+mod known_files;
 mod load_error;
 mod loader;
 mod media_type;

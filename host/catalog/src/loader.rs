@@ -3,26 +3,30 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use toolbay_model::Digest;
 use toolbay_model::text::line;
+use toolbay_model::{Description, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
-use toolbay_sandbox::{Compiled, Environment, Listed, PrepareError, Sandbox, Source};
+use toolbay_sandbox::{
+    About, Callable, Compiled, Environment, Listed, PrepareError, Prepared, Remade, Remake, Sandbox, Scratch, Source,
+    cores,
+};
 use toolbay_secrets::{Fixed, Secret};
 
+use crate::bounds::Bounds;
 use crate::component::Component;
 use crate::contents::Contents;
 use crate::folder::{self, Files, Found, component_path, grant_path};
 use crate::grant::{Grant, Kept};
 use crate::guard::{Guarded, Places};
+use crate::known_files::KnownFiles;
 use crate::load_error::{LoadError, describe_failed};
 use crate::plain_files::PlainFiles;
 use crate::plugin::Plugin;
-use crate::read::{read_optional, read_source};
+use crate::read::{read_optional, read_source, read_stamped};
 use crate::rules::Rules;
 use crate::shelf::Shelf;
 
@@ -37,6 +41,10 @@ const ASKING: usize = 4;
 
 /// Components of at least this size are compiled one at a time.
 const LARGE: usize = 4 << 20;
+
+/// What a stored component offers is checked at once if there are at most so many things, with so many bytes of schemas.
+const LITTLE: usize = 64;
+const LITTLE_SCHEMAS: usize = 64 << 10;
 
 /// A compilation that takes longer than this is logged.
 const LONG_COMPILE: Duration = Duration::from_secs(1);
@@ -78,13 +86,15 @@ pub struct Loader {
     refusals: Mutex<HashMap<Digest, String>>,
     /// Room for the files of skills.
     shelf: Arc<Shelf>,
+    /// Components that need not be read at a start.
+    known_files: KnownFiles,
 }
 
 impl Loader {
     /// A loader for the plugins in `folder`.
     pub fn new(sandbox: Sandbox, mut rules: Rules, folder: PathBuf) -> Self {
         rules.guarded.insert(0, Guarded { what: "the plugin folder", path: folder.clone(), is_secret: false });
-        let cores = available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         let shelf = Shelf::new(rules.bounds.skills);
         Self {
             sandbox,
@@ -98,12 +108,31 @@ impl Loader {
             components: Mutex::default(),
             refusals: Mutex::default(),
             shelf,
+            known_files: KnownFiles::default(),
         }
     }
 
     /// The plugin folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Recalls which components a server before this one has read. Blocks.
+    pub(crate) fn recall(&self) {
+        if let Some(notes) = self.sandbox.folder_notes(&self.absolute()) {
+            self.known_files.recall(&notes);
+        }
+    }
+
+    /// Notes which components have been read, for the next start. Blocks.
+    pub(crate) fn note(&self) {
+        if let Some(notes) = self.known_files.news() {
+            self.sandbox.note_folder(&self.absolute(), notes);
+        }
+    }
+
+    fn absolute(&self) -> PathBuf {
+        std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone())
     }
 
     /// What is in the plugin folder; `None` if there is no such folder. Blocks.
@@ -127,10 +156,11 @@ impl Loader {
         let found =
             found.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
         let files = found.and_then(|mut found| found.plugins.remove(&id)).ok_or(LoadError::Gone)?;
-        self.load_files(id, files, None).await
+        self.load_files(id, files, None, false).await
     }
 
-    /// Loads the plugin `id` from these files. `previous` is the version in service.
+    /// Loads the plugin `id` from these files. `previous` is the version in service. At a start, a component that is `known`
+    /// from the one before is not read.
     ///
     /// # Errors
     ///
@@ -140,9 +170,10 @@ impl Loader {
         id: String,
         files: Files,
         previous: Option<Arc<Plugin>>,
+        known: bool,
     ) -> Result<Loaded, LoadError> {
         let (component, grant) = match files.component {
-            Some(_) => self.component(&id).await?,
+            Some(_) => self.component(&id, known.then(|| files.clone())).await?,
             None => self.without_code(&id).await?,
         };
         let refused = |why| LoadError::Refused(format!("{id}.toml: {why}"));
@@ -270,39 +301,63 @@ impl Loader {
         Ok((places, remarks))
     }
 
-    /// Reads a plugin's files and computes the digest, on a thread for blocking work.
-    async fn read(&self, id: &str) -> Result<(Source, Digest, Grant), LoadError> {
-        let (id, folder, limit) = (id.to_owned(), self.folder.clone(), self.rules.component.as_u64());
-        let read = tokio::task::spawn_blocking(move || {
-            let source = read_source(&component_path(&folder, &id), limit)?;
-            let grant = grant_of(&folder, &id)?;
+    /// Reads a plugin's files, computes the digest and looks for what is known of it, on a thread for blocking work.
+    /// Of files that are known from the start before, the component is not read.
+    async fn look(self: &Arc<Self>, id: &str, known: Option<Files>) -> Result<(Digest, Looked, Grant), LoadError> {
+        let (id, loader) = (id.to_owned(), Arc::clone(self));
+        let looked = tokio::task::spawn_blocking(move || {
+            let (folder, limit) = (&loader.folder, loader.rules.component.as_u64());
+            let grant = grant_of(folder, &id);
+            if let Some(digest) = known.and_then(|files| loader.known_files.digest(&id, &files, limit))
+                && let Some(looked) = loader.look_for(&id, digest)?
+            {
+                return Ok((digest, looked, grant?));
+            }
+            let (source, known) = read_stamped(&component_path(folder, &id), limit)?;
+            let grant = grant?;
             let digest = source.digest();
-            Ok((source, digest, grant))
+            loader.known_files.note(&id, known);
+            let looked = loader.look_for(&id, digest)?.unwrap_or(Looked::New(source));
+            Ok((digest, looked, grant))
         });
-        read.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
+        looked.await.unwrap_or_else(|error| Err(LoadError::Hindered(format!("reading it failed: {error}"))))
+    }
+
+    /// The component in use with this digest, or the stored one; another server may have put it there.
+    fn look_for(self: &Arc<Self>, id: &str, digest: Digest) -> Result<Option<Looked>, LoadError> {
+        if let Some(component) = self.known(digest)? {
+            return Ok(Some(Looked::Ready(component)));
+        }
+        let origin: Arc<dyn Remake> = Arc::new(Origin { loader: Arc::clone(self), id: id.to_owned() });
+        let Some((callable, description, about)) = self.sandbox.find(digest, &origin) else { return Ok(None) };
+        let stored = Stored { digest, callable, description, about };
+        if !stored.is_little() {
+            return Ok(Some(Looked::Stored(Box::new(stored))));
+        }
+        let component = self.remember(digest, stored.check(&self.rules.bounds).map_err(LoadError::Refused))?;
+        Ok(Some(Looked::Ready(self.in_use(component))))
     }
 
     /// The component in the file and the grant. The component may be in use already, may be in the compile cache, or is
     /// compiled now.
-    async fn component(self: &Arc<Self>, id: &str) -> Result<(Arc<Component>, Grant), LoadError> {
+    async fn component(self: &Arc<Self>, id: &str, known: Option<Files>) -> Result<(Arc<Component>, Grant), LoadError> {
         let (digest, compiled, grant) = {
             // The semaphores are never closed.
             let _reading = self.reading.acquire().await;
-            let (source, digest, grant) = self.read(id).await?;
-            if let Some(component) = self.known(digest)? {
-                return Ok((component, grant));
+            let (digest, looked, grant) = self.look(id, known).await?;
+            let source = match looked {
+                Looked::Ready(component) => return Ok((component, grant)),
+                Looked::Stored(stored) => {
+                    let component = self.checking(move |loader| stored.check(&loader.rules.bounds)).await;
+                    return Ok((self.in_use(self.remember(digest, component)?), grant));
+                }
+                Looked::New(source) => source,
+            };
+            let compiled = self.compile_in_turn(id, digest, source).await?;
+            match compiled {
+                Ok(compiled) => (digest, compiled, grant),
+                Err(component) => return Ok((component, grant)),
             }
-            if let Some(component) = self.stored(digest).await? {
-                return Ok((component, grant));
-            }
-            // Large components one at a time: compiling one takes hundreds of megabytes.
-            let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
-            let _compiling = self.compiling.acquire().await;
-            // Another load may have compiled it while this one waited.
-            if let Some(component) = self.known(digest)? {
-                return Ok((component, grant));
-            }
-            (digest, self.remember(digest, self.compile(id, source).await)?, grant)
         };
         let (mut compiled, listed) = self.remember(digest, self.describe(compiled).await)?;
         let work = move |loader: &Self| {
@@ -312,28 +367,49 @@ impl Loader {
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
             let said = about.description.clone();
-            loader.sandbox.keep(digest, scratch, description, about);
-            Ok(Component { digest, prepared: Some(Arc::new(prepared)), contents, about: said, remarks })
+            loader.sandbox.keep(digest, scratch, &prepared, description, about);
+            Ok(Component { digest, callable: Some(Arc::new(prepared.into())), contents, about: said, remarks })
         };
         let component = self.remember(digest, self.checking(work).await)?;
         Ok((self.in_use(component), grant))
     }
 
-    /// Looks the component up in the compile cache; another server may have put it there.
-    async fn stored(self: &Arc<Self>, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
-        let sandbox = self.sandbox.clone();
-        let Ok(Some((prepared, description, about))) = tokio::task::spawn_blocking(move || sandbox.find(digest)).await
-        else {
-            return Ok(None);
-        };
-        let work = move |loader: &Self| {
-            loader.rules.bounds.check(&description)?;
-            let (prepared, remarks) = (Some(Arc::new(prepared)), description.remarks.clone());
-            let (contents, about) = (Contents::check(description)?, about.description);
-            Ok(Component { digest, prepared, contents, about, remarks })
-        };
-        let component = self.remember(digest, self.checking(work).await)?;
-        Ok(Some(self.in_use(component)))
+    /// Compiles a component when it has its turn; or the component in use, if another load has compiled it meanwhile.
+    async fn compile_in_turn(
+        &self,
+        id: &str,
+        digest: Digest,
+        source: Source,
+    ) -> Result<Result<Compiled, Arc<Component>>, LoadError> {
+        // Large components one at a time: compiling one takes hundreds of megabytes.
+        let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
+        let _compiling = self.compiling.acquire().await;
+        if let Some(component) = self.known(digest)? {
+            return Ok(Err(component));
+        }
+        Ok(Ok(self.remember(digest, self.compile(id, source).await)?))
+    }
+
+    /// Compiles the component of the plugin `id` again, whose stored code can no longer be used.
+    async fn remake(&self, id: &str, digest: Digest) -> Result<(Prepared, Scratch), LoadError> {
+        let _reading = self.reading.acquire().await;
+        let (path, limit) = (component_path(&self.folder, id), self.rules.component.as_u64());
+        let read = tokio::task::spawn_blocking(move || {
+            let source = read_source(&path, limit)?;
+            Ok((source.digest(), source))
+        });
+        let failed = |error| LoadError::Hindered(format!("reading it failed: {error}"));
+        let (found, source) = read.await.map_err(failed)??;
+        if found != digest {
+            return Err(LoadError::Hindered("its file has changed, and the new version is not loaded yet".to_owned()));
+        }
+        if let Some(why) = self.refusal(digest) {
+            return Err(LoadError::Refused(why));
+        }
+        let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
+        let _compiling = self.compiling.acquire().await;
+        let (prepared, scratch, _about) = self.remember(digest, self.compile(id, source).await)?.into_parts();
+        Ok((prepared, scratch))
     }
 
     async fn compile(&self, id: &str, source: Source) -> Result<Compiled, LoadError> {
@@ -412,14 +488,74 @@ impl Loader {
 
     /// The component in use with this digest, or the reason why it was refused before.
     fn known(&self, digest: Digest) -> Result<Option<Arc<Component>>, LoadError> {
-        if let Some(why) = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest) {
-            return Err(LoadError::Refused(why.clone()));
+        if let Some(why) = self.refusal(digest) {
+            return Err(LoadError::Refused(why));
         }
         Ok(self.components().get(&digest).and_then(Weak::upgrade))
     }
 
+    fn refusal(&self, digest: Digest) -> Option<String> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
+    }
+
     fn components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<Component>>> {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of a component before anything is compiled.
+enum Looked {
+    /// All.
+    Ready(Arc<Component>),
+    /// It is stored, and offers so much that checking it takes a while.
+    Stored(Box<Stored>),
+    /// Nothing.
+    New(Source),
+}
+
+/// A stored component that is not checked yet.
+struct Stored {
+    digest: Digest,
+    callable: Callable,
+    description: Description,
+    about: About,
+}
+
+impl Stored {
+    /// Whether checking what it offers takes a fraction of a millisecond.
+    fn is_little(&self) -> bool {
+        let Description { tools, prompts, resources, templates, .. } = &self.description;
+        let items = tools.len() + prompts.len() + resources.len() + templates.len();
+        let schemas = tools.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
+        // A few characters of a pattern can take long.
+        let mut patterns = schemas.flatten().filter(|text| text.contains("pattern") || text.contains("\\u"));
+        items <= LITTLE
+            && tools.iter().map(ToolDefinition::schemas).sum::<usize>() <= LITTLE_SCHEMAS
+            && patterns.next().is_none()
+    }
+
+    fn check(self, bounds: &Bounds) -> Result<Component, String> {
+        let Self { digest, callable, description, about } = self;
+        bounds.check(&description)?;
+        let (callable, remarks) = (Some(Arc::new(callable)), description.remarks.clone());
+        Ok(Component { digest, callable, contents: Contents::known(description)?, about: about.description, remarks })
+    }
+}
+
+/// The file of a stored component.
+struct Origin {
+    loader: Arc<Loader>,
+    id: String,
+}
+
+impl Remake for Origin {
+    fn remake(&self, digest: Digest) -> Remade {
+        let (loader, id) = (Arc::clone(&self.loader), self.id.clone());
+        Box::pin(async move {
+            let remade = loader.remake(&id, digest).await;
+            remade
+                .map_err(|error| format!("its compiled code was lost, and compiling it again failed: {}", error.why()))
+        })
     }
 }
 

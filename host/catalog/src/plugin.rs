@@ -106,7 +106,7 @@ impl Plugin {
 
     /// Digest of the component; `None` if there are only plain files.
     pub fn digest(&self) -> Option<Digest> {
-        self.component.prepared.is_some().then_some(self.component.digest)
+        self.component.callable.is_some().then_some(self.component.digest)
     }
 
     /// Whether this plugin offers a resource with this URI, listed or of a template: of these it may say that they

@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 use bytesize::ByteSize;
 use toolbay_sandbox::Source;
 
+use crate::known_files::KnownFile;
 use crate::load_error::LoadError;
+use crate::stamp::Stamp;
 
 /// Largest `.wit` file.
 const WIT_SIZE: u64 = 1 << 20;
@@ -19,18 +22,38 @@ const WIT_SIZE: u64 = 1 << 20;
 ///
 /// The component does not exist, or one of the files is not a regular file, is too large, or cannot be read.
 pub fn read_source(component: &Path, limit: u64) -> Result<Source, LoadError> {
+    Ok(read_stamped(component, limit)?.0)
+}
+
+/// The same with the stamps of both files, if these identify what was read: see [`KnownFile`].
+pub(crate) fn read_stamped(component: &Path, limit: u64) -> Result<(Source, Option<KnownFile>), LoadError> {
+    let now = SystemTime::now();
     let file = read_bounded(component, limit, Some("server.component"))?;
-    let wit = read_optional(&component.with_extension("wit"), WIT_SIZE)?.unwrap_or_default();
-    Ok(Source { file, wit })
+    let wit = read_text(&component.with_extension("wit"), WIT_SIZE)?;
+    let source = Source { file: file.bytes, wit: wit.as_ref().map(|(text, _)| text.clone()).unwrap_or_default() };
+    let known = file.stamp.and_then(|component| {
+        let wit = match wit {
+            Some((_, stamp)) => Some(stamp?),
+            None => None,
+        };
+        KnownFile::new(component, wit, source.digest(), now)
+    });
+    Ok((source, known))
 }
 
 /// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. An error names the file.
 pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, LoadError> {
+    Ok(read_text(path, limit)?.map(|(text, _)| text))
+}
+
+/// The same with the stamp of what was read.
+fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<Stamp>)>, LoadError> {
     let name = path.file_name().unwrap_or_default().display();
     match read_bounded(path, limit, None) {
-        Ok(text) => {
-            let text = String::from_utf8(text);
-            text.map(Some).map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
+        Ok(Read { bytes, stamp }) => {
+            let text = String::from_utf8(bytes);
+            let text = text.map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))?;
+            Ok(Some((text, stamp)))
         }
         Err(LoadError::Gone) => Ok(None),
         Err(LoadError::Refused(why)) => Err(LoadError::Refused(format!("{name}: {why}"))),
@@ -39,12 +62,19 @@ pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, L
     }
 }
 
+/// What was read of a file.
+struct Read {
+    bytes: Vec<u8>,
+    /// The file's stamp, if it was the same before and after, and its file system keeps time as this machine does.
+    stamp: Option<Stamp>,
+}
+
 /// Reads a regular file of at most `limit` bytes; `key` is the configuration key that raises the limit, if there is one.
 ///
 /// # Errors
 ///
 /// The file does not exist, is not a regular file, is too large, or cannot be read.
-fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8>, LoadError> {
+fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Read, LoadError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Gone,
         // These reasons hold until the file changes. All others, such as too many open files, may pass.
@@ -60,12 +90,24 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<Vec<u8>, L
     if !metadata.is_file() {
         return Err(LoadError::Refused("not a regular file".into()));
     }
-    let mut bytes = Vec::new();
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
+    let mut bytes =
+        Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default().saturating_add(1));
+    (&file).take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > limit {
         let limit = ByteSize::b(limit).display().iec();
         let cure = key.map(|key| format!(" (to allow more, raise {key})")).unwrap_or_default();
         return Err(LoadError::Refused(format!("the file is larger than {limit}{cure}")));
     }
-    Ok(bytes)
+    let before = Stamp::of(&metadata);
+    let same = file.metadata().is_ok_and(|after| Stamp::of(&after) == before);
+    Ok(Read { bytes, stamp: (same && is_local(&file)).then_some(before) })
+}
+
+/// Whether the times of files are those of this machine's clock, and there are no two files with the same identity: so it
+/// is on these file systems.
+fn is_local(file: &File) -> bool {
+    /// The numbers of ext2 to ext4, XFS, Btrfs, F2FS, Bcachefs, ZFS, tmpfs and overlayfs.
+    const LOCAL: [u64; 8] =
+        [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E, 0x2FC1_2FC1, 0x0102_1994, 0x794C_7630];
+    rustix::fs::fstatfs(file).is_ok_and(|found| LOCAL.contains(&u64::try_from(found.f_type).unwrap_or_default()))
 }

@@ -20,6 +20,9 @@ use crate::skill_folder::SkillFolder;
 use crate::snapshot::Snapshot;
 use crate::watcher::{Changes, Watcher};
 
+/// The plugins that are published at a start while more are loading: clients are introduced to no more.
+const FIRST: usize = 256;
+
 /// How long the folder must be quiet before a change is published, so that a burst of files becomes one change.
 const SETTLE: Duration = Duration::from_millis(40);
 
@@ -56,10 +59,14 @@ pub struct Reloader {
     noted: BTreeMap<String, String>,
     /// Whether the folder has been scanned once.
     looked: bool,
+    /// Whether it was noted which components have been read.
+    noted_files: bool,
     /// Whether the folder was missing at the last scan.
     missing: bool,
     /// The time of the oldest change that has not been published.
     changed: Option<Instant>,
+    /// Whether the first plugins have been published: see [`FIRST`].
+    introduced: bool,
     /// The time of the last event in the folder.
     busy: Instant,
     /// The time at which a load last ended.
@@ -125,7 +132,9 @@ impl Reloader {
             notes: BTreeMap::new(),
             noted: BTreeMap::new(),
             looked: false,
+            noted_files: false,
             missing: false,
+            introduced: false,
             changed: None,
             busy: now.checked_sub(SETTLE).unwrap_or(now),
             ready: now,
@@ -161,8 +170,14 @@ impl Reloader {
 
     /// Scans the folder, starts to load what changed, and has the folders with plain files watched.
     async fn look(&mut self, changes: &Changes, watcher: Option<&mut Watcher>) {
-        let loader = Arc::clone(&self.loader);
-        let found = match tokio::task::spawn_blocking(move || loader.scan()).await {
+        let (loader, first) = (Arc::clone(&self.loader), !self.looked);
+        let scan = move || {
+            if first {
+                loader.recall();
+            }
+            loader.scan()
+        };
+        let found = match tokio::task::spawn_blocking(scan).await {
             Ok(Ok(found)) => self.say_whether_it_is_there(found),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "cannot read the plugin folder; plugins that are loaded stay in service");
@@ -234,7 +249,9 @@ impl Reloader {
     fn begin(&mut self, id: &str) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(files) = slot.files.clone() else { return };
-        let load = Arc::clone(&self.loader).load_files(id.to_owned(), files, slot.candidate.plugin.clone());
+        // What changes later is read whatever its stamp says.
+        let (known, previous) = (!self.looked, slot.candidate.plugin.clone());
+        let load = Arc::clone(&self.loader).load_files(id.to_owned(), files, previous, known);
         self.start(id, false, load);
     }
 
@@ -303,9 +320,17 @@ impl Reloader {
     /// The time at which the changes so far should be published; `None` if there are none.
     fn due(&self) -> Option<Instant> {
         let changed = self.changed?;
+        if !self.introduced && self.are_first_loaded() {
+            return Some(self.busy);
+        }
         let quiet = self.busy + SETTLE;
         let due = if self.loads.is_empty() { quiet } else { quiet.max(self.ready + LINGER) };
         Some(due.min(changed + HOLD))
+    }
+
+    /// Whether the first plugins are loaded or refused.
+    fn are_first_loaded(&self) -> bool {
+        self.looked && self.slots.len() > FIRST && self.slots.values().take(FIRST).all(|slot| !slot.initial)
     }
 
     async fn publish_if_due(&mut self) {
@@ -320,13 +345,19 @@ impl Reloader {
             !slot.gone
         });
         let complete = self.slots.values().all(|slot| !slot.initial);
+        if complete && !std::mem::replace(&mut self.noted_files, true) {
+            let loader = Arc::clone(&self.loader);
+            tokio::task::spawn_blocking(move || loader.note());
+        }
+        self.introduced |= complete || self.are_first_loaded();
         let entries: BTreeMap<String, Candidate> =
             self.slots.iter().map(|(id, slot)| (id.clone(), slot.candidate.clone())).collect();
         let (notes, entries) = (self.notes.clone(), Arc::new(entries));
         let work = {
             let entries = Arc::clone(&entries);
             // There may be a thousand plugins with thousands of tools each.
-            move || Snapshot { notes, ..assemble(&entries, complete) }
+            let introduced = self.introduced;
+            move || Snapshot { notes, introduced, ..assemble(&entries, complete) }
         };
         let snapshot = match tokio::task::spawn_blocking(work).await {
             Ok(snapshot) => snapshot,

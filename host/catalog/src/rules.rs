@@ -48,7 +48,7 @@ impl Rules {
         remarks.extend(clamps.iter().map(ToString::to_string));
         let (config, approvals) = (Arc::new(grant.config_values()), grant.approvals(self.approve));
         let has_folders = !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
-        if has_folders && component.prepared.as_ref().is_some_and(|prepared| !prepared.has_files()) {
+        if has_folders && component.callable.as_ref().is_some_and(|callable| !callable.has_files()) {
             remarks.push(FOLDERLESS.to_owned());
         }
         let roots = Roots::new(&grant.permissions.mounts);

@@ -20,6 +20,9 @@ pub struct Snapshot {
     pub listing: u64,
     /// Whether every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
+    /// Whether the first plugins, in the order of their ids, have been loaded or refused: as many as clients are introduced
+    /// to. Those that are complete are introduced, too.
+    pub introduced: bool,
     /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<Offer>>,
     /// The prompts, by the name by which clients get them.

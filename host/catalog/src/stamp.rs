@@ -2,11 +2,13 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
 
 /// Differs whenever a file has changed. Cheap to take, so that unchanged files need not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Stamp {
     /// The size in bytes.
     pub(crate) length: u64,
@@ -20,6 +22,16 @@ impl Stamp {
     pub(crate) fn of(metadata: &Metadata) -> Self {
         let identity = (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
         Self { length: metadata.len(), modified: (metadata.mtime(), metadata.mtime_nsec()), identity }
+    }
+
+    /// Whether the file was last changed at least `age` before `now`.
+    pub(crate) fn is_older(&self, now: SystemTime, age: Duration) -> bool {
+        let Some(until) = now.checked_sub(age).and_then(|until| until.duration_since(UNIX_EPOCH).ok()) else {
+            return false;
+        };
+        let until = (i64::try_from(until.as_secs()).unwrap_or(i64::MAX), i64::from(until.subsec_nanos()));
+        let (_, _, seconds, nanoseconds) = self.identity;
+        self.modified < until && (seconds, nanoseconds) < until
     }
 
     /// The same of what the system says of an open folder's entry.

@@ -30,6 +30,9 @@ pub trait Host: Send + Sync + 'static {
     /// Whether every plugin that existed at startup has been loaded or refused.
     fn is_complete(&self) -> bool;
 
+    /// Waits until [`Host::instructions`] says all that it ever will of the plugins that existed at startup.
+    fn introduced(&self) -> BoxFuture<'_, ()>;
+
     /// Waits until [`Host::is_complete`], for at most the time that the host's configuration allows.
     fn complete(&self) -> BoxFuture<'_, ()>;
 

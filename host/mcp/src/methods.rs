@@ -45,7 +45,7 @@ pub(crate) type Answered = Result<Map<String, Value>, Error>;
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
     if !session.host.is_complete() {
         // What is loaded by then is told; the rest is in the lists.
-        drop(tokio::time::timeout(SETTLING, session.host.complete()).await);
+        drop(tokio::time::timeout(SETTLING, session.host.introduced()).await);
     }
     shape::add_instructions(result, &session.host.instructions(&caller.rights));
 }

@@ -233,6 +233,10 @@ impl Host for Stub {
         self.complete.load(Ordering::Relaxed)
     }
 
+    fn introduced(&self) -> BoxFuture<'_, ()> {
+        self.complete()
+    }
+
     fn complete(&self) -> BoxFuture<'_, ()> {
         let mut view = self.view.subscribe();
         Box::pin(async move { drop(view.wait_for(|_| self.is_complete()).await) })

@@ -1,9 +1,11 @@
-//! The compile cache: compiled components on disk, by content. Opening one takes a millisecond.
+//! The compile cache: compiled components on disk, by content. What is known of one is read at once, in microseconds; its
+//! code is opened when the first call needs it.
 //!
 //! Compiled code is native code: whoever can write to this folder can run code as the server. The folder is therefore
 //! private (owner and mode of it and of every folder above it are checked, by descriptor), and nothing from a plugin
-//! folder gets into it without passing the compiler. Each entry carries a message authentication code over the
-//! component's digest, what made the code, what is known about the component, and the code. Its [`key`] is known to this
+//! folder gets into it without passing the compiler. Each entry carries two message authentication codes: one over the
+//! code, and one over the component's digest, what made the code, what is known about the component, and the first one.
+//! The latter is checked when the entry is found, the former when its code is opened. Their [`key`] is known to this
 //! user alone. The bytes that were checked are the ones that run: the file is checked and mapped through one
 //! descriptor, and only this user could change it in between.
 //!
@@ -17,12 +19,15 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 use toolbay_model::{Description, Digest};
 use toolbay_private::{Private, TEMPORARY};
@@ -33,6 +38,7 @@ pub(crate) use self::code::{memory, open, open_memory};
 use self::key::{Claim, Key};
 use crate::about::About;
 use crate::error::too_large;
+use crate::facts::Facts;
 use crate::versions::SERVED;
 
 /// An older temporary file was left behind by a server that was killed.
@@ -44,10 +50,14 @@ const FRESH: Duration = Duration::from_hours(24);
 
 /// The version of the code that derives descriptions and schemas from a component. Increase it with every change to
 /// what is derived, so that a newer Toolbay does not show what an older one derived.
-const DERIVATION: u32 = 6;
+const DERIVATION: u32 = 7;
 
 /// The version of the form of entries. Entries of another form are ignored.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
+
+/// The folder is listed again, to see what others put there, when so many times as long has passed as listing it took. Where
+/// there are thousands of entries, listing it for each new one would take longer than compiling.
+const UNLISTED: u32 = 20;
 
 /// Digits of a component's digest, in hexadecimal.
 const DIGITS: usize = 64;
@@ -74,6 +84,17 @@ pub(crate) struct CompileCache {
     /// Identifies everything that made the files, see [`maker`]. Files of other makers are ignored.
     maker: u64,
     size: u64,
+    /// What is known of how full it is.
+    level: Mutex<Level>,
+}
+
+/// How full the cache is, as far as this server knows without looking.
+#[derive(Debug)]
+struct Level {
+    /// Bytes that were in it when it was listed, with those that this server has added.
+    bytes: u64,
+    /// When it was listed last, and how long that took; `None` if it was not.
+    listed: Option<(Instant, Duration)>,
 }
 
 /// The file `<digest>-<engine>.json`. It is written last, so the files that it names are complete.
@@ -81,7 +102,9 @@ pub(crate) struct CompileCache {
 struct Record {
     /// The name of the file with the code.
     code: String,
-    /// The message authentication code over the notes and the code, in hexadecimal.
+    /// The message authentication code over the file with the code, in hexadecimal.
+    code_mac: String,
+    /// That over the notes and the code's, in hexadecimal.
     mac: String,
     /// [`Notes`], as the very text that was signed.
     notes: Box<RawValue>,
@@ -90,6 +113,10 @@ struct Record {
 /// What is known about a component.
 #[derive(Deserialize, Serialize)]
 struct Notes {
+    /// What can be told of it without its code.
+    facts: Facts,
+    /// The settings of the engines in which the code was opened: see [`engine::room`](crate::engine::room).
+    room: u64,
     /// What the component offers.
     description: Description,
     /// What is known about its file.
@@ -99,28 +126,63 @@ struct Notes {
     tasked: Option<u32>,
 }
 
-/// A component that was found.
+/// A component that was found. Its code was not looked at.
 pub(crate) struct Found {
-    pub(crate) component: Component,
+    /// What can be told of it without its code.
+    pub(crate) facts: Facts,
+    /// The settings of the engines in which the code was opened before.
+    pub(crate) room: u64,
     /// What it offers.
     pub(crate) description: Description,
     /// What is known about its file.
     pub(crate) about: About,
     /// Instances with functions within it, if it has async functions.
     pub(crate) tasked: Option<u32>,
+    pub(crate) code: StoredCode,
+}
+
+/// The code of an entry, not checked yet.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredCode {
+    digest: Digest,
+    /// The name of the file.
+    name: String,
+    /// Its message authentication code.
+    mac: Vec<u8>,
+}
+
+/// What is known of compiled code that is added.
+pub(crate) struct Known {
+    pub(crate) facts: Facts,
+    pub(crate) room: u64,
+    pub(crate) description: Description,
+    pub(crate) about: About,
+    pub(crate) tasked: Option<u32>,
+}
+
+/// The file `<digest of a plugin folder's path>-<maker>.files`.
+#[derive(Deserialize, Serialize)]
+struct FolderRecord {
+    /// The message authentication code over the path and the notes, in hexadecimal.
+    mac: String,
+    /// The notes, as the very text that was signed.
+    notes: Box<RawValue>,
 }
 
 /// Why a compiled component is not used.
-enum Unusable {
+pub(crate) enum Unusable {
     /// It is damaged.
     Damaged(String),
-    /// It is intact but exceeds this server's ceilings, which are lower, or has async functions, which this server does not
-    /// run; compiling it again reports that.
+    /// It is intact but exceeds this server's ceilings, which are lower; compiling it again reports that.
     Unfit,
 }
 
+/// Said of an entry with another authentication code.
+const FORGED: &str =
+    "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)";
+
 impl CompileCache {
-    /// Opens the cache. Creates the folder if necessary.
+    /// Opens the cache. Creates the folder if necessary. Nothing is removed before [`CompileCache::tidy`].
     ///
     /// # Errors
     ///
@@ -132,70 +194,94 @@ impl CompileCache {
         // The cache must be writable. Find out now instead of at the first plugin.
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&private.path).map_err(cannot)?;
         let key = Key::of(&private).map_err(cannot)?;
-        let cache = Self { folder: private, key, maker: maker(engine, DERIVATION), size: size.as_u64() };
-        cache.sweep();
-        cache.evict();
-        Ok(cache)
+        let level = Mutex::new(Level { bytes: 0, listed: None });
+        Ok(Self { folder: private, key, maker: maker(engine, DERIVATION), size: size.as_u64(), level })
     }
 
-    /// The component with this digest, and what it offers. `engine` names the engine of a component with so many instances
-    /// that have functions, or of an ordinary one. Removes an entry that is damaged or is not ours, and logs that.
-    pub(crate) fn find(&self, engine: impl FnOnce(Option<u32>) -> Option<Engine>, digest: Digest) -> Option<Found> {
+    /// Removes what killed servers left behind and what is too much. Takes as long as there are files, so it must not be on
+    /// the way of a start.
+    pub(crate) fn tidy(&self) {
+        self.sweep();
+        self.evict();
+    }
+
+    /// What is known of the component with this digest. Removes an entry that is damaged or is not ours, and logs that.
+    pub(crate) fn find(&self, digest: Digest) -> Option<Found> {
         let path = self.record(digest);
         let mut text = Vec::new();
         let read =
             self.folder.open_file(&self.record_name(digest)).and_then(|(mut file, _)| file.read_to_end(&mut text));
         let found = match read {
-            Ok(_) => self.open_record(engine, digest, &text),
+            Ok(_) => self.read_record(digest, &text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => Err(Unusable::Damaged(format!("cannot read its record: {error}"))),
+            Err(error) => Err(format!("cannot read its record: {error}")),
         };
         match found {
             Ok(found) => {
                 Self::mark_used(&path);
                 Some(found)
             }
-            Err(Unusable::Unfit) => None,
-            Err(Unusable::Damaged(why)) => {
-                tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
-                drop(fs::remove_file(&path));
+            Err(why) => {
+                self.drop_entry(digest, &why);
                 None
             }
         }
     }
 
-    fn open_record(
-        &self,
-        engine: impl FnOnce(Option<u32>) -> Option<Engine>,
-        digest: Digest,
-        text: &[u8],
-    ) -> Result<Found, Unusable> {
-        let damaged = |why: String| Unusable::Damaged(why);
-        let corrupt = || damaged("its record is corrupt".to_owned());
-        let record: Record =
-            serde_json::from_slice(text).map_err(|error| damaged(format!("its record is corrupt: {error}")))?;
-        let mac = hex::decode(&record.mac).map_err(|_| corrupt())?;
+    fn drop_entry(&self, digest: Digest, why: &str) {
+        tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
+        drop(fs::remove_file(self.record(digest)));
+    }
+
+    fn read_record(&self, digest: Digest, text: &[u8]) -> Result<Found, String> {
+        let corrupt = || "its record is corrupt".to_owned();
+        let record: Record = serde_json::from_slice(text).map_err(|error| format!("its record is corrupt: {error}"))?;
         let name = Path::new(&record.code).file_name().and_then(|name| name.to_str()).ok_or_else(corrupt)?;
-        let unread = |error: io::Error| damaged(format!("cannot read its code: {error}"));
-        let (code, _) = self.folder.open_file(name).map_err(unread)?;
-        let claim = Claim { maker: self.maker, digest, notes: record.notes.get().as_bytes() };
-        if !self.key.has_signed(&mac, claim, &code).map_err(unread)? {
-            // Whoever compiles it again must not find the file. It may be the code of another entry.
-            if name.starts_with(&self.stem(digest)) {
-                drop(fs::remove_file(self.folder.path.join(name)));
-            }
-            return Err(damaged(
-                "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)"
-                    .to_owned(),
-            ));
+        let mac = hex::decode(&record.mac).map_err(|_| corrupt())?;
+        let code_mac = hex::decode(&record.code_mac).map_err(|_| corrupt())?;
+        let claim = Claim { maker: self.maker, digest, notes: record.notes.get().as_bytes(), code: &code_mac };
+        let code = StoredCode { digest, name: name.to_owned(), mac: code_mac.clone() };
+        if !self.key.has_signed(&mac, claim) {
+            self.remove_code(&code);
+            return Err(FORGED.to_owned());
         }
         let notes: Notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
-        let Notes { description, about, tasked } = notes;
-        let component = open(&engine(tasked).ok_or(Unusable::Unfit)?, &code).map_err(|error| {
+        let Notes { facts, room, description, about, tasked } = notes;
+        Ok(Found { facts, room, description, about, tasked, code })
+    }
+
+    /// Opens the code of an entry that was found, which may take as long as the code is large. Removes an entry whose code is
+    /// damaged or is not ours, and logs that.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be used in this server, and has to be compiled again: to replace it, or to find out why.
+    pub(crate) fn open_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, Unusable> {
+        self.checked_code(engine, code).inspect_err(|unusable| {
+            if let Unusable::Damaged(why) = unusable {
+                self.drop_entry(code.digest, why);
+            }
+        })
+    }
+
+    fn checked_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, Unusable> {
+        let unread = |error: io::Error| Unusable::Damaged(format!("cannot read its code: {error}"));
+        let (file, _) = self.folder.open_file(&code.name).map_err(unread)?;
+        if !self.key.has_signed_code(&code.mac, &file).map_err(unread)? {
+            self.remove_code(code);
+            return Err(Unusable::Damaged(FORGED.to_owned()));
+        }
+        open(engine, &file).map_err(|error| {
             let root = error.root_cause().to_string();
             if too_large(&root).is_some() { Unusable::Unfit } else { Unusable::Damaged(root) }
-        })?;
-        Ok(Found { component, description, about, tasked })
+        })
+    }
+
+    /// Whoever compiles it again must not find the file. It may be the code of another entry.
+    fn remove_code(&self, code: &StoredCode) {
+        if code.name.starts_with(&self.stem(code.digest)) {
+            drop(fs::remove_file(self.folder.path.join(&code.name)));
+        }
     }
 
     /// Whether the cache has the component with this digest, in hexadecimal.
@@ -203,22 +289,58 @@ impl CompileCache {
         self.record(digest).exists()
     }
 
+    /// The notes about the files in a plugin folder that [`CompileCache::note_folder`] wrote last.
+    pub(crate) fn folder_notes(&self, folder: &Path) -> Option<String> {
+        let name = self.folder_name(folder);
+        let mut text = Vec::new();
+        let (file, _) = self.folder.open_file(&name).ok()?;
+        file.take(FOLDER_NOTES).read_to_end(&mut text).ok()?;
+        let record: Option<FolderRecord> = serde_json::from_slice(&text).ok();
+        let notes = record.and_then(|FolderRecord { mac, notes }| {
+            let (mac, path) = (hex::decode(mac).ok()?, folder.as_os_str().as_bytes());
+            let is_ours = self.key.has_signed_folder(&mac, self.maker, path, notes.get().as_bytes());
+            is_ours.then(|| notes.get().to_owned())
+        });
+        if notes.is_none() {
+            tracing::warn!("compile cache: what was known of the plugin folder is corrupt; each file is read again");
+            drop(fs::remove_file(self.folder.path.join(&name)));
+        }
+        Self::mark_used(&self.folder.path.join(name));
+        notes
+    }
+
+    /// Writes notes about the files in a plugin folder, as JSON. Errors are only logged: without them, the next start is
+    /// slower.
+    pub(crate) fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
+        let write = || -> io::Result<()> {
+            let mac = self.key.sign_folder(self.maker, folder.as_os_str().as_bytes(), notes.get().as_bytes());
+            let record = FolderRecord { mac: hex::encode(mac), notes };
+            let mut file = self.scratch()?;
+            file.write_all(&serde_json::to_vec(&record)?)?;
+            // Not synced: after a crash of the machine it may be damaged, which is noticed.
+            file.persist(self.folder.path.join(self.folder_name(folder)))?;
+            Ok(())
+        };
+        if let Err(error) = write() {
+            tracing::debug!("compile cache: notes about the plugin folder could not be written: {error}");
+        }
+    }
+
+    fn folder_name(&self, folder: &Path) -> String {
+        let digest: [u8; 32] = Sha256::digest(folder.as_os_str().as_bytes()).into();
+        format!("{}-{:016x}.{FOLDER}", Digest::new(digest), self.maker)
+    }
+
     /// Creates a file for the compiler's output, which [`CompileCache::keep`] can add to the cache.
     pub(crate) fn scratch(&self) -> io::Result<NamedTempFile> {
         tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder.path)
     }
 
-    /// Adds compiled code and what it offers. Errors are only logged: without the cache, the next start is
+    /// Adds compiled code and what is known of it. Errors are only logged: without the cache, the next start is
     /// slower.
-    pub(crate) fn keep(
-        &self,
-        digest: Digest,
-        code: NamedTempFile,
-        description: Description,
-        about: About,
-        tasked: Option<u32>,
-    ) {
-        if let Err(error) = self.try_keep(digest, code, &Notes { description, about, tasked }) {
+    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, known: Known) {
+        let Known { facts, room, description, about, tasked } = known;
+        if let Err(error) = self.try_keep(digest, code, &Notes { facts, room, description, about, tasked }) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
     }
@@ -229,27 +351,40 @@ impl CompileCache {
             return Ok(());
         }
         let notes = serde_json::value::to_raw_value(notes)?;
-        let claim = Claim { maker: self.maker, digest, notes: notes.get().as_bytes() };
-        let mac = hex::encode(self.key.sign(claim, code.as_file())?);
+        let code_mac = self.key.sign_code(code.as_file())?;
+        let claim = Claim { maker: self.maker, digest, notes: notes.get().as_bytes(), code: &code_mac };
+        let (mac, code_mac) = (hex::encode(self.key.sign(claim)), hex::encode(code_mac));
         // The name contains the start of the code, so that the files of two servers that compile the same component are
         // not mixed.
         let name = format!("{}-{}.cwasm", self.stem(digest), mac.get(..NAMED).unwrap_or_default());
         code.as_file().sync_all()?;
         let path = self.folder.path.join(&name);
+        let length = code.as_file().metadata()?.len();
         code.persist(&path)?;
-        let record = Record { code: name, mac, notes };
+        let record = Record { code: name, code_mac, mac, notes };
         // Code that no record names would take room on a full disk for good.
-        self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
-        self.evict();
+        let length = length + self.try_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
+        if self.rises(length) {
+            self.evict();
+        }
         Ok(())
     }
 
-    fn try_record(&self, digest: Digest, record: &Record) -> io::Result<()> {
+    /// Notes that an entry was added. Whether it is time to look what there is.
+    fn rises(&self, length: u64) -> bool {
+        let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        level.bytes = level.bytes.saturating_add(length);
+        level.bytes > self.size || level.listed.is_none_or(|(at, took)| at.elapsed() >= took * UNLISTED)
+    }
+
+    /// Writes the record. Returns its length.
+    fn try_record(&self, digest: Digest, record: &Record) -> io::Result<u64> {
         let mut file = self.scratch()?;
-        file.write_all(&serde_json::to_vec(record)?)?;
+        let text = serde_json::to_vec(record)?;
+        file.write_all(&text)?;
         file.as_file().sync_all()?;
         file.persist(self.record(digest))?;
-        Ok(())
+        Ok(text.len() as u64)
     }
 
     /// What the names of an entry's files begin with.
@@ -278,7 +413,7 @@ impl CompileCache {
         let orphans = orphans(&files);
         for file in &files {
             let unfinished = file.name.starts_with(TEMPORARY) && file.is_abandoned();
-            if unfinished || orphans.contains(&file.name) {
+            if unfinished || orphans.contains(&file.name) || file.is_of_a_forgotten_folder() {
                 drop(fs::remove_file(self.folder.path.join(&file.name)));
             }
         }
@@ -287,8 +422,14 @@ impl CompileCache {
     /// Removes orphans, and then the least recently used components, until the rest fits. An entry of another maker is
     /// no longer used and therefore among the first.
     fn evict(&self) {
+        let began = Instant::now();
         let mut files = self.files();
         let mut total: u64 = files.iter().map(|file| file.length).sum();
+        let listed = |bytes| {
+            let level = Level { bytes, listed: Some((Instant::now(), began.elapsed())) };
+            *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        };
+        listed(total);
         if total <= self.size {
             return;
         }
@@ -306,12 +447,13 @@ impl CompileCache {
         });
         for file in alone.iter().chain(entries) {
             if total <= self.size {
-                return;
+                break;
             }
             if fs::remove_file(self.folder.path.join(&file.name)).is_ok() {
                 total = total.saturating_sub(file.length);
             }
         }
+        listed(total);
     }
 
     fn files(&self) -> Vec<Listed> {
@@ -354,6 +496,15 @@ fn is_ours(name: &str) -> bool {
     name.starts_with(TEMPORARY) || (digest && name.get(DIGITS..=DIGITS) == Some("-"))
 }
 
+/// What notes about a folder end in.
+const FOLDER: &str = "files";
+
+/// Largest notes about a folder that are read, in bytes.
+const FOLDER_NOTES: u64 = 64 << 20;
+
+/// Notes about a folder that no server has used for so long are removed.
+const FORGOTTEN: Duration = Duration::from_hours(30 * 24);
+
 /// A file of the cache.
 struct Listed {
     name: String,
@@ -362,6 +513,11 @@ struct Listed {
 }
 
 impl Listed {
+    fn is_of_a_forgotten_folder(&self) -> bool {
+        let of_folder = Path::new(&self.name).extension().is_some_and(|extension| extension == FOLDER);
+        of_folder && self.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
+    }
+
     /// Whether it is so old that no server is still writing it, or what belongs to it.
     fn is_abandoned(&self) -> bool {
         self.used.elapsed().is_ok_and(|age| age > ABANDONED)
@@ -382,11 +538,17 @@ mod tests {
         engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap().0
     }
 
-    /// Everything is ordinary here.
-    #[expect(clippy::unnecessary_wraps, reason = "that is what the cache asks")]
-    fn ordinary(tasked: Option<u32>) -> Option<Engine> {
-        assert_eq!(tasked, None);
-        Some(engine())
+    /// What is known of a component that offers this.
+    fn known(description: Description, tasked: Option<u32>) -> Known {
+        Known { facts: Facts::default(), room: 0, description, about: About::default(), tasked }
+    }
+
+    /// Finds an ordinary component and opens its code.
+    fn found(store: &CompileCache, digest: Digest) -> Option<Found> {
+        let found = store.find(digest)?;
+        assert_eq!(found.tasked, None);
+        store.open_code(&engine(), &found.code).ok()?;
+        Some(found)
     }
 
     fn digest_of(text: &str) -> Digest {
@@ -409,7 +571,7 @@ mod tests {
         let wasm = wat::parse_str(COMPONENT).unwrap();
         let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
-        store.keep(digest(), code, tools(), About::default(), None);
+        store.keep(digest(), code, known(tools(), None));
         store
     }
 
@@ -422,9 +584,8 @@ mod tests {
     fn the_server_opens_what_the_compiler_process_wrote() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let found = store.find(ordinary, digest()).unwrap();
-        assert_eq!(found.description, tools());
-        assert!(store.find(ordinary, digest_of("another")).is_none());
+        assert_eq!(found(&store, digest()).unwrap().description, tools());
+        assert!(found(&store, digest_of("another")).is_none());
     }
 
     #[test]
@@ -436,28 +597,25 @@ mod tests {
             let mut code = store.scratch().unwrap();
             let wasm = wat::parse_str("(component (core func (canon waitable-set.new)))").unwrap();
             code.write_all(&engine::concurrent_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
-            store.keep(digest(), code, tools(), About::default(), tasked);
+            store.keep(digest(), code, known(tools(), tasked));
         };
         keep(Some(2));
-        let concurrent = |tasked| {
-            assert_eq!(tasked, Some(2));
-            Some(engine::build_concurrent(Some(16), stack, &Limits::CEILING).unwrap())
-        };
-        assert_eq!(store.find(concurrent, digest()).unwrap().tasked, Some(2));
-        assert!(store.find(|_| None, digest()).is_none(), "this server does not run it");
-        assert!(store.find(concurrent, digest()).is_some(), "the next one may");
+        let found = store.find(digest()).unwrap();
+        assert_eq!(found.tasked, Some(2));
+        let concurrent = engine::build_concurrent(Some(16), stack, &Limits::CEILING).unwrap();
+        assert!(store.open_code(&concurrent, &found.code).is_ok());
         // Code of the other engine is no code of this one, whatever the entry says.
         fs::remove_file(store.record(digest())).unwrap();
         keep(None);
-        assert!(store.find(ordinary, digest()).is_none());
+        assert!(self::found(&store, digest()).is_none());
     }
 
     #[test]
     fn entries_of_an_older_toolbay_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let older = CompileCache { maker: maker(&engine(), DERIVATION - 1), ..filled(dir.path()) };
-        assert!(older.find(ordinary, digest()).is_none());
-        assert!(filled(dir.path()).find(ordinary, digest()).is_some());
+        assert!(found(&older, digest()).is_none());
+        assert!(found(&filled(dir.path()), digest()).is_some());
     }
 
     #[test]
@@ -477,9 +635,9 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let store = filled(dir.path());
             damage(&code_file(dir.path()));
-            assert!(store.find(ordinary, digest()).is_none());
+            assert!(found(&store, digest()).is_none());
             assert!(!store.record(digest()).exists());
-            assert!(filled(dir.path()).find(ordinary, digest()).is_some(), "compiled anew, it is whole again");
+            assert!(found(&filled(dir.path()), digest()).is_some(), "compiled anew, it is whole again");
         }
     }
 
@@ -488,7 +646,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
         fs::write(store.record(digest()), b"{\"code\":").unwrap();
-        assert!(store.find(ordinary, digest()).is_none());
+        assert!(found(&store, digest()).is_none());
     }
 
     #[test]
@@ -498,7 +656,7 @@ mod tests {
         let mut record: Record = serde_json::from_slice(&fs::read(store.record(digest())).unwrap()).unwrap();
         record.code = "/etc/passwd".into();
         fs::write(store.record(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
-        assert!(store.find(ordinary, digest()).is_none());
+        assert!(found(&store, digest()).is_none());
     }
 
     /// A second component in the cache, with another tool.
@@ -508,7 +666,7 @@ mod tests {
         let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
         let digest = digest_of("another");
-        store.keep(digest, code, Description::default(), About::default(), None);
+        store.keep(digest, code, known(Description::default(), None));
         digest
     }
 
@@ -540,7 +698,7 @@ mod tests {
                 let (a, b) = (read(one), read(two));
                 let (first, second) = (
                     Record { notes: a.notes.clone(), ..b },
-                    Record { notes: read(two).notes, code: a.code, mac: a.mac },
+                    Record { notes: read(two).notes, code: a.code, code_mac: a.code_mac, mac: a.mac },
                 );
                 fs::write(store.record(one), serde_json::to_vec(&first).unwrap()).unwrap();
                 fs::write(store.record(two), serde_json::to_vec(&second).unwrap()).unwrap();
@@ -550,9 +708,9 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let store = filled(dir.path());
             let digests = [digest(), another(&store)];
-            assert!(digests.iter().all(|digest| store.find(ordinary, *digest).is_some()));
+            assert!(digests.iter().all(|digest| found(&store, *digest).is_some()));
             exchange(&store, digests);
-            assert!(digests.iter().all(|digest| store.find(ordinary, *digest).is_none()));
+            assert!(digests.iter().all(|digest| found(&store, *digest).is_none()));
             assert!(digests.iter().all(|digest| !store.record(digest).exists()));
         }
     }
@@ -563,8 +721,8 @@ mod tests {
         drop(filled(dir.path()));
         fs::remove_file(dir.path().join(key::NAME)).unwrap();
         let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
-        assert!(store.find(ordinary, digest()).is_none());
-        assert!(filled(dir.path()).find(ordinary, digest()).is_some(), "compiled anew, it is used");
+        assert!(found(&store, digest()).is_none());
+        assert!(found(&filled(dir.path()), digest()).is_some(), "compiled anew, it is used");
     }
 
     #[test]
@@ -574,11 +732,11 @@ mod tests {
         let store = filled(dir.path());
         let (record, moved) = (store.record(digest()), dir.path().join("moved"));
         fs::set_permissions(&record, fs::Permissions::from_mode(0o620)).unwrap();
-        assert!(store.find(ordinary, digest()).is_none());
+        assert!(found(&store, digest()).is_none());
         let store = filled(dir.path());
         fs::rename(&record, &moved).unwrap();
         symlink(&moved, &record).unwrap();
-        assert!(store.find(ordinary, digest()).is_none());
+        assert!(found(&store, digest()).is_none());
         assert!(moved.exists() && !record.exists());
     }
 
@@ -620,7 +778,7 @@ mod tests {
         store.evict();
         store.evict();
         assert!(!record_of_other.exists());
-        assert!(store.find(ordinary, digest()).is_some());
+        assert!(found(&store, digest()).is_some());
     }
 
     #[test]
@@ -629,7 +787,7 @@ mod tests {
         filled(dir.path());
         let mut other = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
         other.maker ^= 1;
-        assert!(other.find(ordinary, digest()).is_none());
+        assert!(found(&other, digest()).is_none());
         assert!(code_file(dir.path()).exists(), "it is another's, and stays");
     }
 
@@ -658,7 +816,7 @@ mod tests {
         let mut code = store.scratch().unwrap();
         code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
         fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
-        store.keep(digest_of("newer"), code, tools(), About::default(), None);
+        store.keep(digest_of("newer"), code, known(tools(), None));
         assert!(!record.exists());
         assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
         assert!(store.record(digest_of("newer")).exists());
@@ -671,7 +829,7 @@ mod tests {
         let record = store.record(digest());
         let long_ago = SystemTime::now() - 2 * FRESH;
         File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
-        store.find(ordinary, digest()).unwrap();
+        found(&store, digest()).unwrap();
         assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < FRESH);
     }
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use tokio::time::error::Elapsed;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout_at;
 use toolbay_model::{CallError, Limit, Limits, Usage};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::ask::Suspended;
 use crate::asked::Asked;
+use crate::callable::Callable;
 use crate::coop::{Meter, coop};
 use crate::descriptors::Files;
 use crate::determinism::Seed;
@@ -56,13 +57,28 @@ pub struct Finished<T> {
     pub hindered: Option<Hindrance>,
 }
 
+/// What a client reads of a plugin whose stored code cannot be used, and which cannot be compiled again either.
+const LOST: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
+
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
     /// [`Unchecked::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call and frees its store.
-    pub async fn call(&self, prepared: &Prepared, entry: Entry<'_>, asked: Asked<'_>) -> Finished<Unchecked> {
+    pub async fn call(&self, callable: &Callable, entry: Entry<'_>, asked: Asked<'_>) -> Finished<Unchecked> {
         let deadline = entry.deadline.into();
+        let timeout = entry.environment.limits.timeout;
+        let begin = |stored| {
+            let sandbox = self.clone();
+            self.spawn(async move { sandbox.open_stored(stored).await })
+        };
+        let prepared = match timeout_at(deadline, callable.opened(begin)).await {
+            Ok(Ok(prepared)) => prepared,
+            // The log says why.
+            Ok(Err(_)) => return Finished::unentered(Err(CallError::Failed(LOST.to_owned()))),
+            Err(_elapsed) => return Finished::unentered(Err(CallError::limit(Limit::Deadline(timeout)))),
+        };
+        let prepared = &*prepared;
         let stdin = match asked {
             Asked::Tool { arguments, .. } => prepared.is_command().then(|| arguments.to_owned()),
             Asked::Prompt { .. } | Asked::Resource { .. } | Asked::Completion(_) => None,
@@ -76,7 +92,7 @@ impl Sandbox {
             Ok((secrets, folders.map_err(CallError::Failed)?))
         };
         let opened = timeout_at(deadline, opening).await;
-        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(entry.environment.limits.timeout)));
+        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
         let (secrets, mut folders) = match opened.unwrap_or_else(late) {
             Ok(opened) => opened,
             Err(error) => return Finished::unentered(Err(error)),
@@ -97,7 +113,7 @@ impl Sandbox {
         };
         if let Some(scratch) = scratch {
             // With the permit of the call, but not for ever: a file system can hang.
-            let _ = timeout(REMOVAL, scratch.end()).await;
+            let _ = tokio::time::timeout(REMOVAL, scratch.end()).await;
         }
         finished
     }

@@ -3,6 +3,7 @@
 //! The ordinary one runs all components but those with async functions, which need another one: in it, each call costs
 //! more, and more code can be reached by strangers.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -111,7 +112,14 @@ pub(super) fn config(stack: ByteSize) -> Config {
         // Multi-memory stays on, because the adapters that connect composed components need it.
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
-        .cranelift_opt_level(OptLevel::Speed);
+        .cranelift_opt_level(match std::fs::read_to_string("/tmp/st/optlevel").as_deref().map(str::trim) {
+            Ok("none") => OptLevel::None,
+            Ok("size") => OptLevel::SpeedAndSize,
+            _ => OptLevel::Speed,
+        });
+    if std::fs::exists("/tmp/st/regalloc").unwrap_or(false) {
+        config.cranelift_regalloc_algorithm(wasmtime::RegallocAlgorithm::SinglePass);
+    }
     config
 }
 
@@ -163,6 +171,15 @@ pub(super) fn pool(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocat
         // seldom called or no longer exist.
         .max_unused_warm_slots(32);
     InstanceAllocationStrategy::Pooling(pool)
+}
+
+/// Identifies what decides whether code fits into the engine, besides its settings: the pool and its slots. What was opened
+/// under other ones may be too large for these.
+pub(super) fn room(slots: Option<u32>, ceiling: &Limits) -> u64 {
+    let Limits { instances, memories, memory, table_elements, .. } = ceiling;
+    let mut hasher = DefaultHasher::new();
+    (slots.is_some(), instances, memories, memory.as_u64(), table_elements, TABLES).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Advances the epoch every [`TICK`] while at least one guest runs, and a little longer; sleeps otherwise.

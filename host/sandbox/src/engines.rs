@@ -83,6 +83,16 @@ impl Engines {
         self.slots
     }
 
+    /// Whether there may be an engine for such a component.
+    pub(crate) fn may_have(&self, tasked: Option<u32>) -> bool {
+        tasked.is_none() || self.is_concurrent
+    }
+
+    /// Identifies what code must fit into: see [`engine::room`].
+    pub(crate) fn room(&self) -> u64 {
+        engine::room(self.slots, &self.ceiling)
+    }
+
     pub(crate) fn stack(&self) -> ByteSize {
         self.stack
     }

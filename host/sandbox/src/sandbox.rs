@@ -1,17 +1,18 @@
 //! The engines, the compiler and the guests' runtime, put together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
+use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::joined;
-use toolbay_model::{Description, Digest, Limits};
+use toolbay_model::{Description, Digest, Limits, Manner};
 use toolbay_outgoing::{Connector, Lookups, Options, Outlet, SystemResolver};
 use toolbay_policy::Permissions;
 use toolbay_state::Store;
@@ -19,16 +20,19 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::about::About;
-use crate::cache::{self, CompileCache, Found};
+use crate::cache::{self, CompileCache, Found, Known, StoredCode};
+use crate::callable::{Callable, Remake, Stored};
 use crate::compilations::{Compilations, CompileCounts};
 use crate::compile::{Compile, Compiler};
 use crate::compiled::{Compiled, Scratch};
 use crate::connections::Connections;
+use crate::cores::cores;
 use crate::descriptors::{Descriptors, Files};
 use crate::engine::Ticker;
 use crate::engines::{Engines, Linked};
 use crate::entrance::{self, Entrance};
 use crate::error;
+use crate::facts::Facts;
 use crate::keyvalue::KeyValue;
 use crate::ledger::Ledgers;
 use crate::preamble::check_preamble;
@@ -96,7 +100,7 @@ struct Inner {
     /// Resolves the names that plugins connect to.
     lookups: Arc<Lookups>,
     /// The compile cache, or why it is off.
-    cache: Result<CompileCache, String>,
+    cache: Result<Arc<CompileCache>, String>,
     compilations: Compilations,
     entrance: Entrance,
     /// Guests run on their own threads: whatever they do, the operating system keeps scheduling those of the protocol.
@@ -118,7 +122,8 @@ impl Sandbox {
         let calls = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(DESCRIBING) as usize);
         let cache = match cache {
             Some((folder, size)) => {
-                CompileCache::open(&folder, &engines.ordinary().engine, size).inspect_err(|why| tracing::warn!("{why}"))
+                let opened = CompileCache::open(&folder, &engines.ordinary().engine, size);
+                opened.map(Arc::new).inspect_err(|why| tracing::warn!("{why}"))
             }
             None => Err("the compile cache is off: compile.store is empty".to_owned()),
         };
@@ -126,6 +131,7 @@ impl Sandbox {
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("toolbay-guest")
+            .worker_threads(cores())
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS)
             // Calls arrive through the injection queue, so check it often.
@@ -136,7 +142,13 @@ impl Sandbox {
         let describing = Semaphore::new(DESCRIBING as usize);
         let scratches = Arc::new(Scratches::new(scratch, calls));
         let swept = Arc::clone(&scratches);
-        runtime.spawn_blocking(move || swept.sweep());
+        let tidied = cache.as_ref().ok().map(Arc::clone);
+        runtime.spawn_blocking(move || {
+            swept.sweep();
+            if let Some(cache) = tidied {
+                cache.tidy();
+            }
+        });
         let descriptors = Arc::new(Descriptors::of_process(calls));
         let inner = Inner {
             engines,
@@ -198,22 +210,84 @@ impl Sandbox {
         }
     }
 
-    /// Looks up a component in the compile cache, with what it offers and what its file contains. Blocks for
-    /// milliseconds, longer for thousands of plain functions.
-    pub fn find(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
-        let cache = self.inner.cache.as_ref().ok()?;
-        let found = self.found(cache, digest);
+    /// Looks up a component in the compile cache, with what it offers and what its file contains. Its code is opened by the
+    /// first call; `remake` compiles it again if it cannot be used then. Blocks for a fraction of a millisecond.
+    pub fn find(&self, digest: Digest, remake: &Arc<dyn Remake>) -> Option<(Callable, Description, About)> {
+        let engines = &self.inner.engines;
+        let Found { facts, room, description, about, tasked, code } = self.found(digest)?;
+        if !engines.may_have(tasked) {
+            // Compiling it again reports the reason.
+            return None;
+        }
+        let (remake, manner) = (Arc::clone(remake), description.manner.clone());
+        let stored = Stored { digest, code, manner, tasked, remake };
+        let callable = if room == engines.room() {
+            Callable::stored(facts, stored)
+        } else {
+            // Where it was opened before, there was more room, or less.
+            self.open_code(&stored)?.into()
+        };
+        Some((callable, description, about))
+    }
+
+    /// The same with its code open. Blocks for milliseconds, longer for megabytes of code and for thousands of plain functions.
+    pub fn find_open(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
+        let Found { description, about, tasked, code, .. } = self.found(digest)?;
+        let prepared = self.open_with(&code, tasked, description.manner.clone())?;
+        Some((prepared, description, about))
+    }
+
+    fn found(&self, digest: Digest) -> Option<Found> {
+        let found = self.cache()?.find(digest);
         self.inner.compilations.looked_up(found.is_some());
         found
     }
 
-    fn found(&self, cache: &CompileCache, digest: Digest) -> Option<(Prepared, Description, About)> {
-        let engine = |tasked| Some(self.inner.engines.of(tasked).ok()?.engine.clone());
-        let Found { component, description, about, tasked } = cache.find(engine, digest)?;
+    fn cache(&self) -> Option<&Arc<CompileCache>> {
+        self.inner.cache.as_ref().ok()
+    }
+
+    /// Opens and links stored code; `None` if it has to be compiled again.
+    fn open_code(&self, stored: &Stored) -> Option<Prepared> {
+        self.open_with(&stored.code, stored.tasked, stored.manner.clone())
+    }
+
+    fn open_with(&self, code: &StoredCode, tasked: Option<u32>, manner: Option<Manner>) -> Option<Prepared> {
+        let linked = self.inner.engines.of(tasked).ok()?;
+        let component = self.cache()?.open_code(&linked.engine, code).ok()?;
         // It was linked before, so a failure is not the file's fault. Compiling it again reports the reason.
-        let mut prepared = Prepared::new(self.inner.engines.of(tasked).ok()?, &component, tasked).ok()?;
-        prepared.spoken_to(description.manner.clone());
-        Some((prepared, description, about))
+        let mut prepared = Prepared::new(linked, &component, tasked).ok()?;
+        prepared.spoken_to(manner);
+        Some(prepared)
+    }
+
+    /// Opens stored code, or has it compiled again and stores that.
+    ///
+    /// # Errors
+    ///
+    /// Why neither is possible.
+    pub(crate) async fn open_stored(&self, stored: Stored) -> Result<Prepared, String> {
+        let (sandbox, wanted) = (self.clone(), stored.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            // What is known of it, for the new code, before the entry is dropped with the old.
+            let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
+            sandbox.open_code(&wanted).ok_or(known)
+        });
+        let known = match opened.await {
+            Ok(Ok(prepared)) => return Ok(prepared),
+            Ok(Err(known)) => known,
+            Err(error) => return Err(format!("opening its code failed: {error}")),
+        };
+        let (mut prepared, scratch) = stored.remake.remake(stored.digest).await?;
+        prepared.spoken_to(stored.manner);
+        let sandbox = self.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            if let Some(Found { description, about, .. }) = known {
+                sandbox.keep(stored.digest, scratch, &prepared, description, about);
+            }
+            prepared
+        });
+        kept.await.map_err(|error| format!("storing its code failed: {error}"))
     }
 
     /// Compiles and links a plugin file within the limits. Dropping the future stops the compiler.
@@ -267,10 +341,23 @@ impl Sandbox {
         Ok(assembled(prepared, notes, None))
     }
 
-    /// Adds compiled code to the compile cache. Blocks for milliseconds; errors are logged.
-    pub fn keep(&self, digest: Digest, scratch: Scratch, description: Description, about: About) {
-        if let (Ok(cache), Scratch { code: Some(code), tasked }) = (&self.inner.cache, scratch) {
-            cache.keep(digest, code, description, about, tasked);
+    /// Adds the compiled code of `prepared` to the compile cache. Blocks for milliseconds; errors are logged.
+    pub fn keep(&self, digest: Digest, scratch: Scratch, prepared: &Prepared, description: Description, about: About) {
+        if let (Some(cache), Scratch { code: Some(code), tasked }) = (self.cache(), scratch) {
+            let (facts, room) = (Facts::of(prepared), self.inner.engines.room());
+            cache.keep(digest, code, Known { facts, room, description, about, tasked });
+        }
+    }
+
+    /// What [`Sandbox::note_folder`] wrote about the files in a plugin folder. Nobody but this user can have written it.
+    pub fn folder_notes(&self, folder: &Path) -> Option<String> {
+        self.cache()?.folder_notes(folder)
+    }
+
+    /// Keeps notes about the files in a plugin folder, as JSON, with the compile cache.
+    pub fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
+        if let Some(cache) = self.cache() {
+            cache.note_folder(folder, notes);
         }
     }
 

@@ -10,7 +10,7 @@ use toolbay_model::{
     Answerable, CallError, Description, Interrupt, Limits, Observer, Output, Quiet, Reply, ToolDefinition,
 };
 
-use crate::{Asked, Compile, Entry, Environment, Finished, PrepareError, Prepared, Sandbox, Settings, Source};
+use crate::{Asked, Callable, Compile, Entry, Environment, Finished, PrepareError, Sandbox, Settings, Source};
 
 /// A sandbox that compiles in this process.
 pub(crate) fn sandbox() -> Sandbox {
@@ -33,7 +33,8 @@ pub(crate) fn sandbox() -> Sandbox {
 /// A loaded component and what it offers.
 pub(crate) struct Loaded {
     sandbox: Sandbox,
-    prepared: Arc<Prepared>,
+    form: String,
+    callable: Callable,
     pub(crate) description: Description,
 }
 
@@ -60,13 +61,14 @@ impl Loaded {
             };
             let description = compiled.description(listed);
             let (prepared, ..) = compiled.into_parts();
-            Ok(Ok(Self { sandbox: sandbox.clone(), prepared: Arc::new(prepared), description }))
+            let form = prepared.form();
+            Ok(Ok(Self { sandbox: sandbox.clone(), form, callable: prepared.into(), description }))
         })
     }
 
     /// How it offers what it has.
     pub(crate) fn form(&self) -> String {
-        self.prepared.form()
+        self.form.clone()
     }
 
     /// The tool of this name.
@@ -94,7 +96,7 @@ impl Loaded {
         let (answerable, journal) = (Answerable::default(), Arc::default());
         let entry = Entry { environment, caller: None, trace: None, observer, answerable, journal, deadline };
         let Finished { result, usage, entered, waited, stdout, stderr, log_dropped, hindered } =
-            runtime().block_on(self.sandbox.call(&self.prepared, entry, asked));
+            runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
         let check = |returned: crate::Unchecked| returned.check(&environment.limits, None, &Interrupt::at(deadline));
         Finished { result: result.and_then(check), usage, entered, waited, stdout, stderr, log_dropped, hindered }
     }

@@ -1,7 +1,7 @@
 //! A compiled JSON Schema, and how a value violates it.
 
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
@@ -37,9 +37,19 @@ const NEWEST: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Longest text of a violation in bytes. The value is omitted from a longer one.
 const MESSAGE: usize = 300;
 
-/// A compiled schema, with the text of it for `tools/list`.
+/// Most values in a schema that is compiled when it is first used: that takes less than a millisecond.
+const LITTLE: usize = 500;
+
+/// A schema with which values can be checked, and the text of it for `tools/list`.
 pub struct Schema {
     value: Value,
+    patterns: Patterns,
+    /// What checks values. Made at once, or by the first check if the schema is known to be valid and is [`LITTLE`].
+    checks: OnceLock<Result<Checks, String>>,
+}
+
+/// A compiled schema.
+struct Checks {
     validator: Validator<Counted>,
     names: Arc<dyn NameCost>,
 }
@@ -67,40 +77,31 @@ impl Schema {
     ///
     /// As [`Schema::compile`].
     pub fn compile_with(text: &str, patterns: &Patterns) -> Result<Self, String> {
-        let value = parse(text)?;
-        if !value.is_object() {
-            return Err("must be a JSON object".into());
-        }
+        let value = object(text)?;
         measure(&value)?;
         patterns::measure(&value)?;
-        let names = Names::of(&value, patterns)?;
-        let names: Arc<dyn NameCost> = {
-            let names = Arc::new(names);
-            let own = Arc::clone(&names);
-            let cost: Arc<dyn NameCost> = names;
-            budget::within(Budget::CHECK, &Interrupt::default(), &cost, || own.read_own(&value))
-                .ok_or("its patternProperties take too long for its own properties")?;
-            cost
-        };
-        let for_names = PatternOptions::fancy_regex()
-            .backtrack_limit(BACKTRACKS)
-            .size_limit(patterns.size())
-            .dfa_size_limit(patterns.size());
-        let of_plugin = patterns.clone();
-        let options = jsonschema::options_for::<Counted>()
-            .offline()
-            .with_pattern_options(for_names)
-            .with_keyword("pattern", move |_, value, _| Ok(Box::new(Pattern::compile(value, &of_plugin)?)))
-            .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(Step)));
-        let siblings_count = !matches!(Draft::default().detect(&value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
-        let stepped = budget::with_steps(&value, siblings_count);
-        let validator = options.build(&stepped).map_err(|error| {
-            // Report the error for the schema as the plugin wrote it.
-            let error = if stepped == value { error } else { options.build(&value).err().unwrap_or(error) };
-            let place = place(&error);
-            if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
-        })?;
-        Ok(Self { value, validator, names })
+        let checks = Checks::of(&value, patterns)?;
+        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::from(Ok(checks)) })
+    }
+
+    /// The schema in `text`, which [`Schema::compile_with`] accepted before, perhaps in another process. It is compiled when it
+    /// is first used, unless that could take long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::compile`], if `text` was not accepted.
+    pub fn known_with(text: &str, patterns: &Patterns) -> Result<Self, String> {
+        let value = object(text)?;
+        if !is_little(&value) {
+            return Self::compile_with(text, patterns);
+        }
+        Ok(Self { value, patterns: patterns.clone(), checks: OnceLock::new() })
+    }
+
+    /// Compiles what every schema is compared with: the schema of schemas, which takes a few milliseconds. Whoever compiles
+    /// the first one would wait for that.
+    pub fn prepare() {
+        drop(Self::compile(r#"{"type":"object"}"#));
     }
 
     /// Compiles an input schema. Its root must have `"type": "object"`.
@@ -109,8 +110,24 @@ impl Schema {
     ///
     /// As [`Schema::compile`].
     pub fn compile_input(text: &str, patterns: &Patterns) -> Result<Self, String> {
-        let schema = Self::compile_with(text, patterns)?;
-        if schema.is_object() { Ok(schema) } else { Err("its root must have \"type\": \"object\"".into()) }
+        Self::compile_with(text, patterns)?.for_input()
+    }
+
+    /// As [`Schema::known_with`], for an input schema.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schema::known_with`].
+    pub fn known_input(text: &str, patterns: &Patterns) -> Result<Self, String> {
+        Self::known_with(text, patterns)?.for_input()
+    }
+
+    fn for_input(self) -> Result<Self, String> {
+        if self.is_object() { Ok(self) } else { Err("its root must have \"type\": \"object\"".into()) }
+    }
+
+    fn checks(&self) -> Result<&Checks, &String> {
+        self.checks.get_or_init(|| Checks::of(&self.value, &self.patterns)).as_ref()
     }
 
     /// The schema as the plugin wrote it.
@@ -130,8 +147,12 @@ impl Schema {
 
     /// As [`Schema::violations`], if that can be said at a glance, within [`Budget::GLANCE`]; otherwise `None`.
     pub fn glance(&self, instance: &Value) -> Option<Vec<Violation>> {
-        let fits = self.within(Budget::GLANCE, &Interrupt::default(), || self.validator.is_valid(Looked(instance)))?;
-        Some(if fits { Vec::new() } else { self.list(instance, Budget::LIST, &Interrupt::default()) })
+        let checks = match self.checks() {
+            Ok(checks) => checks,
+            Err(why) => return Some(whole(why)),
+        };
+        let fits = checks.fits(instance, Budget::GLANCE, &Interrupt::default())?;
+        Some(if fits { Vec::new() } else { checks.list(instance, Budget::LIST, &Interrupt::default()) })
     }
 
     /// As [`Schema::violations`], until `interrupt` is due. May take seconds.
@@ -147,7 +168,7 @@ impl Schema {
 
     /// Whether `instance` fits and how many steps it took to find out; `None` where `budget` was not enough.
     pub fn fits(&self, instance: &Value, budget: Budget) -> Option<(bool, u64)> {
-        let fits = self.within(budget, &Interrupt::default(), || self.validator.is_valid(Looked(instance)))?;
+        let fits = self.checks().ok()?.fits(instance, budget, &Interrupt::default())?;
         Some((fits, budget.steps.saturating_sub(budget::left())))
     }
 
@@ -158,11 +179,54 @@ impl Schema {
     }
 
     fn check(&self, instance: &Value, check: Budget, list: Budget, interrupt: &Interrupt) -> Vec<Violation> {
-        match self.within(check, interrupt, || self.validator.is_valid(Looked(instance))) {
+        let checks = match self.checks() {
+            Ok(checks) => checks,
+            // It was valid when it was first compiled, so this is a fault of the server.
+            Err(why) => return whole(why),
+        };
+        match checks.fits(instance, check, interrupt) {
             Some(true) => Vec::new(),
-            Some(false) => self.list(instance, list, interrupt),
+            Some(false) => checks.list(instance, list, interrupt),
             None => whole("validation against the schema takes too long"),
         }
+    }
+}
+
+impl Checks {
+    fn of(value: &Value, patterns: &Patterns) -> Result<Self, String> {
+        let names = Names::of(value, patterns)?;
+        let names: Arc<dyn NameCost> = {
+            let names = Arc::new(names);
+            let own = Arc::clone(&names);
+            let cost: Arc<dyn NameCost> = names;
+            budget::within(Budget::CHECK, &Interrupt::default(), &cost, || own.read_own(value))
+                .ok_or("its patternProperties take too long for its own properties")?;
+            cost
+        };
+        let for_names = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(patterns.size())
+            .dfa_size_limit(patterns.size());
+        let of_plugin = patterns.clone();
+        let options = jsonschema::options_for::<Counted>()
+            .offline()
+            .with_pattern_options(for_names)
+            .with_keyword("pattern", move |_, value, _| Ok(Box::new(Pattern::compile(value, &of_plugin)?)))
+            .with_keyword(budget::STEP, |_, _, _| Ok(Box::new(Step)));
+        let siblings_count = !matches!(Draft::default().detect(value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
+        let stepped = budget::with_steps(value, siblings_count);
+        let validator = options.build(&stepped).map_err(|error| {
+            // Report the error for the schema as the plugin wrote it.
+            let error = if stepped == *value { error } else { options.build(value).err().unwrap_or(error) };
+            let place = place(&error);
+            if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
+        })?;
+        Ok(Self { validator, names })
+    }
+
+    /// Whether `instance` fits; `None` where `budget` was not enough.
+    fn fits(&self, instance: &Value, budget: Budget, interrupt: &Interrupt) -> Option<bool> {
+        self.within(budget, interrupt, || self.validator.is_valid(Looked(instance)))
     }
 
     /// Why `instance` does not fit.
@@ -195,6 +259,31 @@ impl fmt::Debug for Schema {
 /// A violation of the whole value.
 fn whole(message: &str) -> Vec<Violation> {
     vec![Violation { pointer: String::new(), message: message.to_owned() }]
+}
+
+/// The JSON object in `text`.
+fn object(text: &str) -> Result<Value, String> {
+    let value = parse(text)?;
+    if value.is_object() { Ok(value) } else { Err("must be a JSON object".into()) }
+}
+
+/// Whether a schema that is known to be valid takes no time worth mentioning to compile: it is small, and has no pattern,
+/// of which a few characters can take long.
+fn is_little(schema: &Value) -> bool {
+    let (mut open, mut seen) = (vec![schema], 0_usize);
+    while let Some(value) = open.pop() {
+        seen += 1;
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) if members.keys().any(|key| key.starts_with("pattern")) => return false,
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+        if seen + open.len() > LITTLE {
+            return false;
+        }
+    }
+    true
 }
 
 /// Refuses schemas that are costly because of their depth alone.

@@ -29,6 +29,12 @@ impl Host for Service {
         self.catalog().snapshot().complete
     }
 
+    fn introduced(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.catalog().wait_for(|snapshot| snapshot.complete || snapshot.introduced).await;
+        })
+    }
+
     fn complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(Service::complete(self))
     }

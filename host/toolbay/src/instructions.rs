@@ -36,6 +36,10 @@ pub(crate) fn of(snapshot: &Snapshot, rights: &Rights, own: &str) -> String {
     if left_out > 0 {
         let _ = writeln!(lines, "- and {left_out} more");
     }
+    if snapshot.introduced && !snapshot.complete {
+        // How many there are is nothing for a client that may not use them.
+        let _ = writeln!(lines, "- and others, which are still being loaded");
+    }
     match (own.trim_end(), lines.trim_end()) {
         (own, "") => own.to_owned(),
         ("", lines) => format!("Plugins:\n{lines}"),

@@ -1,13 +1,20 @@
 //! What the machine has, as far as this process may use it.
 
+use std::sync::OnceLock;
+
 use procfs::{Current as _, Meminfo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The most descriptors that this process asks for. Some systems allow a thousand million.
 const DESCRIPTORS: u64 = 1 << 20;
 
-/// Bytes of memory of the machine, or of the smallest control group above this process. 0 if neither can be read.
+/// Bytes of memory of the machine, or of the smallest control group above this process. 0 if neither can be read. Read once.
 pub(crate) fn memory() -> u64 {
+    static MEMORY: OnceLock<u64> = OnceLock::new();
+    *MEMORY.get_or_init(read_memory)
+}
+
+fn read_memory() -> u64 {
     let machine = Meminfo::current().map_or(0, |memory| memory.mem_total);
     group_limit().map_or(machine, |group| group.min(machine))
 }

@@ -2,13 +2,13 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 use std::time::Instant;
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use toolbay_model::Interrupt;
+use toolbay_sandbox::cores;
 
 use crate::admission::Permit;
 
@@ -33,7 +33,7 @@ pub(crate) struct TooLate;
 impl Offload {
     /// Threads of the current runtime.
     pub(crate) fn new() -> Self {
-        let threads = available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = cores();
         Self { runtime: Handle::current(), threads: Arc::new(Semaphore::new(threads)), each: threads.div_ceil(2) }
     }
 

@@ -15,6 +15,7 @@ use toolbay_mcp::{Call, Capabilities, Client, Portion, RequestStates, Updates, h
 use toolbay_model::{Answer, Answerable, CallError, Failure, Journal, Observer, QuestionKind, Reply, Request};
 use toolbay_private::Private;
 use toolbay_sandbox::Sandbox;
+use toolbay_schema::Schema;
 use toolbay_state::Store;
 
 use crate::approval;
@@ -77,6 +78,8 @@ impl ServerBuilder {
     /// The system does not provide the threads or memory, or the audit log cannot be written.
     pub fn start(self) -> anyhow::Result<Server> {
         let Self { config, watch, audit, compiler } = self;
+        // On another processor, while the engine is made.
+        tokio::task::spawn_blocking(Schema::prepare);
         let mut settings = config.sandbox()?;
         settings.compiler = compiler.or(settings.compiler);
         let state = settings.state.clone();

@@ -304,7 +304,7 @@ impl Service {
             let result = work.read_plain(plain, request, &target).await;
             return Answer { result: result.map(|reply| limited(&target, reply, &*observer)), usage: None };
         }
-        let Some(prepared) = &plugin.component.prepared else {
+        let Some(callable) = &plugin.component.callable else {
             return failed(Failure::Call(CallError::Internal("the plugin has no code".to_owned())));
         };
         let case = Case::of(&target, &record.approvals, Scope::of(call.session, identity), call.answerable);
@@ -324,7 +324,7 @@ impl Service {
             deadline: work.deadline,
         };
         let asked = request.asked(name);
-        let entered = self.inner.sandbox.call(prepared, entry, asked).instrument(span.clone()).await;
+        let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
         course.left(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work.judge(&target, entered.result).instrument(span.clone()).await;

@@ -15,13 +15,19 @@ pub(super) const NAME: &str = "key";
 /// Bytes of code that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// What the codes are about, so that no other use of the key can give the same.
-const PURPOSE: &[u8] = b"toolbay compile cache 1";
+/// What the authentication codes are about, so that no other use of the key can give the same.
+const PURPOSE: &[u8] = b"toolbay compile cache 2";
+
+/// The same for those over compiled code alone. Neither of the two is the beginning of the other.
+const PURPOSE_CODE: &[u8] = b"toolbay compiled code 2";
+
+/// The same for those over notes about a folder.
+const PURPOSE_FOLDER: &[u8] = b"toolbay folder notes 1";
 
 /// The key of one cache.
 pub(super) struct Key(hmac::Key);
 
-/// What an entry says, without its code.
+/// What an entry says.
 #[derive(Clone, Copy)]
 pub(super) struct Claim<'a> {
     /// Identifies what made the code.
@@ -30,6 +36,8 @@ pub(super) struct Claim<'a> {
     pub(super) digest: Digest,
     /// What is known about it.
     pub(super) notes: &'a [u8],
+    /// The authentication code of its compiled code.
+    pub(super) code: &'a [u8],
 }
 
 impl Key {
@@ -43,14 +51,23 @@ impl Key {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &folder.key(NAME, "plugins are compiled again")?)))
     }
 
-    /// The code of an entry: over what it says, and over all of `code`.
-    pub(super) fn sign(&self, claim: Claim<'_>, code: &File) -> io::Result<Vec<u8>> {
+    /// The authentication code of an entry: over all that it says.
+    pub(super) fn sign(&self, claim: Claim<'_>) -> Vec<u8> {
         let mut signing = hmac::Context::with_key(&self.0);
         signing.update(PURPOSE);
         signing.update(&claim.maker.to_le_bytes());
         signing.update(claim.digest.bytes());
-        signing.update(&(claim.notes.len() as u64).to_le_bytes());
-        signing.update(claim.notes);
+        for part in [claim.notes, claim.code] {
+            signing.update(&(part.len() as u64).to_le_bytes());
+            signing.update(part);
+        }
+        signing.sign().as_ref().to_vec()
+    }
+
+    /// The authentication code of compiled code: over the whole file.
+    pub(super) fn sign_code(&self, code: &File) -> io::Result<Vec<u8>> {
+        let mut signing = hmac::Context::with_key(&self.0);
+        signing.update(PURPOSE_CODE);
         let mut code = code;
         code.rewind()?;
         let mut piece = vec![0; PIECE];
@@ -64,9 +81,31 @@ impl Key {
         }
     }
 
-    /// Whether `mac` is the code of an entry.
-    pub(super) fn has_signed(&self, mac: &[u8], claim: Claim<'_>, code: &File) -> io::Result<bool> {
-        Ok(verify_slices_are_equal(&self.sign(claim, code)?, mac).is_ok())
+    /// The authentication code of notes about a folder.
+    pub(super) fn sign_folder(&self, maker: u64, folder: &[u8], notes: &[u8]) -> Vec<u8> {
+        let mut signing = hmac::Context::with_key(&self.0);
+        signing.update(PURPOSE_FOLDER);
+        signing.update(&maker.to_le_bytes());
+        for part in [folder, notes] {
+            signing.update(&(part.len() as u64).to_le_bytes());
+            signing.update(part);
+        }
+        signing.sign().as_ref().to_vec()
+    }
+
+    /// Whether `mac` is the authentication code of notes about a folder.
+    pub(super) fn has_signed_folder(&self, mac: &[u8], maker: u64, folder: &[u8], notes: &[u8]) -> bool {
+        verify_slices_are_equal(&self.sign_folder(maker, folder, notes), mac).is_ok()
+    }
+
+    /// Whether `mac` is the authentication code of an entry.
+    pub(super) fn has_signed(&self, mac: &[u8], claim: Claim<'_>) -> bool {
+        verify_slices_are_equal(&self.sign(claim), mac).is_ok()
+    }
+
+    /// Whether `mac` is that of compiled code.
+    pub(super) fn has_signed_code(&self, mac: &[u8], code: &File) -> io::Result<bool> {
+        Ok(verify_slices_are_equal(&self.sign_code(code)?, mac).is_ok())
     }
 }
 
@@ -90,8 +129,8 @@ mod tests {
         file
     }
 
-    fn claim(notes: &[u8]) -> Claim<'_> {
-        Claim { maker: 7, digest: Digest::new([1; 32]), notes }
+    fn claim<'a>(notes: &'a [u8], code: &'a [u8]) -> Claim<'a> {
+        Claim { maker: 7, digest: Digest::new([1; 32]), notes, code }
     }
 
     #[test]
@@ -101,9 +140,8 @@ mod tests {
         let first = Key::of(&folder).unwrap();
         let metadata = fs::metadata(dir.path().join(NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
-        let code = code(b"code");
-        let mac = first.sign(claim(b"notes"), &code).unwrap();
-        assert!(Key::of(&folder).unwrap().has_signed(&mac, claim(b"notes"), &code).unwrap());
+        let mac = first.sign(claim(b"notes", b"code"));
+        assert!(Key::of(&folder).unwrap().has_signed(&mac, claim(b"notes", b"code")));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
     }
 
@@ -111,30 +149,42 @@ mod tests {
     fn everything_that_an_entry_says_is_signed() {
         let dir = tempfile::tempdir().unwrap();
         let key = Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
-        let (file, long) = (code(b"code"), vec![7; 3 * PIECE + 5]);
-        let large = code(&long);
-        let mac = key.sign(claim(b"notes"), &file).unwrap();
-        let signed = |claim: Claim<'_>, file: &File| key.has_signed(&mac, claim, file).unwrap();
-        assert!(signed(claim(b"notes"), &file));
-        assert!(!signed(Claim { maker: 8, ..claim(b"notes") }, &file));
-        assert!(!signed(Claim { digest: Digest::new([2; 32]), ..claim(b"notes") }, &file));
-        assert!(!signed(claim(b"note"), &file) && !signed(claim(b""), &file));
-        assert!(!signed(claim(b"notes"), &code(b"codes")) && !signed(claim(b"notes"), &code(b"")));
+        let mac = key.sign(claim(b"notes", b"code"));
+        let signed = |claim: Claim<'_>| key.has_signed(&mac, claim);
+        assert!(signed(claim(b"notes", b"code")));
+        assert!(!signed(Claim { maker: 8, ..claim(b"notes", b"code") }));
+        assert!(!signed(Claim { digest: Digest::new([2; 32]), ..claim(b"notes", b"code") }));
+        assert!(!signed(claim(b"note", b"code")) && !signed(claim(b"", b"code")));
+        assert!(!signed(claim(b"notes", b"codes")) && !signed(claim(b"notes", b"")));
         // The border between notes and code is signed too.
-        assert!(!signed(claim(b"note"), &code(b"scode")));
-        assert!(!key.has_signed(&mac[..31], claim(b"notes"), &file).unwrap());
-        let mac = key.sign(claim(b""), &large).unwrap();
-        assert!(key.has_signed(&mac, claim(b""), &large).unwrap());
+        assert!(!signed(claim(b"note", b"scode")));
+        assert!(!key.has_signed(&mac[..31], claim(b"notes", b"code")));
+    }
+
+    #[test]
+    fn all_of_the_code_is_signed_and_nothing_else_has_its_authentication_code() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = Key::of(&Private::open(dir.path(), "tests").unwrap()).unwrap();
+        let mut long = vec![7; 3 * PIECE + 5];
+        let mac = key.sign_code(&code(&long)).unwrap();
+        assert!(key.has_signed_code(&mac, &code(&long)).unwrap());
+        assert!(!key.has_signed_code(&mac, &code(&long[1..])).unwrap());
+        *long.last_mut().unwrap() = 8;
+        assert!(!key.has_signed_code(&mac, &code(&long)).unwrap());
+        // What is signed of an entry, as if it were code.
+        let (entry, mac) = (claim(b"", b""), key.sign(claim(b"", b"")));
+        let bytes = [&entry.maker.to_le_bytes()[..], entry.digest.bytes(), &[0; 16]].concat();
+        assert!(!key.has_signed_code(&mac, &code(&bytes)).unwrap());
     }
 
     #[test]
     fn a_key_that_others_may_know_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Private::open(dir.path(), "tests").unwrap();
-        let (code, key) = (code(b"code"), dir.path().join(NAME));
-        let mac = Key::of(&folder).unwrap().sign(claim(b""), &code).unwrap();
+        let key = dir.path().join(NAME);
+        let mac = Key::of(&folder).unwrap().sign(claim(b"", b""));
         fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(!Key::of(&folder).unwrap().has_signed(&mac, claim(b""), &code).unwrap());
+        assert!(!Key::of(&folder).unwrap().has_signed(&mac, claim(b"", b"")));
         assert_eq!(fs::symlink_metadata(&key).unwrap().mode(), 0o100_600);
     }
 }

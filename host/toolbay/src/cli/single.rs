@@ -75,7 +75,7 @@ pub(super) fn shown(file: &Path) -> String {
 pub(super) async fn load(sandbox: &Sandbox, source: Source, rules: Rules, name: &str) -> anyhow::Result<Loaded> {
     let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", line(why, WHY));
     let (size, digest) = (source.file.len() as u64, source.digest());
-    if let Some((prepared, description, about)) = sandbox.find(digest) {
+    if let Some((prepared, description, about)) = sandbox.find_open(digest) {
         return Ok(Loaded { prepared, description, about, compile_ms: None });
     }
     let Rules { bounds, describe: limits, .. } = rules;
@@ -96,7 +96,7 @@ pub(super) async fn load(sandbox: &Sandbox, source: Source, rules: Rules, name: 
     let description = compiled.description(listed);
     bounds.check(&description).map_err(|why| unusable(&why))?;
     let (prepared, scratch, about) = compiled.into_parts();
-    sandbox.keep(digest, scratch, description.clone(), about.clone());
+    sandbox.keep(digest, scratch, &prepared, description.clone(), about.clone());
     Ok(Loaded { prepared, description, about, compile_ms: Some(compile_ms) })
 }
 
