@@ -34,7 +34,7 @@ fn serves(folder: &Folder) -> Server {
 fn in_store(folder: &Folder) -> BTreeSet<String> {
     let entries = fs::read_dir(folder.beside(OURS)).into_iter().flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| !name.ends_with(".files")).collect()
+    names.filter(|name| Path::new(name).extension().is_none_or(|extension| extension != "files")).collect()
 }
 
 /// The files in the cache with this extension.

@@ -59,18 +59,25 @@ pub struct Reloader {
     noted: BTreeMap<String, String>,
     /// Whether the folder has been scanned once.
     looked: bool,
-    /// Whether it was noted which components have been read.
-    noted_files: bool,
     /// Whether the folder was missing at the last scan.
     missing: bool,
     /// The time of the oldest change that has not been published.
     changed: Option<Instant>,
-    /// Whether the first plugins have been published: see [`FIRST`].
-    introduced: bool,
+    /// How far the start has come.
+    start: Start,
     /// The time of the last event in the folder.
     busy: Instant,
     /// The time at which a load last ended.
     ready: Instant,
+}
+
+/// What happens once, after a start.
+#[derive(Default)]
+struct Start {
+    /// The first plugins have been published: see [`FIRST`].
+    introduced: bool,
+    /// It was noted which components have been read.
+    noted: bool,
 }
 
 /// The state of one plugin file.
@@ -132,9 +139,8 @@ impl Reloader {
             notes: BTreeMap::new(),
             noted: BTreeMap::new(),
             looked: false,
-            noted_files: false,
             missing: false,
-            introduced: false,
+            start: Start::default(),
             changed: None,
             busy: now.checked_sub(SETTLE).unwrap_or(now),
             ready: now,
@@ -320,7 +326,7 @@ impl Reloader {
     /// The time at which the changes so far should be published; `None` if there are none.
     fn due(&self) -> Option<Instant> {
         let changed = self.changed?;
-        if !self.introduced && self.are_first_loaded() {
+        if !self.start.introduced && self.are_first_loaded() {
             return Some(self.busy);
         }
         let quiet = self.busy + SETTLE;
@@ -345,19 +351,19 @@ impl Reloader {
             !slot.gone
         });
         let complete = self.slots.values().all(|slot| !slot.initial);
-        if complete && !std::mem::replace(&mut self.noted_files, true) {
+        if complete && !std::mem::replace(&mut self.start.noted, true) {
             let loader = Arc::clone(&self.loader);
             tokio::task::spawn_blocking(move || loader.note());
         }
-        self.introduced |= complete || self.are_first_loaded();
+        self.start.introduced |= complete || self.are_first_loaded();
         let entries: BTreeMap<String, Candidate> =
             self.slots.iter().map(|(id, slot)| (id.clone(), slot.candidate.clone())).collect();
         let (notes, entries) = (self.notes.clone(), Arc::new(entries));
         let work = {
             let entries = Arc::clone(&entries);
             // There may be a thousand plugins with thousands of tools each.
-            let introduced = self.introduced;
-            move || Snapshot { notes, introduced, ..assemble(&entries, complete) }
+            let introduced = self.start.introduced;
+            move || Snapshot { introduced, notes, ..assemble(&entries, complete) }
         };
         let snapshot = match tokio::task::spawn_blocking(work).await {
             Ok(snapshot) => snapshot,

@@ -123,6 +123,9 @@ impl Callable {
 
 impl fmt::Debug for Callable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Callable").field("facts", &self.facts).field("open", &self.open.get().is_some()).finish()
+        f.debug_struct("Callable")
+            .field("facts", &self.facts)
+            .field("open", &self.open.get().is_some())
+            .finish_non_exhaustive()
     }
 }

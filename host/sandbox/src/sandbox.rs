@@ -271,7 +271,7 @@ impl Sandbox {
         let opened = tokio::task::spawn_blocking(move || {
             // What is known of it, for the new code, before the entry is dropped with the old.
             let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
-            sandbox.open_code(&wanted).ok_or(known)
+            sandbox.open_code(&wanted).ok_or_else(|| known.map(Box::new))
         });
         let known = match opened.await {
             Ok(Ok(prepared)) => return Ok(prepared),
@@ -282,7 +282,7 @@ impl Sandbox {
         prepared.spoken_to(stored.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            if let Some(Found { description, about, .. }) = known {
+            if let Some(Found { description, about, .. }) = known.map(|known| *known) {
                 sandbox.keep(stored.digest, scratch, &prepared, description, about);
             }
             prepared
