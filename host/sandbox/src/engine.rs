@@ -112,14 +112,7 @@ pub(super) fn config(stack: ByteSize) -> Config {
         // Multi-memory stays on, because the adapters that connect composed components need it.
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
-        .cranelift_opt_level(match std::fs::read_to_string("/tmp/st/optlevel").as_deref().map(str::trim) {
-            Ok("none") => OptLevel::None,
-            Ok("size") => OptLevel::SpeedAndSize,
-            _ => OptLevel::Speed,
-        });
-    if std::fs::exists("/tmp/st/regalloc").unwrap_or(false) {
-        config.cranelift_regalloc_algorithm(wasmtime::RegallocAlgorithm::SinglePass);
-    }
+        .cranelift_opt_level(OptLevel::Speed);
     config
 }
 
