@@ -30,17 +30,24 @@ pub(crate) struct KnownFile {
     digest: Digest,
 }
 
-impl KnownFile {
-    /// What identifies a component that was read after `now`, with these stamps before and after; `None` if nothing does.
-    pub(crate) fn new(component: Stamp, wit: Option<Stamp>, digest: Digest, now: SystemTime) -> Option<Self> {
+/// What identifies a component that was read.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    component: Stamp,
+    wit: Option<Stamp>,
+}
+
+impl Stamps {
+    /// Those of files that were read after `now`, and that had them before and after; `None` if they identify nothing.
+    pub(crate) fn new(component: Stamp, wit: Option<Stamp>, now: SystemTime) -> Option<Self> {
         let settled = component.is_older(now, SETTLED) && wit.as_ref().is_none_or(|wit| wit.is_older(now, SETTLED));
-        settled.then_some(Self { component, wit, digest })
+        settled.then_some(Self { component, wit })
     }
 }
 
-/// The components of one folder.
-#[derive(Debug, Default)]
-pub(crate) struct KnownFiles(Mutex<Known>);
+/// The components of one folder, while a server starts.
+#[derive(Debug)]
+pub(crate) struct KnownFiles(Mutex<Option<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -50,15 +57,24 @@ struct Known {
     now: BTreeMap<String, KnownFile>,
 }
 
+impl Default for KnownFiles {
+    fn default() -> Self {
+        Self(Mutex::new(Some(Known::default())))
+    }
+}
+
 impl KnownFiles {
     /// Takes what a server noted before.
     pub(crate) fn recall(&self, notes: &str) {
-        self.lock().before = serde_json::from_str(notes).unwrap_or_default();
+        if let Some(known) = self.lock().as_mut() {
+            known.before = serde_json::from_str(notes).unwrap_or_default();
+        }
     }
 
     /// The digest of a plugin's component, if these files are known and have at most `limit` bytes.
     pub(crate) fn digest(&self, id: &str, files: &Files, limit: u64) -> Option<Digest> {
         let mut known = self.lock();
+        let known = known.as_mut()?;
         let file = known.before.get(id)?;
         let same = files.component.as_ref() == Some(&file.component) && files.wit == file.wit;
         if !same || file.component.length > limit {
@@ -71,25 +87,22 @@ impl KnownFiles {
     }
 
     /// Notes what was read.
-    pub(crate) fn note(&self, id: &str, file: Option<KnownFile>) {
+    pub(crate) fn note(&self, id: &str, stamps: Option<Stamps>, digest: Digest) {
         let mut known = self.lock();
-        match file {
-            Some(file) => drop(known.now.insert(id.to_owned(), file)),
-            None => drop(known.now.remove(id)),
-        }
+        let Some(known) = known.as_mut() else { return };
+        let file = stamps.map(|Stamps { component, wit }| KnownFile { component, wit, digest });
+        known.now.remove(id);
+        known.now.extend(file.map(|file| (id.to_owned(), file)));
     }
 
-    /// The notes for the next start, if they are others than those that were recalled.
-    pub(crate) fn news(&self) -> Option<Box<RawValue>> {
-        let mut known = self.lock();
-        if known.now == known.before {
-            return None;
-        }
-        known.before = known.now.clone();
-        to_raw_value(&known.now).ok()
+    /// The start is over: the notes for the next one, if they are others than those that were recalled. What is read
+    /// later is not noted.
+    pub(crate) fn finish(&self) -> Option<Box<RawValue>> {
+        let Known { before, now } = self.lock().take()?;
+        if now == before { None } else { to_raw_value(&now).ok() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, Option<Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -111,7 +124,9 @@ mod bytes {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
+
+    use tempfile::TempDir;
 
     use super::*;
     use crate::read::read_stamped;
@@ -140,23 +155,31 @@ mod tests {
     /// What a server knows that starts after one that read the file.
     fn known(path: &Path) -> KnownFiles {
         let wit = path.with_extension("wit");
-        let file = KnownFile::new(stamp(path), wit.exists().then(|| stamp(&wit)), Digest::new([7; 32]), later());
+        let stamps = Stamps::new(stamp(path), wit.exists().then(|| stamp(&wit)), later());
         let (first, second) = (KnownFiles::default(), KnownFiles::default());
-        first.note("a", file);
-        second.recall(first.news().unwrap().get());
+        first.note("a", stamps, DIGEST);
+        second.recall(first.finish().unwrap().get());
         second
+    }
+
+    const DIGEST: Digest = Digest::new([7; 32]);
+
+    /// A folder with a component of three bytes.
+    fn component() -> (TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.wasm");
+        fs::write(&path, "one").unwrap();
+        (dir, path)
     }
 
     #[test]
     fn an_unchanged_file_is_known() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.wasm");
-        fs::write(&path, "one").unwrap();
+        let (_dir, path) = component();
         let known = known(&path);
-        assert_eq!(known.digest("a", &files(&path), 3), Some(Digest::new([7; 32])));
-        assert!(known.news().is_none(), "nothing is new");
         assert_eq!(known.digest("a", &files(&path), 2), None, "the limit is lower now");
         assert_eq!(known.digest("b", &files(&path), 3), None);
+        assert_eq!(known.digest("a", &files(&path), 3), Some(DIGEST));
+        assert!(known.finish().is_none(), "nothing is new");
     }
 
     #[test]
@@ -176,9 +199,7 @@ mod tests {
             |path| fs::write(path.with_extension("wit"), "package a:b;").unwrap(),
         ];
         for change in changes {
-            let dir = tempfile::tempdir().unwrap();
-            let path = dir.path().join("a.wasm");
-            fs::write(&path, "one").unwrap();
+            let (dir, path) = component();
             let (known, before) = (known(&path), fs::metadata(&path).unwrap());
             // The clock of files moves in steps; only a step later does a change show for sure.
             wait_for_a_step(dir.path());
@@ -201,36 +222,42 @@ mod tests {
 
     #[test]
     fn a_file_that_has_just_changed_is_not_noted() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.wasm");
-        fs::write(&path, "one").unwrap();
+        let (dir, path) = component();
         assert!(read_stamped(&path, 9).unwrap().1.is_none());
         // Not if only its modification is said to be long ago.
         let long_ago = SystemTime::now() - 100 * SETTLED;
         File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         assert!(read_stamped(&path, 9).unwrap().1.is_none());
-        let digest = Digest::new([7; 32]);
-        assert!(KnownFile::new(stamp(&path), None, digest, SystemTime::now() + SETTLED / 2).is_none());
-        assert!(KnownFile::new(stamp(&path), Some(stamp(&path)), digest, SystemTime::now()).is_none());
-        assert!(KnownFile::new(stamp(&path), None, digest, later()).is_some());
+        assert!(Stamps::new(stamp(&path), None, SystemTime::now() + SETTLED / 2).is_none());
+        assert!(Stamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none());
+        assert!(Stamps::new(stamp(&path), None, later()).is_some());
         // Of the future.
         let path = dir.path().join("b.wasm");
         fs::write(&path, "one").unwrap();
         File::options().append(true).open(&path).unwrap().set_modified(later() + SETTLED).unwrap();
-        assert!(KnownFile::new(stamp(&path), None, digest, later()).is_none());
+        assert!(Stamps::new(stamp(&path), None, later()).is_none());
     }
 
     #[test]
     fn what_is_no_longer_read_is_no_longer_noted() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.wasm");
-        fs::write(&path, "one").unwrap();
+        let (_dir, path) = component();
         let known = known(&path);
         known.digest("a", &files(&path), 3).unwrap();
-        known.note("a", None);
-        assert_eq!(known.news().unwrap().get(), "{}");
+        known.note("a", None, DIGEST);
+        assert_eq!(known.finish().unwrap().get(), "{}");
         let damaged = KnownFiles::default();
         damaged.recall("[1]");
         assert_eq!(damaged.digest("a", &files(&path), 3), None);
+    }
+
+    #[test]
+    fn what_is_read_after_the_start_is_not_kept() {
+        let (_dir, path) = component();
+        let known = known(&path);
+        known.note("b", Stamps::new(stamp(&path), None, later()), DIGEST);
+        assert!(known.finish().unwrap().get().contains("\"b\""));
+        known.note("c", Stamps::new(stamp(&path), None, later()), DIGEST);
+        assert!(known.finish().is_none());
+        assert_eq!(known.digest("a", &files(&path), 3), None);
     }
 }

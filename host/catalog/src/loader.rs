@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use toolbay_model::text::line;
 use toolbay_model::{Description, Digest, ToolDefinition};
 use toolbay_policy::Permissions;
@@ -124,9 +124,9 @@ impl Loader {
         }
     }
 
-    /// Notes which components have been read, for the next start. Blocks.
+    /// Notes which components have been read, for the next start. This one is over. Blocks.
     pub(crate) fn note(&self) {
-        if let Some(notes) = self.known_files.news() {
+        if let Some(notes) = self.known_files.finish() {
             self.sandbox.note_folder(&self.absolute(), notes);
         }
     }
@@ -313,10 +313,10 @@ impl Loader {
             {
                 return Ok((digest, looked, grant?));
             }
-            let (source, known) = read_stamped(&component_path(folder, &id), limit)?;
+            let (source, stamps) = read_stamped(&component_path(folder, &id), limit)?;
             let grant = grant?;
             let digest = source.digest();
-            loader.known_files.note(&id, known);
+            loader.known_files.note(&id, stamps, digest);
             let looked = loader.look_for(&id, digest)?.unwrap_or(Looked::New(source));
             Ok((digest, looked, grant))
         });
@@ -381,9 +381,7 @@ impl Loader {
         digest: Digest,
         source: Source,
     ) -> Result<Result<Compiled, Arc<Component>>, LoadError> {
-        // Large components one at a time: compiling one takes hundreds of megabytes.
-        let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
-        let _compiling = self.compiling.acquire().await;
+        let _turn = self.turn(&source).await;
         if let Some(component) = self.known(digest)? {
             return Ok(Err(component));
         }
@@ -406,10 +404,16 @@ impl Loader {
         if let Some(why) = self.refusal(digest) {
             return Err(LoadError::Refused(why));
         }
-        let _large = if source.file.len() > LARGE { Some(self.large.acquire().await) } else { None };
-        let _compiling = self.compiling.acquire().await;
+        let _turn = self.turn(&source).await;
         let (prepared, scratch, _about) = self.remember(digest, self.compile(id, source).await)?.into_parts();
         Ok((prepared, scratch))
+    }
+
+    /// Waits for the turn of a component to be compiled: large ones one at a time, because each takes hundreds of megabytes.
+    async fn turn(&self, source: &Source) -> (Option<SemaphorePermit<'_>>, Option<SemaphorePermit<'_>>) {
+        // The semaphores are never closed.
+        let large = if source.file.len() > LARGE { self.large.acquire().await.ok() } else { None };
+        (large, self.compiling.acquire().await.ok())
     }
 
     async fn compile(&self, id: &str, source: Source) -> Result<Compiled, LoadError> {
@@ -551,11 +555,7 @@ struct Origin {
 impl Remake for Origin {
     fn remake(&self, digest: Digest) -> Remade {
         let (loader, id) = (Arc::clone(&self.loader), self.id.clone());
-        Box::pin(async move {
-            let remade = loader.remake(&id, digest).await;
-            remade
-                .map_err(|error| format!("its compiled code was lost, and compiling it again failed: {}", error.why()))
-        })
+        Box::pin(async move { loader.remake(&id, digest).await.map_err(|error| error.why().to_owned()) })
     }
 }
 

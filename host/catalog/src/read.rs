@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use bytesize::ByteSize;
 use toolbay_sandbox::Source;
 
-use crate::known_files::KnownFile;
+use crate::known_files::Stamps;
 use crate::load_error::LoadError;
 use crate::stamp::Stamp;
 
@@ -25,20 +25,17 @@ pub fn read_source(component: &Path, limit: u64) -> Result<Source, LoadError> {
     Ok(read_stamped(component, limit)?.0)
 }
 
-/// The same with the stamps of both files, if these identify what was read: see [`KnownFile`].
-pub(crate) fn read_stamped(component: &Path, limit: u64) -> Result<(Source, Option<KnownFile>), LoadError> {
+/// The same with the stamps of both files, if these identify what was read.
+pub(crate) fn read_stamped(component: &Path, limit: u64) -> Result<(Source, Option<Stamps>), LoadError> {
     let now = SystemTime::now();
     let file = read_bounded(component, limit, Some("server.component"))?;
     let wit = read_text(&component.with_extension("wit"), WIT_SIZE)?;
-    let source = Source { file: file.bytes, wit: wit.as_ref().map(|(text, _)| text.clone()).unwrap_or_default() };
-    let known = file.stamp.and_then(|component| {
-        let wit = match wit {
-            Some((_, stamp)) => Some(stamp?),
-            None => None,
-        };
-        KnownFile::new(component, wit, source.digest(), now)
-    });
-    Ok((source, known))
+    let (wit, wit_stamp) = match wit {
+        Some((text, stamp)) => (text, stamp.map(Some)),
+        None => (String::new(), Some(None)),
+    };
+    let stamps = file.stamp.zip(wit_stamp).and_then(|(component, wit)| Stamps::new(component, wit, now));
+    Ok((Source { file: file.bytes, wit }, stamps))
 }
 
 /// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. An error names the file.
