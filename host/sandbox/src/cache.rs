@@ -112,32 +112,23 @@ struct Record {
 
 /// What is known about a component.
 #[derive(Deserialize, Serialize)]
-struct Notes {
+pub(crate) struct Notes {
     /// What can be told of it without its code.
-    facts: Facts,
+    pub(crate) facts: Facts,
     /// The settings of the engines in which the code was opened: see [`engine::room`](crate::engine::room).
-    room: u64,
+    pub(crate) room: u64,
     /// What the component offers.
-    description: Description,
+    pub(crate) description: Description,
     /// What is known about its file.
-    about: About,
+    pub(crate) about: About,
     /// Instances with functions within it, if it was compiled for the engine of components with async functions.
     #[serde(default)]
-    tasked: Option<u32>,
+    pub(crate) tasked: Option<u32>,
 }
 
 /// A component that was found. Its code was not looked at.
 pub(crate) struct Found {
-    /// What can be told of it without its code.
-    pub(crate) facts: Facts,
-    /// The settings of the engines in which the code was opened before.
-    pub(crate) room: u64,
-    /// What it offers.
-    pub(crate) description: Description,
-    /// What is known about its file.
-    pub(crate) about: About,
-    /// Instances with functions within it, if it has async functions.
-    pub(crate) tasked: Option<u32>,
+    pub(crate) notes: Notes,
     pub(crate) code: StoredCode,
 }
 
@@ -149,15 +140,6 @@ pub(crate) struct StoredCode {
     name: String,
     /// Its message authentication code.
     mac: Vec<u8>,
-}
-
-/// What is known of compiled code that is added.
-pub(crate) struct Known {
-    pub(crate) facts: Facts,
-    pub(crate) room: u64,
-    pub(crate) description: Description,
-    pub(crate) about: About,
-    pub(crate) tasked: Option<u32>,
 }
 
 /// The file `<digest of a plugin folder's path>-<maker>.files`.
@@ -245,9 +227,8 @@ impl CompileCache {
             self.remove_code(&code);
             return Err(FORGED.to_owned());
         }
-        let notes: Notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
-        let Notes { facts, room, description, about, tasked } = notes;
-        Ok(Found { facts, room, description, about, tasked, code })
+        let notes = serde_json::from_str(record.notes.get()).map_err(|_| corrupt())?;
+        Ok(Found { notes, code })
     }
 
     /// Opens the code of an entry that was found, which may take as long as the code is large. Removes an entry whose code is
@@ -314,9 +295,12 @@ impl CompileCache {
     pub(crate) fn note_folder(&self, folder: &Path, notes: Box<RawValue>) {
         let write = || -> io::Result<()> {
             let mac = self.key.sign_folder(self.maker, folder.as_os_str().as_bytes(), notes.get().as_bytes());
-            let record = FolderRecord { mac: hex::encode(mac), notes };
+            let record = serde_json::to_vec(&FolderRecord { mac: hex::encode(mac), notes })?;
+            if record.len() as u64 > FOLDER_NOTES {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
             let mut file = self.scratch()?;
-            file.write_all(&serde_json::to_vec(&record)?)?;
+            file.write_all(&record)?;
             // Not synced: after a crash of the machine it may be damaged, which is noticed.
             file.persist(self.folder.path.join(self.folder_name(folder)))?;
             Ok(())
@@ -338,9 +322,8 @@ impl CompileCache {
 
     /// Adds compiled code and what is known of it. Errors are only logged: without the cache, the next start is
     /// slower.
-    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, known: Known) {
-        let Known { facts, room, description, about, tasked } = known;
-        if let Err(error) = self.try_keep(digest, code, &Notes { facts, room, description, about, tasked }) {
+    pub(crate) fn keep(&self, digest: Digest, code: NamedTempFile, notes: &Notes) {
+        if let Err(error) = self.try_keep(digest, code, notes) {
             tracing::warn!(%digest, "compile cache: an entry could not be written: {error}");
         }
     }
@@ -499,7 +482,7 @@ fn is_ours(name: &str) -> bool {
 /// What notes about a folder end in.
 const FOLDER: &str = "files";
 
-/// Largest notes about a folder that are read, in bytes.
+/// Largest notes about a folder, in bytes.
 const FOLDER_NOTES: u64 = 64 << 20;
 
 /// Notes about a folder that no server has used for so long are removed.
@@ -539,14 +522,14 @@ mod tests {
     }
 
     /// What is known of a component that offers this.
-    fn known(description: Description, tasked: Option<u32>) -> Known {
-        Known { facts: Facts::default(), room: 0, description, about: About::default(), tasked }
+    fn notes(description: Description, tasked: Option<u32>) -> Notes {
+        Notes { facts: Facts::default(), room: 0, description, about: About::default(), tasked }
     }
 
     /// Finds an ordinary component and opens its code.
     fn found(store: &CompileCache, digest: Digest) -> Option<Found> {
         let found = store.find(digest)?;
-        assert_eq!(found.tasked, None);
+        assert_eq!(found.notes.tasked, None);
         store.open_code(&engine(), &found.code).ok()?;
         Some(found)
     }
@@ -571,7 +554,7 @@ mod tests {
         let wasm = wat::parse_str(COMPONENT).unwrap();
         let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
-        store.keep(digest(), code, known(tools(), None));
+        store.keep(digest(), code, &notes(tools(), None));
         store
     }
 
@@ -584,7 +567,7 @@ mod tests {
     fn the_server_opens_what_the_compiler_process_wrote() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        assert_eq!(found(&store, digest()).unwrap().description, tools());
+        assert_eq!(found(&store, digest()).unwrap().notes.description, tools());
         assert!(found(&store, digest_of("another")).is_none());
     }
 
@@ -597,11 +580,11 @@ mod tests {
             let mut code = store.scratch().unwrap();
             let wasm = wat::parse_str("(component (core func (canon waitable-set.new)))").unwrap();
             code.write_all(&engine::concurrent_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
-            store.keep(digest(), code, known(tools(), tasked));
+            store.keep(digest(), code, &notes(tools(), tasked));
         };
         keep(Some(2));
         let found = store.find(digest()).unwrap();
-        assert_eq!(found.tasked, Some(2));
+        assert_eq!(found.notes.tasked, Some(2));
         let concurrent = engine::build_concurrent(Some(16), stack, &Limits::CEILING).unwrap();
         assert!(store.open_code(&concurrent, &found.code).is_ok());
         // Code of the other engine is no code of this one, whatever the entry says.
@@ -666,7 +649,7 @@ mod tests {
         let compiled = engine::compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
         code.write_all(&compiled).unwrap();
         let digest = digest_of("another");
-        store.keep(digest, code, known(Description::default(), None));
+        store.keep(digest, code, &notes(Description::default(), None));
         digest
     }
 
@@ -816,7 +799,7 @@ mod tests {
         let mut code = store.scratch().unwrap();
         code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
         fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
-        store.keep(digest_of("newer"), code, known(tools(), None));
+        store.keep(digest_of("newer"), code, &notes(tools(), None));
         assert!(!record.exists());
         assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
         assert!(store.record(digest_of("newer")).exists());

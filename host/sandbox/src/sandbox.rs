@@ -20,7 +20,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::about::About;
-use crate::cache::{self, CompileCache, Found, Known, StoredCode};
+use crate::cache::{self, CompileCache, Found, StoredCode};
 use crate::callable::{Callable, Remake, Stored};
 use crate::compilations::{Compilations, CompileCounts};
 use crate::compile::{Compile, Compiler};
@@ -214,7 +214,7 @@ impl Sandbox {
     /// first call; `remake` compiles it again if it cannot be used then. Blocks for a fraction of a millisecond.
     pub fn find(&self, digest: Digest, remake: &Arc<dyn Remake>) -> Option<(Callable, Description, About)> {
         let engines = &self.inner.engines;
-        let Found { facts, room, description, about, tasked, code } = self.found(digest)?;
+        let Found { notes: cache::Notes { facts, room, description, about, tasked }, code } = self.found(digest)?;
         if !engines.may_have(tasked) {
             // Compiling it again reports the reason.
             return None;
@@ -232,7 +232,7 @@ impl Sandbox {
 
     /// The same with its code open. Blocks for milliseconds, longer for megabytes of code and for thousands of plain functions.
     pub fn find_open(&self, digest: Digest) -> Option<(Prepared, Description, About)> {
-        let Found { description, about, tasked, code, .. } = self.found(digest)?;
+        let Found { notes: cache::Notes { description, about, tasked, .. }, code } = self.found(digest)?;
         let prepared = self.open_with(&code, tasked, description.manner.clone())?;
         Some((prepared, description, about))
     }
@@ -282,7 +282,8 @@ impl Sandbox {
         prepared.spoken_to(stored.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            if let Some(Found { description, about, .. }) = known.map(|known| *known) {
+            if let Some(known) = known {
+                let cache::Notes { description, about, .. } = known.notes;
                 sandbox.keep(stored.digest, scratch, &prepared, description, about);
             }
             prepared
@@ -345,7 +346,7 @@ impl Sandbox {
     pub fn keep(&self, digest: Digest, scratch: Scratch, prepared: &Prepared, description: Description, about: About) {
         if let (Some(cache), Scratch { code: Some(code), tasked }) = (self.cache(), scratch) {
             let (facts, room) = (Facts::of(prepared), self.inner.engines.room());
-            cache.keep(digest, code, Known { facts, room, description, about, tasked });
+            cache.keep(digest, code, &cache::Notes { facts, room, description, about, tasked });
         }
     }
 

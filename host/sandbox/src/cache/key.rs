@@ -53,15 +53,7 @@ impl Key {
 
     /// The authentication code of an entry: over all that it says.
     pub(super) fn sign(&self, claim: Claim<'_>) -> Vec<u8> {
-        let mut signing = hmac::Context::with_key(&self.0);
-        signing.update(PURPOSE);
-        signing.update(&claim.maker.to_le_bytes());
-        signing.update(claim.digest.bytes());
-        for part in [claim.notes, claim.code] {
-            signing.update(&(part.len() as u64).to_le_bytes());
-            signing.update(part);
-        }
-        signing.sign().as_ref().to_vec()
+        self.sign_parts(&[PURPOSE, &claim.maker.to_le_bytes(), claim.digest.bytes()], [claim.notes, claim.code])
     }
 
     /// The authentication code of compiled code: over the whole file.
@@ -83,10 +75,17 @@ impl Key {
 
     /// The authentication code of notes about a folder.
     pub(super) fn sign_folder(&self, maker: u64, folder: &[u8], notes: &[u8]) -> Vec<u8> {
+        self.sign_parts(&[PURPOSE_FOLDER, &maker.to_le_bytes()], [folder, notes])
+    }
+
+    /// The authentication code of parts: of those that always have the same length, and of two of any length, with their
+    /// lengths.
+    fn sign_parts(&self, fixed: &[&[u8]], others: [&[u8]; 2]) -> Vec<u8> {
         let mut signing = hmac::Context::with_key(&self.0);
-        signing.update(PURPOSE_FOLDER);
-        signing.update(&maker.to_le_bytes());
-        for part in [folder, notes] {
+        for part in fixed {
+            signing.update(part);
+        }
+        for part in others {
             signing.update(&(part.len() as u64).to_le_bytes());
             signing.update(part);
         }
