@@ -83,6 +83,11 @@ fn only_the_reloader_publishes() {
 #[test]
 fn unsafe_code_is_where_compiled_code_is_opened() {
     only_in("unsafe {", &["sandbox/src/cache/code.rs"]);
+    // The name of the allocator's settings.
+    only_in("#[unsafe(", &["toolbay/src/main.rs"]);
+    for word in ["unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"] {
+        assert_eq!(uses(word), [""; 0], "{word}");
+    }
 }
 
 /// The crates of ours that each crate may use: data flows in one direction.

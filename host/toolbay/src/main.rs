@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use tikv_jemallocator::Jemalloc;
 
-/// Calls of many clients allocate on one thread and free on another, which the system's allocator serialises: over HTTP, this
-/// one serves a fifth to a half more calls.
+/// Calls of many clients over HTTP allocate on one thread and free on another. The system's allocator serialises that.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -15,7 +14,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[used]
 #[allow(unsafe_code, reason = "jemalloc looks for a symbol with this name and type (`const char *malloc_conf`)")]
 #[unsafe(export_name = "_rjem_malloc_conf")]
-static SETTINGS: &[u8; 59] = b"background_thread:true,dirty_decay_ms:500,muzzy_decay_ms:0\0";
+static SETTINGS: &[u8; 84] = b"background_thread:true,max_background_threads:1,dirty_decay_ms:500,muzzy_decay_ms:0\0";
 
 fn main() -> ExitCode {
     toolbay::Cli::parse().run()
