@@ -1,6 +1,5 @@
 //! HTTP on one connection.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::field::{FIELDS, HEAD};
 use crate::sockets::Room;
 use crate::upload::Upload;
 use crate::wire::{Allowance, Wire};
+use crate::work::{Loan, Work, beside};
 
 /// At most this many requests at once on a connection of HTTP/2. If the server takes fewer, the others wait there.
 pub(crate) const STREAMS: usize = 16;
@@ -109,9 +109,9 @@ impl Sender {
     }
 
     /// Whether the connection takes a request now.
-    pub(crate) async fn ready(&mut self) -> bool {
+    pub(crate) async fn ready(&mut self, loan: Option<&Loan>) -> bool {
         match self {
-            Self::Http1(sender) => matches!(timeout(SETTLE, sender.ready()).await, Ok(Ok(()))),
+            Self::Http1(sender) => matches!(timeout(SETTLE, beside(loan, sender.ready())).await, Ok(Ok(()))),
             Self::Http2(sender) => sender.is_ready(),
         }
     }
@@ -133,7 +133,7 @@ pub(crate) struct Established {
     pub(crate) sender: Sender,
     pub(crate) allowance: Allowance,
     /// What has to be polled for the connection to do anything. It ends with the connection.
-    pub(crate) work: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(crate) work: Arc<Work>,
 }
 
 /// Begins to speak HTTP.
@@ -155,7 +155,7 @@ pub(crate) async fn establish(connected: Connected, tasks: &Tasks) -> Result<Est
             .await
             .map_err(failed)?;
         // Requests get the error as well.
-        let work = Box::pin(async { drop(connection.await) });
+        let work = Work::new(async { drop(connection.await) });
         Ok(Established { sender: Sender::Http2(sender), allowance, work })
     } else {
         let (sender, connection) = http1::Builder::new()
@@ -165,7 +165,7 @@ pub(crate) async fn establish(connected: Connected, tasks: &Tasks) -> Result<Est
             .handshake(io)
             .await
             .map_err(failed)?;
-        let work = Box::pin(async { drop(connection.await) });
+        let work = Work::new(async { drop(connection.await) });
         Ok(Established { sender: Sender::Http1(sender), allowance, work })
     }
 }

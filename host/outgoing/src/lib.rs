@@ -41,6 +41,7 @@ mod timeouts;
 mod tls;
 mod upload;
 mod wire;
+mod work;
 
 pub use self::connector::{Connector, Options};
 pub use self::error::SendError;

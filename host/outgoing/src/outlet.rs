@@ -27,6 +27,7 @@ use crate::received::{Receipt, Received};
 use crate::request::Allowed;
 use crate::timeouts::Timeouts;
 use crate::upload::{BoxError, Upload};
+use crate::work::beside;
 
 /// Sends the requests of one plugin within its rules, over connections that no other plugin uses. They are closed when
 /// this is dropped, also those in use.
@@ -119,15 +120,16 @@ impl Outlet {
 
         let key = Key { origin: allowed.origin.clone(), partition: partition.clone() };
         let until = earliest(timeouts.connect, deadline);
-        let (lease, response) = loop {
+        let (mut lease, response) = loop {
             let mut lease = self.lease(&key, until).await?;
             let reused = lease.reused;
-            let (sender, allowance) = lease.sender()?;
+            let (sender, allowance, loan) = lease.sender()?;
             let proxy = self.connector.proxy_for(&allowed.origin);
             let message = allowed.request(sender.is_http2(), proxy, upload)?;
             expect_head(sender, allowance);
             exchange.wait_for_server();
-            match head(sender.send(message), &exchange, timeouts.first_byte).await? {
+            let response = beside(loan, sender.send(message));
+            match head(response, &exchange, timeouts.first_byte, deadline).await? {
                 Ok(response) => {
                     allowance.set(usize::MAX);
                     break (lease, response);
@@ -140,6 +142,10 @@ impl Outlet {
             }
         };
         let (mut parts, incoming) = response.into_parts();
+        if !exchange.is_sent() {
+            // Whoever reads the response does not have to write the rest of the request.
+            lease.give_work_back();
+        }
         check_head(parts.status, &parts.headers)?;
         meter.count("HTTP/1.1 200\r\n\r\n".len() + field::bytes(&parts.headers))?;
         field::remove_hop_by_hop(&mut parts.headers);
@@ -190,10 +196,12 @@ async fn head(
     response: impl Future<Output = Head>,
     exchange: &Exchange,
     first_byte: Duration,
+    deadline: Instant,
 ) -> Result<Head, SendError> {
-    tokio::pin!(response);
     // The deadline of the call ends this as well.
-    let Some(mut look) = after(Instant::now(), first_byte) else { return Ok(response.await) };
+    let in_time = |at: &Instant| *at < deadline;
+    let Some(mut look) = after(Instant::now(), first_byte).filter(in_time) else { return Ok(response.await) };
+    tokio::pin!(response);
     loop {
         tokio::select! {
             biased;
@@ -205,8 +213,8 @@ async fn head(
         let since = exchange.servers_turn().unwrap_or(now);
         match after(since, first_byte) {
             Some(at) if at <= now => return Err(SendError::FirstByteTimeout),
-            Some(at) => look = at,
-            None => return Ok(response.await),
+            Some(at) if in_time(&at) => look = at,
+            _ => return Ok(response.await),
         }
     }
 }

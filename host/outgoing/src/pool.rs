@@ -1,6 +1,8 @@
 //! The connections of one plugin.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Context;
 use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
@@ -16,6 +18,7 @@ use crate::partition::Partition;
 use crate::sockets::Holder;
 use crate::upload::Upload;
 use crate::wire::Allowance;
+use crate::work::{Loan, Owned, Work};
 
 /// How long a connection is kept without a request. Many servers close theirs after a minute; a request that meets
 /// the end of a connection fails.
@@ -58,8 +61,8 @@ struct Connection {
 }
 
 enum State {
-    /// One request at a time takes the sender away.
-    Http1(Option<http1::SendRequest<Upload>>),
+    /// One request at a time takes the sender away, and does the work.
+    Http1(Option<http1::SendRequest<Upload>>, Arc<Work>),
     /// The requests that use it, at most [`STREAMS`].
     Http2(http2::SendRequest<Upload>, usize),
 }
@@ -119,9 +122,9 @@ impl Pool {
         let mut kept = self.lock();
         let id = kept.next;
         kept.next += 1;
-        let state = match &sender {
-            Sender::Http1(_) => State::Http1(None),
-            Sender::Http2(sender) => State::Http2(sender.clone(), 1),
+        let (state, loan) = match &sender {
+            Sender::Http1(_) => (State::Http1(None, Arc::clone(&work)), Some(work.lend())),
+            Sender::Http2(sender) => (State::Http2(sender.clone(), 1), None),
         };
         kept.connections.push(Connection {
             id,
@@ -133,8 +136,8 @@ impl Pool {
         });
         drop(kept);
         let pool = Arc::downgrade(self);
-        hyper::rt::Executor::execute(tasks, drive(work, tasks.ended.clone(), pool, id));
-        Lease { pool: self.clone(), id, sender: Some(sender), allowance, close, reused: false, complete: false }
+        hyper::rt::Executor::execute(tasks, drive(Owned(work), tasks.ended.clone(), pool, id));
+        Lease { pool: self.clone(), id, sender: Some(sender), loan, allowance, close, reused: false, complete: false }
     }
 
     /// A connection for the key that takes a request now. Those that turn out to be broken are closed.
@@ -156,22 +159,23 @@ impl Pool {
             if connection.key != *key || connection.close.is_cancelled() {
                 continue;
             }
-            let sender = match &mut connection.state {
-                State::Http1(sender) => sender.take().map(Sender::Http1),
+            let taken = match &mut connection.state {
+                State::Http1(sender, work) => sender.take().map(|sender| (Sender::Http1(sender), Some(work.lend()))),
                 State::Http2(sender, streams) => {
                     let free = *streams < STREAMS && sender.is_ready();
                     free.then(|| {
                         *streams += 1;
-                        Sender::Http2(sender.clone())
+                        (Sender::Http2(sender.clone()), None)
                     })
                 }
             };
-            if sender.is_some() {
+            if let Some((sender, loan)) = taken {
                 connection.idle_since = None;
                 return Some(Lease {
                     pool: self.clone(),
                     id: connection.id,
-                    sender,
+                    sender: Some(sender),
+                    loan,
                     allowance: connection.allowance.clone(),
                     close: connection.close.clone(),
                     reused: true,
@@ -188,12 +192,12 @@ impl Pool {
         let Some(index) = kept.connections.iter().position(|connection| connection.id == id) else { return };
         let Some(connection) = kept.connections.get_mut(index) else { return };
         let keep = match (&mut connection.state, sender) {
-            (State::Http1(place), Some(Sender::Http1(sender))) if complete && !sender.is_closed() => {
+            (State::Http1(place, _), Some(Sender::Http1(sender))) if complete && !sender.is_closed() => {
                 *place = Some(sender);
                 connection.idle_since = Some(Instant::now());
                 true
             }
-            (State::Http1(_), _) => false,
+            (State::Http1(..), _) => false,
             (State::Http2(sender, streams), _) => {
                 *streams -= 1;
                 if *streams == 0 {
@@ -279,19 +283,20 @@ impl Holder for Pool {
 }
 
 /// Does the work of a connection until it ends, or was idle for too long.
-async fn drive(work: impl Future<Output = ()>, ended: CancellationToken, pool: Weak<Pool>, id: u64) {
-    tokio::pin!(work);
+async fn drive(work: Owned, ended: CancellationToken, pool: Weak<Pool>, id: u64) {
     // No connection is idle for longer than this before it is looked at: one that becomes idle later expires later.
     let mut look = Instant::now() + pool.upgrade().map_or(Duration::ZERO, |pool| pool.idle);
     loop {
         tokio::select! {
-            () = &mut work => break,
+            () = poll_fn(|context| work.0.poll_own(context)) => break,
             () = sleep_until(look) => match pool.upgrade().and_then(|pool| pool.expire(id)) {
                 Some(at) => look = at,
                 None => break,
             },
         }
     }
+    // Whoever does it: the connection was idle for too long, or has ended.
+    drop(work);
     match pool.upgrade() {
         Some(pool) => pool.retire(id, &ended),
         None => ended.cancel(),
@@ -303,6 +308,8 @@ pub(crate) struct Lease {
     pool: Arc<Pool>,
     id: u64,
     sender: Option<Sender>,
+    /// The work of a connection that serves nothing else. It is given back before the sender is: the next lease borrows it.
+    loan: Option<Loan>,
     allowance: Allowance,
     close: CancellationToken,
     /// Whether another request used the connection before.
@@ -313,15 +320,27 @@ pub(crate) struct Lease {
 impl Lease {
     async fn is_ready(&mut self) -> bool {
         match &mut self.sender {
-            Some(sender) => sender.ready().await,
+            Some(sender) => sender.ready(self.loan.as_ref()).await,
             None => false,
         }
     }
 
     /// The connection.
-    pub(crate) fn sender(&mut self) -> Result<(&mut Sender, &Allowance), SendError> {
+    pub(crate) fn sender(&mut self) -> Result<(&mut Sender, &Allowance, Option<&Loan>), SendError> {
         let gone = || SendError::Reset("the connection was given back".to_owned());
-        Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance))
+        Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance, self.loan.as_ref()))
+    }
+
+    /// Does what the connection can do now, if it is for this request to do.
+    pub(crate) fn advance(&self, context: &mut Context<'_>) {
+        if let Some(loan) = &self.loan {
+            loan.advance(context);
+        }
+    }
+
+    /// Leaves the work to the task of the connection: somebody else has to be waited for now.
+    pub(crate) fn give_work_back(&mut self) {
+        self.loan = None;
     }
 
     /// Whether the connection was closed from here.
@@ -338,6 +357,7 @@ impl Lease {
 /// Without [`Lease::complete`], a connection of HTTP/1.1 is closed: the rest of a response is on its way.
 impl Drop for Lease {
     fn drop(&mut self) {
+        self.give_work_back();
         let sender = self.sender.take();
         self.pool.give_back(self.id, sender, self.complete);
     }

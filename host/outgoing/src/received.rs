@@ -104,7 +104,14 @@ impl Body for Received {
         if Instant::now() >= self.deadline {
             return self.fail(SendError::Deadline);
         }
-        let frame = match Pin::new(&mut self.incoming).poll_frame(cx) {
+        let mut polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if polled.is_pending()
+            && let Some(lease) = &self.lease
+        {
+            lease.advance(cx);
+            polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        }
+        let frame = match polled {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
                 if !self.waiting {

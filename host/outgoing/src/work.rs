@@ -1,0 +1,167 @@
+//! The work of a connection, and who does it.
+//!
+//! A connection does nothing unless somebody polls it. Usually a task of its own does. A request that has the connection to
+//! itself does it instead: the task of the call writes the request and reads the response, and neither has to wake another
+//! task, which often means another thread.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_util::task::AtomicWaker;
+
+type Doing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a connection has to do, until it ends.
+pub(crate) struct Work {
+    /// `None` once the connection has ended.
+    future: Mutex<Option<Doing>>,
+    /// Whether a request does it.
+    lent: AtomicBool,
+    /// The connection's own task.
+    task: AtomicWaker,
+}
+
+impl Work {
+    pub(crate) fn new(future: impl Future<Output = ()> + Send + 'static) -> Arc<Self> {
+        let future = Mutex::new(Some(Box::pin(future) as Doing));
+        Arc::new(Self { future, lent: AtomicBool::new(false), task: AtomicWaker::new() })
+    }
+
+    /// Lends it to a request, which has to poll it from now on.
+    pub(crate) fn lend(self: &Arc<Self>) -> Loan {
+        self.lent.store(true, Ordering::Release);
+        Loan(Arc::clone(self))
+    }
+
+    /// Does what can be done without it being lent.
+    pub(crate) fn poll_own(&self, context: &mut Context<'_>) -> Poll<()> {
+        // Before it looks: what is given back afterwards wakes it.
+        self.task.register(context.waker());
+        if self.lent.load(Ordering::Acquire) { Poll::Pending } else { self.poll(context) }
+    }
+
+    /// Does what can be done now. What the connection waits for wakes whoever polled it last.
+    fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut future = self.lock();
+        let Some(work) = future.as_mut() else { return Poll::Ready(()) };
+        let done = work.as_mut().poll(context);
+        if done.is_ready() {
+            *future = None;
+        }
+        done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Doing>> {
+        self.future.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The task of a connection has its work. Dropping this ends the connection, whoever does its work.
+pub(crate) struct Owned(pub(crate) Arc<Work>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // Not with the lock: it wakes who waits for a response.
+        let ended = self.0.lock().take();
+        drop(ended);
+    }
+}
+
+/// The work of a connection in the hands of a request. Dropping it gives the work back.
+pub(crate) struct Loan(Arc<Work>);
+
+impl Loan {
+    /// Does what can be done now. What becomes of the connection is seen by its sender.
+    pub(crate) fn advance(&self, context: &mut Context<'_>) {
+        let _ended = self.0.poll(context);
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.0.lent.store(false, Ordering::Release);
+        self.0.task.wake();
+    }
+}
+
+/// Waits for something that the connection brings about, which it does meanwhile if its work is lent.
+pub(crate) async fn beside<T>(loan: Option<&Loan>, waited: impl Future<Output = T>) -> T {
+    let Some(loan) = loan else { return waited.await };
+    let mut waited = std::pin::pin!(waited);
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(done) = waited.as_mut().poll(context) {
+            return Poll::Ready(done);
+        }
+        loan.advance(context);
+        waited.as_mut().poll(context)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::{Wake, Waker};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_polled_last_is_woken_and_its_own_task_when_the_work_is_given_back() {
+        let [own, request] = [(); 2].map(|()| Arc::new(Count::default()));
+        let [own_waker, request_waker] = [&own, &request].map(|count| Waker::from(Arc::clone(count)));
+        let woken = || (own.0.load(Ordering::Relaxed), request.0.load(Ordering::Relaxed));
+        let (sender, receiver) = oneshot::channel::<()>();
+        let work = Work::new(async { drop(receiver.await) });
+        assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
+        let loan = work.lend();
+        loan.advance(&mut Context::from_waker(&request_waker));
+        // Its own task may be woken, and leaves the work alone.
+        assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_pending());
+        drop(sender);
+        assert_eq!(woken(), (0, 1));
+        drop(loan);
+        assert_eq!(woken(), (1, 1));
+        assert!(work.poll_own(&mut Context::from_waker(&own_waker)).is_ready());
+    }
+
+    #[tokio::test]
+    async fn the_work_ends_with_its_owner_even_while_it_is_lent() {
+        let (sender, receiver) = oneshot::channel::<()>();
+        let owned = Owned(Work::new(async move {
+            let _held = sender;
+            std::future::pending().await
+        }));
+        let loan = owned.0.lend();
+        loan.advance(&mut Context::from_waker(Waker::noop()));
+        drop(owned);
+        assert!(beside(Some(&loan), receiver).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_waits_does_the_work() {
+        let (sender, receiver) = oneshot::channel();
+        let work = Work::new(async move {
+            tokio::task::yield_now().await;
+            sender.send("done").unwrap();
+        });
+        let loan = work.lend();
+        assert_eq!(beside(Some(&loan), receiver).await, Ok("done"));
+        loan.advance(&mut Context::from_waker(Waker::noop()));
+        drop(loan);
+        poll_fn(|context| work.poll_own(context)).await;
+    }
+}
