@@ -165,3 +165,49 @@ fn files_without_code_have_nothing_to_compile() {
         "{outcome}"
     );
 }
+
+/// A folder with a plugin that takes two seconds to refuse, and one that is ready at once.
+fn slow() -> Folder {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
+    folder.put("bomb.wasm", nested_blocks(5000));
+    folder.configure("[compile]\nstore = \"store\"\ncpu = \"2s\"");
+    folder
+}
+
+#[test]
+fn long_work_is_told_in_lines_without_a_terminal() {
+    let folder = slow();
+    let outcome = Toolbay::new(&folder).args(["compile"]).env("TERM", "xterm").run();
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "tiny  compiled\n"), "{outcome}");
+    assert!(outcome.stderr.contains(" of 2 plugins are loaded; loading "), "{outcome}");
+    assert!(!outcome.stderr.contains(['\r', '\u{1b}', '[']), "{outcome}");
+    let outcome = Toolbay::new(&folder).args(["list", "--json"]).run();
+    assert!(serde_json::from_str::<serde_json::Value>(&outcome.raw).is_ok(), "{outcome}");
+    folder.configure("[compile]\nstore = \"other\"\ncpu = \"2s\"");
+    let outcome = Toolbay::new(&folder).args(["check", "plugins/bomb.wasm"]).run();
+    assert!(outcome.stderr.contains("toolbay: compiling plugins/bomb.wasm ("), "{outcome}");
+}
+
+#[test]
+fn long_work_has_a_bar_on_a_terminal() {
+    let folder = slow();
+    let on_terminal = "exec script --quiet --return --command \"$*\" /dev/null";
+    let outcome = Toolbay::new(&folder).args(["compile"]).env("TERM", "xterm").through(on_terminal).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert!(outcome.stdout.contains(" compiling ") && outcome.stdout.contains(" of 2 ["), "{outcome}");
+    assert!(outcome.stdout.contains("tiny  compiled") && !outcome.stdout.contains("plugins are loaded"), "{outcome}");
+    // A terminal that cannot show a line that changes gets lines.
+    folder.configure("[compile]\nstore = \"other\"\ncpu = \"2s\"");
+    let outcome = Toolbay::new(&folder).args(["compile"]).env("TERM", "dumb").through(on_terminal).run();
+    assert!(outcome.stdout.contains(" of 2 plugins are loaded; loading "), "{outcome}");
+}
+
+#[test]
+fn a_server_that_starts_says_for_what_it_waits() {
+    let folder = Folder::with("tiny.wasm", Tiny::new(&["a"]).build());
+    folder.put("bomb.wasm", nested_blocks(5000));
+    let mut server = Server::configured(&folder, &config("cpu = \"4s\""));
+    server.wait_until_listed(&["a"]);
+    server.log.wait_for("1 of 2 plugins are loaded; still loading bomb");
+    server.log.wait_for("all plugins are loaded or refused");
+}

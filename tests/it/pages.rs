@@ -20,8 +20,7 @@ enum Toml {
 }
 
 /// The pages that contain TOML.
-const TOML: [(&str, Toml); 16] = [
-    ("README.md", Toml::Foreign),
+const TOML: [(&str, Toml); 15] = [
     ("docs/src/approve.md", Toml::Grant),
     ("docs/src/async.md", Toml::Config),
     ("docs/src/audit.md", Toml::Config),

@@ -7,10 +7,12 @@ mod common;
 mod compile;
 mod confirm;
 mod dev;
+mod install;
 mod list;
 mod new;
 mod optimize;
 mod output;
+mod progress;
 mod requirements;
 mod result;
 mod serve;
@@ -85,6 +87,13 @@ enum Command {
         #[arg(long)]
         plain: bool,
     },
+    /// Add the server to the configuration of an MCP client, such as Claude Code or VS Code; without a client, list them
+    ///
+    /// The entry has absolute paths of this program and of the plugin folder. Comments, order and formatting of the file
+    /// stay, a copy of it as it was is kept beside it, and an entry that is there already is not written twice.
+    Install(install::Install),
+    /// Take the server out of the configuration of an MCP client
+    Uninstall(install::Uninstall),
     /// Rebuild a plugin after each change, copy it into the plugin folder, and make the example call that plugin.toml defines
     Dev {
         /// The project folder, which contains plugin.toml
@@ -197,6 +206,8 @@ impl Cli {
             Command::Audit(audit) => audit::run(audit),
             Command::Check { file, settings, json } => check::run(&settings, &file, json),
             Command::New { name, language, plain } => new::run(&name, language, plain),
+            Command::Install(options) => install::install(&options),
+            Command::Uninstall(options) => install::uninstall(&options),
             Command::Dev { project, common, once } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),
             Command::Optimize { file, output, force, allow, call, settings } => {

@@ -19,6 +19,12 @@ pub(super) async fn ask(question: &str) -> bool {
     tokio::task::spawn_blocking(|| is_yes(stdin().lock())).await.unwrap_or(false)
 }
 
+/// Prints a question that says what to type on standard error, and reads the answer. Whatever is not a yes is a no.
+pub(super) fn asked(question: &str) -> bool {
+    note(question);
+    is_yes(stdin().lock())
+}
+
 fn is_yes(input: impl BufRead) -> bool {
     let mut answer = String::new();
     let read = input.take(LONGEST).read_line(&mut answer);

@@ -15,6 +15,7 @@ use toolbay_sandbox::{Allowance, Optimize, Optimized, Sandbox, Source, WarmUp};
 
 use super::common::{Common, Listen, Settings, block_on};
 use super::output::{complain, print};
+use super::progress;
 use super::single::{Loaded, WHY, file_of, load, shown, source};
 use crate::config::Config;
 
@@ -113,8 +114,9 @@ async fn optimised(config: &Config, file: &Path, job: Optimize) -> anyhow::Resul
     let name = shown(file);
     let before = load(&sandbox, job.source.clone(), config.rules(), &name).await?;
     let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
-    let optimised =
-        sandbox.optimize(job).await.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), WHY)))?;
+    let what = format!("initialising {name}");
+    let optimised = progress::shown(&what, &what, sandbox.optimize(job)).await;
+    let optimised = optimised.map_err(|error| anyhow!("{name}: {}", line(&error.to_string(), WHY)))?;
     let source = Source { file: optimised.file.clone(), wit };
     let after = load(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {

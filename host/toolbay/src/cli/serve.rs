@@ -8,6 +8,7 @@ use toolbay_mcp::{http, streams};
 
 use super::common::{Common, Listen, block_on};
 use super::signals::{self, Signals};
+use super::waiting;
 use crate::config::Config;
 use crate::server::Server;
 
@@ -50,5 +51,6 @@ fn start(config: Config) -> anyhow::Result<Arc<Server>> {
         }
     };
     signals::on_report(report).context("failed to listen for signals")?;
+    tokio::spawn(waiting::tell(server.service().catalog().clone()));
     Ok(server)
 }

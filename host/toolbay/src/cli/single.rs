@@ -1,7 +1,7 @@
 //! One plugin file, loaded without a plugin folder: for `toolbay check` and `toolbay optimize`.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use bytesize::ByteSize;
@@ -11,11 +11,8 @@ use toolbay_model::text::line;
 use toolbay_sandbox::{About, Compiled, PrepareError, Prepared, Sandbox, Source};
 use toolbay_settings::project::{self, Project};
 
-use super::output::complain;
+use super::progress;
 use super::requirements::ready;
-
-/// How long to compile before saying so.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Longest reason that is printed, in bytes: parts of it come from the file.
 pub(super) const WHY: usize = 2_000;
@@ -102,10 +99,6 @@ pub(super) async fn load(sandbox: &Sandbox, source: Source, rules: Rules, name: 
 
 /// Compiles `source`, and says so if that takes long.
 async fn compile(sandbox: &Sandbox, source: Source, what: &str) -> Result<Compiled, PrepareError> {
-    let mut compiling = std::pin::pin!(sandbox.compile(source));
-    if let Ok(compiled) = tokio::time::timeout(PATIENCE, compiling.as_mut()).await {
-        return compiled;
-    }
-    complain(&format!("compiling {what}; this can take minutes"));
-    compiling.await
+    let line = format!("compiling {what}; this can take minutes");
+    progress::shown(&format!("compiling {what}"), &line, sandbox.compile(source)).await
 }

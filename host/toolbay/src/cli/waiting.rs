@@ -3,32 +3,106 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolbay_catalog::Snapshot;
+use toolbay_catalog::{Catalog, Snapshot};
 use toolbay_model::text::line;
 
-use super::output::complain;
+use super::progress::{PATIENCE, Progress};
 use crate::server::Server;
 
-/// How long to wait before saying so.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How often is looked at how far it is.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a server that starts waits before it says for what.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// How long it then waits before it says it again.
+const NEXT: Duration = Duration::from_secs(10);
+
+/// Most plugins that are named at once.
+const NAMES: usize = 5;
 
 /// Longest file name that is printed, in bytes.
-const NAME: usize = 300;
+const NAME: usize = 100;
 
-/// Waits until every plugin in the folder is loaded or refused. Prints which are still loading after [`PATIENCE`], and
-/// again whenever that changes.
+/// Waits until every plugin in the folder is loaded or refused. After [`PATIENCE`], shows how many are and which are still
+/// loading.
 pub(super) async fn loaded(server: &Server) -> Arc<Snapshot> {
-    let mut said = Vec::new();
+    if let Ok(snapshot) = tokio::time::timeout(PATIENCE, server.complete()).await {
+        return snapshot;
+    }
+    let mut progress = Progress::new(Some(server.snapshot().plugins.len()));
     loop {
-        if let Ok(snapshot) = tokio::time::timeout(PATIENCE, server.complete()).await {
+        let loading = Loading::of(&server.snapshot());
+        let Loading { done, total, names } = &loading;
+        let line = format!(
+            "{done} of {total} plugins are loaded; loading {names} (a large plugin can take minutes to compile)"
+        );
+        progress.show(*done, *total, names, line);
+        if let Ok(snapshot) = tokio::time::timeout(PAUSE, server.complete()).await {
             return snapshot;
         }
-        let snapshot = server.snapshot();
-        let loading: Vec<String> =
-            snapshot.plugins.iter().filter(|(_, report)| report.is_loading()).map(|(id, _)| line(id, NAME)).collect();
-        if loading != said {
-            complain(&format!("loading {} (a large plugin can take minutes to compile)", loading.join(", ")));
-            said = loading;
+    }
+}
+
+/// Says in the log for which plugins a server that starts still waits: after a moment, and then from time to time while that
+/// changes.
+pub(super) async fn tell(catalog: Catalog) {
+    let complete = |snapshot: &Snapshot| snapshot.complete;
+    let mut said = Loading::default();
+    let mut pause = FIRST;
+    while tokio::time::timeout(pause, catalog.wait_for(complete)).await.is_err() {
+        pause = NEXT;
+        let loading = Loading::of(&catalog.snapshot());
+        if loading == said {
+            continue;
         }
+        let Loading { done, total, names } = &loading;
+        tracing::info!("{done} of {total} plugins are loaded; still loading {names}");
+        said = loading;
+    }
+    if said != Loading::default() {
+        tracing::info!("all plugins are loaded or refused");
+    }
+}
+
+/// How far the plugins are that were in the folder at startup.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Loading {
+    /// How many are loaded or refused.
+    done: usize,
+    total: usize,
+    /// The first that are not.
+    names: String,
+}
+
+impl Loading {
+    fn of(snapshot: &Snapshot) -> Self {
+        let loading: Vec<&str> =
+            snapshot.plugins.iter().filter(|(_, report)| report.is_loading()).map(|(id, _)| id.as_str()).collect();
+        let total = snapshot.plugins.len();
+        Self { done: total - loading.len(), total, names: named(&loading) }
+    }
+}
+
+/// The first of some plugins, and how many more there are.
+fn named(plugins: &[&str]) -> String {
+    let names: Vec<String> = plugins.iter().take(NAMES).map(|id| line(id, NAME)).collect();
+    match plugins.len().saturating_sub(NAMES) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_plugins_are_named_and_the_rest_is_counted() {
+        assert_eq!(named(&["a"]), "a");
+        assert_eq!(named(&["a", "b", "c", "d", "e"]), "a, b, c, d, e");
+        assert_eq!(named(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
+        assert!(named(&[&"x".repeat(1_000)]).len() < 200);
+        assert_eq!(named(&["a\n\u{1b}[2J"]).lines().count(), 1);
     }
 }

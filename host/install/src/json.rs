@@ -1,0 +1,183 @@
+//! JSON as clients read it: with comments and trailing commas, which an edit keeps.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+use serde_json::{Map, Value};
+
+use crate::mistake::Mistake;
+
+/// What a client may read besides JSON. Whatever else JSON with comments is taken for, no client is known to read.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Everything in a text whose servers are in the object `servers`. Nothing at all is an empty object.
+pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Mistake> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| mistake(text, &error))?;
+    let Some(root) = parsed.value else { return Ok(Map::new()) };
+    let object = expect_object(text, &root, "the file")?;
+    once(text, object, |name| name == servers)?;
+    if let Some(property) = object.get(servers) {
+        let all = expect_object(text, &property.value, servers)?;
+        once(text, all, |_| true)?;
+        for property in &all.properties {
+            let name = property.name.as_str();
+            expect_object(text, &property.value, &format!("{servers}.{name}"))?;
+        }
+    }
+    match tree(text)?.to_serde_value() {
+        Some(Value::Object(value)) => Ok(value),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// The text with `entry` as the server `name`; `before` is the entry of that name now.
+pub(crate) fn put(
+    text: &str,
+    servers: &str,
+    name: &str,
+    before: Option<&Map<String, Value>>,
+    entry: &Map<String, Value>,
+) -> Result<String, Mistake> {
+    let root = tree(text)?;
+    let all = root.object_value_or_create().and_then(|object| object.object_value_or_create(servers));
+    let all = all.ok_or_else(|| Mistake::at(text, 0, format!("{servers}: expected an object")))?;
+    match (before, all.object_value(name)) {
+        (Some(before), Some(object)) => update(&object, before, entry),
+        _ => drop(all.append(name, input(&Value::Object(entry.clone())))),
+    }
+    Ok(root.to_string())
+}
+
+/// Changes what differs, so that everything else in the entry keeps its place and its comments.
+fn update(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, Value>) {
+    for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
+        match object.get(key) {
+            Some(property) => property.set_value(input(value)),
+            None => drop(object.append(key, input(value))),
+        }
+    }
+    for property in object.properties() {
+        if property.decoded_name().is_some_and(|key| !entry.contains_key(&key)) {
+            property.remove();
+        }
+    }
+}
+
+/// The text without the server `name`, and without an object of servers that would be empty, unless a comment is in it.
+pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, Mistake> {
+    let without = cut(text, |root| root.get_object(servers)?.get(name))?;
+    cut(&without, |root| root.get(servers).filter(|all| all.value.as_object().is_some_and(is_empty)))
+}
+
+fn is_empty(object: &Object<'_>) -> bool {
+    object.properties.is_empty()
+}
+
+/// The text without the property that `find` finds, its comma, and its lines if nothing else is on them. A property without
+/// properties of its own stays if a comment is in it.
+fn cut(text: &str, find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b ObjectProp<'a>>) -> Result<String, Mistake> {
+    let options = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+    let parsed = parse_to_ast(text, &options, &OPTIONS).map_err(|error| mistake(text, &error))?;
+    let tokens = parsed.tokens.unwrap_or_default();
+    let root = parsed.value.as_ref().and_then(Node::as_object);
+    let Some(property) = root.and_then(find) else { return Ok(text.to_owned()) };
+    let (start, end) = (property.range.start, property.range.end);
+    let is_comment = |token: &&TokenAndRange<'_>| matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_));
+    let within = |token: &TokenAndRange<'_>| start <= token.range.start && token.range.end <= end;
+    if property.value.as_object().is_some_and(is_empty) && tokens.iter().filter(is_comment).any(within) {
+        return Ok(text.to_owned());
+    }
+    let is_comma = |token: &&TokenAndRange<'_>| token.token == Token::Comma;
+    let mut after = tokens.iter().filter(|token| token.range.start >= end && !is_comment(token));
+    let mut before = tokens.iter().rev().filter(|token| token.range.end <= start && !is_comment(token));
+    let comma = after.next().filter(is_comma).or_else(|| before.next().filter(is_comma));
+    let mut cuts = vec![start..end];
+    match comma.map(|comma| comma.range.start..comma.range.end) {
+        // With what is between them, unless that is a comment.
+        Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => {
+            cuts = vec![start..comma.end];
+        }
+        Some(comma) => cuts.push(comma),
+        None => {}
+    }
+    cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
+    let mut out = text.to_owned();
+    for range in cuts {
+        let range = if range.start == start { with_blanks(text, range) } else { range };
+        out.replace_range(range, "");
+    }
+    Ok(out)
+}
+
+/// A range, and the whole of its lines if nothing else is on them, or else the blanks before it.
+fn with_blanks(text: &str, range: Range<usize>) -> Range<usize> {
+    let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
+    let line = after.find('\n').map_or(after.len(), |at| at + 1);
+    let own_lines = before.get(..before.len() - blanks).is_some_and(|before| before.ends_with('\n'))
+        && after.get(..line).is_some_and(is_blank);
+    if own_lines { range.start - blanks..range.end + line } else { range.start - blanks..range.end }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn tree(text: &str) -> Result<CstRootNode, Mistake> {
+    CstRootNode::parse(text, &OPTIONS).map_err(|error| mistake(text, &error))
+}
+
+fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, Mistake> {
+    let words = || format!("{what}: expected an object in braces");
+    value.as_object().ok_or_else(|| Mistake::at(text, value.range().start, words()))
+}
+
+/// Readers differ in which of two properties with one name they use, so neither is edited, if the name `matters`.
+fn once(text: &str, object: &Object<'_>, matters: impl Fn(&str) -> bool) -> Result<(), Mistake> {
+    let mut names = BTreeSet::new();
+    for property in &object.properties {
+        let name = property.name.as_str();
+        if matters(name) && !names.insert(name) {
+            return Err(Mistake::at(text, property.range.start, format!("{name:?} is here a second time")));
+        }
+    }
+    Ok(())
+}
+
+fn mistake(text: &str, error: &ParseError) -> Mistake {
+    let words = error.kind().to_string();
+    let mut rest = words.chars();
+    let first = rest.next().map(|c| c.to_ascii_lowercase());
+    let words: String = first.into_iter().chain(rest).collect();
+    Mistake::at(text, error.range().start, words)
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(value) => CstInputValue::Number(value.to_string()),
+        Value::String(value) => CstInputValue::String(value.clone()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! TOML as clients read it.
+//!
+//! A table with a header of its own is added and removed as text, so that not a byte of the rest changes. Whatever is written
+//! otherwise is edited as a tree, which keeps comments as well.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, Value as Leaf};
+
+use crate::mistake::Mistake;
+
+/// Everything in a text whose servers are in the table `servers`.
+pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, Mistake> {
+    let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
+    if let Some(item) = document.as_table().get(servers) {
+        let all = expect_table(text, item, servers)?;
+        for (name, item) in all.iter() {
+            expect_table(text, item, &format!("{servers}.{name}"))?;
+        }
+    }
+    toml_edit::de::from_str(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        Mistake::at(text, offset, error.message())
+    })
+}
+
+/// The text with `entry` as the server `name`; `before` is the entry of that name now.
+pub(crate) fn put(
+    text: &str,
+    servers: &str,
+    name: &str,
+    before: Option<&Map<String, Value>>,
+    entry: &Map<String, Value>,
+) -> Result<String, Mistake> {
+    let mut document: DocumentMut = text.parse().map_err(|error| mistake(text, &error))?;
+    let wrong = || Mistake::at(text, 0, format!("{servers}: expected a table"));
+    match (before, document.as_table_mut().get_mut(servers)) {
+        (None, Some(Item::Value(Leaf::InlineTable(all)))) => {
+            let entry = entry.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
+            all.insert(name, Leaf::InlineTable(InlineTable::from_iter(entry)));
+        }
+        (None, Some(Item::Table(all))) if all.is_dotted() => {
+            all.insert(name, Item::Table(table(entry)));
+        }
+        (None, _) => return Ok(appended(text, &headed(servers, name, entry))),
+        (Some(before), Some(all)) => {
+            let found = all.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(wrong)?;
+            update(found, before, entry);
+        }
+        (Some(_), None) => return Err(wrong()),
+    }
+    Ok(with_line_ends_of(text, document.to_string()))
+}
+
+/// The text without the server `name`.
+pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<String, Mistake> {
+    let document = Document::parse(text).map_err(|error| mistake(text, &error))?;
+    let all = document.as_table().get(servers);
+    if let Some(table) = all.and_then(|all| all.get(name)).and_then(Item::as_table).filter(|table| !table.is_dotted()) {
+        let mut blocks = Vec::new();
+        blocks_of(text, table, &mut blocks);
+        blocks.sort_by_key(|block| block.start);
+        let mut rest = text.to_owned();
+        for block in blocks.into_iter().rev() {
+            cut(&mut rest, block);
+        }
+        return Ok(rest);
+    }
+    let mut document: DocumentMut = text.parse().map_err(|error| mistake(text, &error))?;
+    if let Some(all) = document.as_table_mut().get_mut(servers).and_then(Item::as_table_like_mut) {
+        all.remove(name);
+    }
+    Ok(with_line_ends_of(text, document.to_string()))
+}
+
+/// The lines of a table and of those within it, as byte ranges: each from a header to the line end after its last value.
+fn blocks_of(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
+    if let Some(header) = table.span() {
+        let end = end_of(table).unwrap_or(header.end).max(header.end);
+        let rest = text.get(end..).unwrap_or_default();
+        let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
+        blocks.push(header.start..end + line);
+    }
+    for (_, item) in table {
+        match item {
+            Item::Table(inner) => blocks_of(text, inner, blocks),
+            Item::ArrayOfTables(inner) => inner.iter().for_each(|inner| blocks_of(text, inner, blocks)),
+            Item::None | Item::Value(_) => {}
+        }
+    }
+}
+
+/// Where the last value below a header ends.
+fn end_of(table: &Table) -> Option<usize> {
+    let end = |(_, item): (&str, &Item)| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(inner) if inner.is_dotted() => end_of(inner),
+        Item::None | Item::Table(_) | Item::ArrayOfTables(_) => None,
+    };
+    table.iter().filter_map(end).max()
+}
+
+/// Cuts lines out, and the empty line before them if there would be two in a row or one at the end.
+fn cut(text: &mut String, lines: Range<usize>) {
+    let (before, after) = (text.get(..lines.start).unwrap_or_default(), text.get(lines.end..).unwrap_or_default());
+    let blank = |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
+    let mut start = lines.start;
+    if blank(after) {
+        let shorter = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
+        // Only if the line that this ends is empty.
+        if let Some(shorter) = shorter.filter(|shorter| shorter.is_empty() || shorter.ends_with('\n')) {
+            start = shorter.len();
+        }
+    }
+    text.replace_range(start..lines.end, "");
+}
+
+/// A table with a header of its own, as text.
+fn headed(servers: &str, name: &str, entry: &Map<String, Value>) -> String {
+    let mut all = Table::new();
+    all.set_implicit(true);
+    all.insert(name, Item::Table(table(entry)));
+    let mut document = DocumentMut::new();
+    document.insert(servers, Item::Table(all));
+    document.to_string()
+}
+
+fn appended(text: &str, block: &str) -> String {
+    let end = line_end(text);
+    let mut out = text.to_owned();
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push_str(end);
+    }
+    if !out.trim().is_empty() && !out.ends_with("\n\n") && !out.ends_with("\n\r\n") {
+        out.push_str(end);
+    }
+    out + &block.replace('\n', end)
+}
+
+/// Changes what differs, so that everything else in the entry keeps its place and its comments.
+fn update(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &Map<String, Value>) {
+    for key in before.keys().filter(|key| !entry.contains_key(*key)) {
+        found.remove(key);
+    }
+    for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
+        let Some(mut new) = leaf(value) else { continue };
+        match found.get_mut(key) {
+            Some(Item::Value(old)) => {
+                *new.decor_mut() = old.decor().clone();
+                *old = new;
+            }
+            _ => drop(found.insert(key, Item::Value(new))),
+        }
+    }
+}
+
+fn table(entry: &Map<String, Value>) -> Table {
+    entry.iter().filter_map(|(key, value)| Some((key.as_str(), Item::Value(leaf(value)?)))).collect()
+}
+
+/// A value as TOML, which has no null.
+fn leaf(value: &Value) -> Option<Leaf> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(value) => Leaf::from(*value),
+        Value::Number(value) => match value.as_i64() {
+            Some(value) => Leaf::from(value),
+            None => Leaf::from(value.as_f64()?),
+        },
+        Value::String(value) => Leaf::from(value.as_str()),
+        Value::Array(values) => Leaf::Array(values.iter().filter_map(leaf).collect()),
+        Value::Object(members) => {
+            let members = members.iter().filter_map(|(key, value)| Some((key.as_str(), leaf(value)?)));
+            Leaf::InlineTable(InlineTable::from_iter(members))
+        }
+    })
+}
+
+fn line_end(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// The tree has lost the line ends of Windows. A text that has both kinds keeps those of Unix.
+fn with_line_ends_of(text: &str, edited: String) -> String {
+    let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
+    if windows > 0 && windows == all { edited.replace('\n', "\r\n") } else { edited }
+}
+
+fn expect_table<'a>(text: &str, item: &'a Item, what: &str) -> Result<&'a dyn TableLike, Mistake> {
+    let offset = item.span().map_or(0, |span| span.start);
+    item.as_table_like().ok_or_else(|| Mistake::at(text, offset, format!("{what}: expected a table")))
+}
+
+fn mistake(text: &str, error: &TomlError) -> Mistake {
+    let offset = error.span().map_or(0, |span| span.start);
+    Mistake::at(text, offset, error.message().replace('\n', "; "))
+}

@@ -1,0 +1,241 @@
+//! `toolbay install` and `toolbay uninstall`: add the server to the configuration of a client, and take it out again.
+
+mod around;
+mod report;
+mod target;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value};
+use toolbay_install::{
+    CLIENTS, Client, ConfigFile, Document, Edit, FileError, Mistake, Name, Scope, Server, client_named, is_toolbay,
+    same,
+};
+
+use self::around::{program, surroundings};
+use self::report::{Report, State, ask_to_replace, entry_text, fragment, listing};
+use self::target::{Target, target};
+use super::common::{Common, Listen, Settings};
+use super::confirm;
+use super::output::{complain, print, print_json};
+use crate::config::ConfigError;
+
+/// How often an edit is made anew because another program wrote the file meanwhile.
+const TRIES: usize = 3;
+
+/// The options that both commands have.
+#[derive(Args, Debug)]
+pub(super) struct Which {
+    /// Whose configuration: the user's, for all projects, or that of the project in the current folder
+    #[arg(long, value_enum, default_value_t = Whose::User)]
+    scope: Whose,
+    /// The name of the server in the configuration
+    #[arg(long, default_value = "toolbay", value_parser = name)]
+    name: Name,
+    /// The configuration file [default: where the client has it]
+    #[arg(long, value_name = "FILE")]
+    file: Option<std::path::PathBuf>,
+    /// Show what would be written and where, and change nothing
+    #[arg(long)]
+    print: bool,
+    /// Do not ask before an entry is replaced or removed that is not this program's, or that differs
+    #[arg(long)]
+    yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The options of `toolbay install`.
+#[derive(Args, Debug)]
+pub(super) struct Install {
+    /// The client [default: list all clients, and where the server is installed]
+    #[arg(value_name = "CLIENT", value_parser = clients())]
+    client: Option<String>,
+    /// The plugin folder [default: the key `plugins` of the configuration file, or ./plugins]
+    #[arg(long, value_name = "DIR", conflicts_with = "http")]
+    plugins: Option<std::path::PathBuf>,
+    /// The configuration file of the server [default: `TOOLBAY_CONFIG`, or ./toolbay.toml if it exists]
+    #[arg(long, value_name = "FILE", conflicts_with = "http")]
+    config: Option<std::path::PathBuf>,
+    /// The URL of a server that runs, such as `http://127.0.0.1:8931/mcp`, instead of a command that starts one
+    #[arg(long, value_name = "URL")]
+    http: Option<String>,
+    /// With --http, the name of the variable from which the client takes the bearer token
+    #[arg(long, value_name = "NAME", requires = "http")]
+    token_variable: Option<String>,
+    /// Write the configuration although the client is not found here
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// The options of `toolbay uninstall`.
+#[derive(Args, Debug)]
+pub(super) struct Uninstall {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = clients())]
+    client: String,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Whose configuration it is.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Whose {
+    User,
+    Project,
+}
+
+impl From<Whose> for Scope {
+    fn from(whose: Whose) -> Self {
+        match whose {
+            Whose::User => Self::User,
+            Whose::Project => Self::Project,
+        }
+    }
+}
+
+fn clients() -> PossibleValuesParser {
+    PossibleValuesParser::new(CLIENTS.iter().map(|client| client.id))
+}
+
+fn name(text: &str) -> Result<Name, String> {
+    Name::new(text)
+}
+
+pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
+    let Install { client, which, force, .. } = options;
+    let around = surroundings()?;
+    let Some(client) = client else {
+        return listing(&around, &which.name, which.json);
+    };
+    let client = known(client)?;
+    let target = target(client, which.scope.into(), which.file.as_deref(), &around)?;
+    let server = server(options)?;
+    if server.exposes_token() {
+        complain("the token would cross the network unencrypted: use https, or an address of this machine");
+    }
+    let entry = server.entry(client, &target.spot, around.wsl.as_ref())?;
+    if !(target.found || *force || which.print) {
+        let file = target.spot.file.display();
+        bail!("{} is not found here; to write {file} anyway, add --force", client.title);
+    }
+    let change = |document: &Document| document.with(which.name.as_str(), &entry);
+    let doubt = |old: Option<&Map<String, Value>>| match old {
+        Some(old) if !same(old, &entry) => Some(ask_to_replace(which.name.as_str(), &target, old, &entry)),
+        _ => None,
+    };
+    let mut report = edit(&target, which, change, doubt, State::Installed)?;
+    report.next = Some(client.next);
+    if let Some(paste) = client.paste {
+        report.paste = Some((paste, fragment(client.dialect, which.name.as_str(), &entry)));
+    }
+    report.entry = Some(entry);
+    show(&report, which)
+}
+
+pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
+    let Uninstall { client, which } = options;
+    let around = surroundings()?;
+    let client = known(client)?;
+    let target = target(client, which.scope.into(), which.file.as_deref(), &around)?;
+    let name = which.name.as_str();
+    let doubt = |old: Option<&Map<String, Value>>| match old {
+        Some(old) if !is_toolbay(old) => Some(format!(
+            "{} has a server {name} that does not start this program:\n{}\n\nRemove it? Type y for yes, anything else for no:",
+            target.file.path().display(),
+            entry_text(&target, name, old),
+        )),
+        _ => None,
+    };
+    let report = edit(&target, which, |document| document.without(name), doubt, State::Removed)?;
+    show(&report, which)
+}
+
+fn known(id: &str) -> anyhow::Result<&'static Client> {
+    client_named(id).with_context(|| format!("unknown client {id}"))
+}
+
+/// What the client is to reach.
+fn server(options: &Install) -> anyhow::Result<Server> {
+    if let Some(url) = &options.http {
+        return Server::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
+    }
+    let settings = Settings { config: options.config.clone(), log: None };
+    let common = Common { plugins: options.plugins.clone(), settings };
+    // The client would only say that the server does not start.
+    let config = common.configure(true, &Listen::default())?;
+    let absolute = |path: &std::path::Path| {
+        std::fs::canonicalize(path).map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
+    };
+    let has_file = config.file.is_file();
+    let mut paths = Vec::new();
+    // The client starts the server in a folder of its own choice, where neither would be found.
+    if has_file {
+        paths.push(("--config", absolute(&config.file)?));
+    }
+    if options.plugins.is_some() || !has_file {
+        paths.push(("--plugins", absolute(&config.plugins)?));
+    }
+    let paths: Vec<_> = paths.iter().map(|(flag, path)| (*flag, path.as_path())).collect();
+    Server::command(&program()?, &["serve"], &paths).map_err(anyhow::Error::msg)
+}
+
+/// Edits the file of a target with `change`, after a yes to the question that `doubt` has about the entry that is there.
+fn edit(
+    target: &Target,
+    which: &Which,
+    change: impl Fn(&Document) -> Result<Edit, Mistake>,
+    doubt: impl Fn(Option<&Map<String, Value>>) -> Option<String>,
+    done: State,
+) -> anyhow::Result<Report> {
+    let mut file = ConfigFile::read(&target.spot.file)?;
+    for _ in 0..TRIES {
+        let place = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
+        let document = Document::read(target.spot.dialect, file.text().unwrap_or_default()).map_err(place)?;
+        let edit = change(&document).map_err(place)?;
+        let mut report = Report::new(target, which.name.as_str(), file.path());
+        let Edit::Changed(text) = edit else { return Ok(report) };
+        report.state = done;
+        if which.print {
+            report.printed = true;
+            return Ok(report);
+        }
+        if let Some(question) = doubt(document.entry(which.name.as_str())).filter(|_| !which.yes) {
+            if !confirm::is_possible() {
+                bail!(
+                    "{} has a server {} that is not what would be written; to replace or remove it, add --yes",
+                    file.path().display(),
+                    which.name.as_str()
+                );
+            }
+            if !confirm::asked(&question) {
+                bail!("nothing was changed");
+            }
+        }
+        match file.write(&text, matches!(which.scope, Whose::Project)) {
+            Ok(backup) => {
+                report.backup = backup;
+                return Ok(report);
+            }
+            // What the user was asked about may be something else now, so that is looked at again.
+            Err(FileError::Changed(_)) => file = ConfigFile::read(&target.spot.file)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(FileError::Changed(file.path().to_owned()).into())
+}
+
+fn show(report: &Report, which: &Which) -> anyhow::Result<ExitCode> {
+    if which.json {
+        print_json(&report.in_json())?;
+    } else {
+        print(&report.text());
+    }
+    Ok(ExitCode::SUCCESS)
+}

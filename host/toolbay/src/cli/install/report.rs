@@ -1,0 +1,232 @@
+//! What the commands say: what was done, where, and what is installed.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Map, Value, json};
+use toolbay_install::{
+    CLIENTS, Client, ConfigFile, Dialect, Document, Edit, FileError, Name, Scope, Spot, Surroundings, shown,
+};
+
+use super::target::{Target, those_there};
+use crate::cli::output::{print, print_json};
+
+/// What became of the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It was as it should be.
+    Unchanged,
+    /// It was added, or replaced another one.
+    Installed,
+    /// It was removed.
+    Removed,
+}
+
+/// What there is to say of an edit.
+#[derive(Debug)]
+pub(super) struct Report {
+    client: &'static Client,
+    scope: Scope,
+    name: String,
+    /// The file that was edited, where no link leads further.
+    file: PathBuf,
+    dialect: Dialect,
+    pub(super) state: State,
+    /// Only shown, and not written.
+    pub(super) printed: bool,
+    pub(super) backup: Option<PathBuf>,
+    pub(super) entry: Option<Map<String, Value>>,
+    pub(super) next: Option<&'static str>,
+    /// Where to paste something by hand, and what.
+    pub(super) paste: Option<(&'static str, String)>,
+}
+
+impl Report {
+    /// The report of an edit that changes nothing.
+    pub(super) fn new(target: &Target, name: &str, file: &Path) -> Self {
+        Self {
+            client: target.client,
+            scope: target.scope,
+            name: name.to_owned(),
+            file: file.to_owned(),
+            dialect: target.spot.dialect,
+            state: State::Unchanged,
+            printed: false,
+            backup: None,
+            entry: None,
+            next: None,
+            paste: None,
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let (name, file, title) = (&self.name, self.file.display(), self.client.title);
+        let mut out = String::new();
+        let _ = match (self.state, self.printed, &self.entry) {
+            (State::Unchanged, _, Some(_)) => {
+                writeln!(out, "{file} has the server {name} already; nothing was changed")
+            }
+            (State::Unchanged, _, None) => writeln!(out, "{file} has no server {name}; nothing was changed"),
+            (State::Installed, true, _) => writeln!(out, "would add to {file}:\n"),
+            (State::Installed, false, _) => writeln!(out, "added the server {name} to {title}: {file}"),
+            (State::Removed, true, _) => writeln!(out, "would remove the server {name} from {file}"),
+            (State::Removed, false, _) => writeln!(out, "removed the server {name} from {title}: {file}"),
+        };
+        if self.printed
+            && let Some(entry) = &self.entry
+        {
+            out += &fragment(self.dialect, name, entry);
+        }
+        if let Some(backup) = &self.backup {
+            let _ = writeln!(out, "the file as it was: {}", backup.display());
+        }
+        if let (State::Installed, false, Some(next)) = (self.state, self.printed, self.next) {
+            let _ = writeln!(out, "next: {next}");
+        }
+        if let (State::Installed, Some((where_to, text))) = (self.state, &self.paste) {
+            let _ = writeln!(out, "\n{where_to}:\n\n{text}");
+        }
+        out.truncate(out.trim_end().len());
+        out + "\n"
+    }
+
+    /// For programs.
+    pub(super) fn in_json(&self) -> Value {
+        let state = match self.state {
+            State::Unchanged => "unchanged",
+            State::Installed => "installed",
+            State::Removed => "removed",
+        };
+        json!({
+            "client": self.client.id,
+            "scope": scope_word(self.scope),
+            "name": self.name,
+            "file": self.file,
+            "state": state,
+            "written": self.state != State::Unchanged && !self.printed,
+            "backup": self.backup,
+            "entry": self.entry,
+            "paste": self.paste.as_ref().map(|(where_to, text)| json!({"where": where_to, "text": text})),
+        })
+    }
+}
+
+fn scope_word(scope: Scope) -> &'static str {
+    match scope {
+        Scope::User => "user",
+        Scope::Project => "project",
+    }
+}
+
+/// A configuration with nothing but an entry, to be read or pasted.
+pub(super) fn fragment(dialect: Dialect, name: &str, entry: &Map<String, Value>) -> String {
+    match Document::read(dialect, "").and_then(|document| document.with(name, entry)) {
+        Ok(Edit::Changed(text)) => text,
+        Ok(Edit::Unchanged) | Err(_) => String::new(),
+    }
+}
+
+/// An entry as it is in a file, without what may be secret.
+pub(super) fn entry_text(target: &Target, name: &str, entry: &Map<String, Value>) -> String {
+    fragment(target.spot.dialect, name, &shown(entry)).trim_end().to_owned()
+}
+
+/// The question before an entry is replaced.
+pub(super) fn ask_to_replace(
+    name: &str,
+    target: &Target,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+) -> String {
+    format!(
+        "{} has a server {name} already:\n{}\n\nIt would be reached like this instead; what else its entry has would \
+         stay:\n{}\n\nReplace it? Type y for yes, anything else for no:",
+        target.file.path().display(),
+        entry_text(target, name, old),
+        entry_text(target, name, new),
+    )
+}
+
+/// Lists the clients: whether they are here, and whether the server is installed.
+pub(super) fn listing(around: &Surroundings, name: &Name, as_json: bool) -> anyhow::Result<ExitCode> {
+    let rows: Vec<Row> = CLIENTS.iter().flat_map(|client| rows(client, around, name)).collect();
+    if as_json {
+        print_json(&rows.iter().map(Row::in_json).collect::<Vec<_>>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = CLIENTS.iter().map(|client| client.id.len()).max().unwrap_or_default();
+    let mut out = String::new();
+    for row in &rows {
+        let _ = writeln!(out, "{:width$}  {:13}  {}", row.client.id, row.word(), row.spot.file.display());
+        if let Err(why) = &row.installed {
+            let _ = writeln!(out, "{:width$}  ! {why}", "");
+        }
+    }
+    out.push_str("\nto add the server to a client: toolbay install CLIENT\n");
+    print(&out);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One configuration of a client.
+struct Row {
+    client: &'static Client,
+    scope: Scope,
+    spot: Spot,
+    found: bool,
+    installed: Result<bool, FileError>,
+}
+
+/// The configurations of a client that are there, or that which the user's would be.
+fn rows(client: &'static Client, around: &Surroundings, name: &Name) -> Vec<Row> {
+    let row = |scope: Scope, spot: &Spot, found: bool| Row {
+        client,
+        scope,
+        spot: spot.clone(),
+        found,
+        installed: is_installed(spot, name),
+    };
+    let users = client.spots(Scope::User, around);
+    let there = those_there(client, &users);
+    let mut rows: Vec<Row> = there.into_iter().map(|spot| row(Scope::User, spot, true)).collect();
+    if rows.is_empty() {
+        rows.extend(users.first().map(|spot| row(Scope::User, spot, false)));
+    }
+    let project = client.spots(Scope::Project, around);
+    let is_own = |spot: &&Spot| spot.file.exists() && !users.iter().any(|user| user.file == spot.file);
+    rows.extend(project.iter().filter(is_own).map(|spot| row(Scope::Project, spot, true)));
+    rows
+}
+
+fn is_installed(spot: &Spot, name: &Name) -> Result<bool, FileError> {
+    let file = ConfigFile::read(&spot.file)?;
+    let document = Document::read(spot.dialect, file.text().unwrap_or_default());
+    match document {
+        Ok(document) => Ok(document.entry(name.as_str()).is_some()),
+        Err(mistake) => Err(FileError::Mistake(mistake, file.path().to_owned())),
+    }
+}
+
+impl Row {
+    fn word(&self) -> &'static str {
+        match (self.found, &self.installed) {
+            (_, Ok(true)) => "installed",
+            (true, Ok(false)) => "not installed",
+            (true, Err(_)) => "not readable",
+            (false, _) => "not found",
+        }
+    }
+
+    fn in_json(&self) -> Value {
+        json!({
+            "client": self.client.id,
+            "title": self.client.title,
+            "scope": scope_word(self.scope),
+            "file": self.spot.file,
+            "found": self.found,
+            "installed": self.installed.as_ref().ok(),
+            "problem": self.installed.as_ref().err().map(ToString::to_string),
+        })
+    }
+}
