@@ -29,6 +29,7 @@ mod functions;
 mod handshake;
 mod hostile;
 mod http;
+mod init;
 mod isolation;
 mod keys;
 mod kit;
