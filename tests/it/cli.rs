@@ -14,9 +14,21 @@ fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
 fn help() {
     let folder = Folder::new();
     let mut said = String::new();
-    for command in
-        ["", "serve", "list", "check", "new", "dev", "compile", "optimize", "install", "uninstall", "token", "call"]
-    {
+    for command in [
+        "",
+        "serve",
+        "init",
+        "list",
+        "check",
+        "new",
+        "dev",
+        "compile",
+        "optimize",
+        "install",
+        "uninstall",
+        "token",
+        "call",
+    ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let outcome = toolbay(&folder, &args);
         assert_eq!(outcome.code, 0, "{outcome}");

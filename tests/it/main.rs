@@ -30,6 +30,7 @@ mod handshake;
 mod hostile;
 mod http;
 mod install;
+mod init;
 mod isolation;
 mod keys;
 mod kit;

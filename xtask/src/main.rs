@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask build`, `test`, `languages`, `toolchains`, `conformance`, `demo`, `soak`, `durability`,
-//! `bench`, `fuzz`, `miri`.
+//! `bench`, `dist`, `fuzz`, `miri`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
 
@@ -9,6 +9,7 @@ mod build;
 mod clients;
 mod conformance;
 mod demo;
+mod dist;
 mod fuzz;
 mod languages;
 mod miri;
@@ -59,6 +60,9 @@ enum Command {
     /// Measure the performance of the real server, alone and beside others (--quick: five minutes)
     #[command(disable_help_flag = true)]
     Bench(program::Args),
+    /// Make the packages that people install, from a static release build (--test: install and use each on this machine)
+    #[command(disable_help_flag = true)]
+    Dist(program::Args),
     /// Fuzz the host under a sanitizer (see fuzz/README.md)
     Fuzz(fuzz::Options),
     /// Run the host's unsafe code under Miri (see fuzz/README.md)
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Command::Soak(args) => program::run(&workspace, "toolbay-soak", &args),
         Command::Durability(args) => program::run(&workspace, "toolbay-durability", &args),
         Command::Bench(args) => bench::run(&workspace, &args),
+        Command::Dist(args) => dist::run(&workspace, &args),
         Command::Fuzz(options) => fuzz::run(&workspace, &options).map(|()| ExitCode::SUCCESS),
         Command::Miri => miri::run(&workspace).map(|()| ExitCode::SUCCESS),
     });

@@ -5,9 +5,11 @@ mod call;
 mod check;
 mod common;
 mod compile;
+mod completions;
 mod confirm;
 mod dev;
 mod install;
+mod init;
 mod list;
 mod new;
 mod optimize;
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 use toolbay_sandbox::Job;
 
 use self::common::{Common, Listen, Settings};
@@ -54,6 +57,18 @@ enum Command {
         common: Common,
         #[command(flatten)]
         listen: Listen,
+    },
+    /// Make a folder to serve: a toolbay.toml that explains its keys, and sample plugins. Never overwrites a file
+    Init {
+        /// The folder, which is created if it does not exist
+        #[arg(value_name = "DIR", default_value = ".")]
+        folder: PathBuf,
+        /// The samples to copy: names with commas between them, all, or none [default: asks on a terminal, otherwise all]
+        #[arg(long, value_name = "NAMES")]
+        samples: Option<String>,
+        /// The folder that has the samples [default: the one in the package that this program was installed with]
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
     },
     /// List plugins, what they offer and their grants, and say why a file is refused
     ///
@@ -171,6 +186,19 @@ enum Command {
         #[command(subcommand)]
         command: state::Command,
     },
+    /// Print what a shell needs to complete commands and options
+    ///
+    /// For bash: toolbay completions bash > ~/.local/share/bash-completion/completions/toolbay
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder (internal: packages are made with it)
+    #[command(hide = true)]
+    Manual {
+        /// The folder, which must exist
+        folder: PathBuf,
+    },
     /// Call one tool, with the same limits as when it is served
     Call {
         /// The tool's name, as `toolbay list` shows it
@@ -201,6 +229,9 @@ impl Cli {
         let _flushed = Flushed;
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
+            Command::Init { folder, samples, from } => init::run(&folder, samples.as_deref(), from),
+            Command::Completions { shell } => Ok(completions::run(shell)),
+            Command::Manual { folder } => completions::manual(&folder),
             Command::Token { name } => token::run(&name),
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),

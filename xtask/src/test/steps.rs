@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::context::Context;
 use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
-use crate::{apps, clients, conformance, languages, toolchains};
+use crate::{apps, clients, conformance, dist, languages, toolchains};
 
 /// One part of the tests.
 pub(super) struct Step {
@@ -75,6 +75,12 @@ pub(super) const STEPS: &[Step] = &[
         name: "conformance",
         about: "The official conformance suite against the real server",
         run: |context| conformance::check(context.workspace, context.built()?, context.tally),
+        ..BUILT
+    },
+    Step {
+        name: "dist",
+        about: "The packages, made of the server of the tests, installed and used",
+        run: |context| dist::test(context.workspace, &context.built()?.server, context.tally),
         ..BUILT
     },
     Step {

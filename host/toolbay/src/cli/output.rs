@@ -36,6 +36,11 @@ pub(super) fn print_bytes(bytes: &[u8]) {
     if stdout().is_terminal() { print(&(String::from_utf8_lossy(bytes).into_owned() + "\n")) } else { write(bytes) }
 }
 
+/// Prints what this program wrote itself, as it is.
+pub(super) fn print_text(bytes: &[u8]) {
+    write(bytes);
+}
+
 /// Whether everything could be printed.
 pub(super) fn all_printed() -> bool {
     !UNPRINTED.load(Ordering::Relaxed)

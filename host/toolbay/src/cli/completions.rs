@@ -1,0 +1,54 @@
+//! What shells and `man` know of the command line, made of its own definition.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use super::Cli;
+use super::output::print_text;
+
+/// The program's name in the shell.
+const NAME: &str = "toolbay";
+
+/// Prints the completions for a shell.
+pub(super) fn run(shell: Shell) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut script);
+    print_text(&script);
+    ExitCode::SUCCESS
+}
+
+/// Writes the manual into a folder, which must exist: `toolbay.1`, and a page for each command.
+pub(super) fn manual(folder: &Path) -> anyhow::Result<ExitCode> {
+    clap_mangen::generate_to(Cli::command(), folder)
+        .with_context(|| format!("failed to write the manual to {}", folder.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn every_shell_knows_the_visible_commands_and_the_manual_has_a_page_for_each() {
+        let folder = tempfile::tempdir().unwrap();
+        manual(folder.path()).unwrap();
+        let commands: Vec<clap::Command> = Cli::command().get_subcommands().cloned().collect();
+        assert!(commands.len() > 10);
+        for command in commands.iter().filter(|command| !command.is_hide_set()) {
+            let page = folder.path().join(format!("{NAME}-{}.1", command.get_name()));
+            assert!(page.is_file(), "{}", page.display());
+        }
+        for shell in Shell::value_variants() {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), NAME, &mut script);
+            let script = String::from_utf8(script).unwrap();
+            assert!(script.contains("serve") && script.contains("plugins"), "{shell}");
+        }
+    }
+}

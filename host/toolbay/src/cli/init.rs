@@ -1,0 +1,210 @@
+//! `toolbay init`: makes a folder that can be served, with a configuration file and sample plugins. It never overwrites.
+
+mod samples;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, ErrorKind, Read as _, Write as _, stdin};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use tempfile::Builder;
+
+use self::samples::{Choice, Samples};
+use super::confirm;
+use super::output::{note, print};
+
+/// The configuration file, with every key that people change.
+const CONFIGURATION: &str = include_str!("init/toolbay.toml");
+
+/// Its name.
+const FILE: &str = "toolbay.toml";
+
+/// The plugin folder that it names.
+const PLUGINS: &str = "plugins";
+
+/// Longest answer that is read, in bytes.
+const LONGEST: u64 = 1_000;
+
+/// What becomes of each file: the path within the new folder.
+#[derive(Debug, Default)]
+struct Report {
+    written: Vec<PathBuf>,
+    kept: Vec<PathBuf>,
+}
+
+/// Makes `path` a folder that can be served. `wanted` says which samples to copy; without it, a person at a terminal is
+/// asked, and anybody else gets all of them. `from` is the folder with the samples, if it is not the one of the package.
+pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let samples = Samples::find(from)?;
+    let choice = match wanted {
+        Some(text) => Choice::parse(text, &samples)?,
+        None if !samples.is_empty() && confirm::is_possible() => ask(&samples)?,
+        None => Choice::all(&samples),
+    };
+    let mut report = Report::default();
+    let plugins = path.join(PLUGINS);
+    fs::create_dir_all(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
+    report.write(path, Path::new(FILE), CONFIGURATION.as_bytes())?;
+    for sample in choice.files() {
+        let content = fs::read(sample).with_context(|| format!("failed to read {}", sample.display()))?;
+        let name = sample.file_name().unwrap_or_default();
+        report.write(path, &Path::new(PLUGINS).join(name), &content)?;
+    }
+    let tells_of_none = wanted.is_none() && samples.is_empty();
+    print(&report.text(path, tells_of_none));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the person at the terminal which samples to copy, until the answer can be understood.
+fn ask(samples: &Samples) -> anyhow::Result<Choice> {
+    let names = samples.names().join(", ");
+    loop {
+        note(&format!(
+            "These sample plugins can be copied: {names}\n\nWhich? Names with commas between them, all, or none [all]:"
+        ));
+        let mut answer = String::new();
+        let read = stdin().lock().take(LONGEST).read_line(&mut answer).context("failed to read the answer")?;
+        if read == 0 {
+            bail!("there was no answer, so nothing was written");
+        }
+        let answer = answer.trim();
+        match Choice::parse(if answer.is_empty() { samples::ALL } else { answer }, samples) {
+            Ok(choice) => return Ok(choice),
+            Err(error) => note(&format!("{error:#}\n")),
+        }
+    }
+}
+
+impl Report {
+    /// Writes a file, which appears whole or not at all, unless there is something with its name.
+    fn write(&mut self, root: &Path, name: &Path, content: &[u8]) -> anyhow::Result<()> {
+        let path = root.join(name);
+        let parent = path.parent().unwrap_or(root);
+        let failed = || format!("failed to write {}", path.display());
+        // The name of a file that no server takes for a plugin, and rights as for any other file.
+        let mut file = Builder::new()
+            .prefix(".toolbay-")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+            .tempfile_in(parent)
+            .with_context(failed)?;
+        file.write_all(content).with_context(failed)?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => self.written.push(name.to_owned()),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => self.kept.push(name.to_owned()),
+            Err(error) => return Err(error.error).with_context(failed),
+        }
+        Ok(())
+    }
+
+    /// What was done, and what to do next.
+    fn text(&self, root: &Path, tells_of_none: bool) -> String {
+        let mut out = String::new();
+        let mut list = |title: String, files: &[PathBuf]| {
+            if !files.is_empty() {
+                let _ = writeln!(out, "{title}\n");
+                files.iter().for_each(|file| _ = writeln!(out, "    {}", file.display()));
+                let _ = writeln!(out);
+            }
+        };
+        list(format!("Wrote to {}:", root.display()), &self.written);
+        list("Already there, and left as it is:".to_owned(), &self.kept);
+        if tells_of_none {
+            let _ = writeln!(
+                out,
+                "There are no sample plugins beside this program. In a checkout of Toolbay, `cargo xtask build` makes \
+                 them,\nand `toolbay init --from target/plugins` copies them.\n"
+            );
+        }
+        let _ = writeln!(out, "Next:\n");
+        if root != Path::new(".") {
+            let _ = writeln!(out, "    cd {}", root.display());
+        }
+        let next = [
+            ("toolbay list", "the plugins and their tools"),
+            ("toolbay call calculate_sum '{\"a\": 2, \"b\": 3}'", "calls one"),
+            ("toolbay install CLIENT", "connects a client; --help lists them"),
+        ];
+        let has_calculator = self.written.iter().chain(&self.kept).any(|file| file.ends_with("calculator.wasm"));
+        for (command, what) in next {
+            if has_calculator || !command.contains("calculate_sum") {
+                let _ = writeln!(out, "    {command:<50}# {what}");
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_model::{Limits, LimitsPatch};
+
+    use super::*;
+    use crate::config::{Config, Flags};
+
+    /// The file with the `#` removed from each line that has a key, if `which` wants the line.
+    fn uncommented(which: impl Fn(&str) -> bool) -> String {
+        let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
+        let lines = CONFIGURATION.lines().map(|line| match line.strip_prefix('#') {
+            Some(rest) if is_key(rest) && which(line) => rest,
+            _ => line,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn read(text: &str) -> Config {
+        // A folder that exists.
+        let flags = Flags { plugins: Some(env!("CARGO_MANIFEST_DIR").into()), ..Flags::default() };
+        Config::of_text(text, &[], &flags).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    #[test]
+    fn the_configuration_changes_nothing() {
+        let default = read("");
+        assert_eq!(read(CONFIGURATION), default);
+        let is_default = |line: &str| !line.contains("# an example");
+        let mut spelled_out = read(&uncommented(is_default));
+        assert_eq!(Limits::DEFAULT.with(&spelled_out.limits, &Limits::CEILING), (Limits::DEFAULT, vec![]));
+        spelled_out.limits = LimitsPatch::default();
+        assert_eq!(spelled_out, default);
+    }
+
+    #[test]
+    fn every_line_can_be_uncommented() {
+        let all = uncommented(|_| true);
+        assert!(!all.lines().any(|line| line.contains("# an example") && line.starts_with('#')), "{all}");
+        let config = read(&all);
+        assert!(config.http.listen.is_some() && config.client_rate_limit.is_some() && config.rate_limit.is_some());
+    }
+
+    #[test]
+    fn every_table_of_the_chapter_is_in_it() {
+        let chapter = include_str!("../../../../docs/src/configuration.md");
+        let (_, rest) = chapter.split_once("```toml\n").unwrap();
+        let chapter: toml::Table = rest.split_once("```").unwrap().0.parse().unwrap();
+        let ours: toml::Table = uncommented(|_| true).parse().unwrap();
+        assert!(chapter.len() > 15);
+        for key in chapter.keys() {
+            assert!(ours.contains_key(key), "{key} is not in the file that `toolbay init` writes");
+        }
+    }
+
+    #[test]
+    fn nothing_is_overwritten_whatever_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::os::unix::fs::symlink("elsewhere", root.join("link")).unwrap();
+        fs::create_dir(root.join("folder")).unwrap();
+        fs::write(root.join("file"), "mine").unwrap();
+        let mut report = Report::default();
+        for name in ["link", "folder", "file", "new"] {
+            report.write(root, Path::new(name), b"ours").unwrap();
+        }
+        assert_eq!(report.written, [Path::new("new")]);
+        assert_eq!(report.kept, ["link", "folder", "file"].map(PathBuf::from));
+        assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "mine");
+        assert!(!root.join("elsewhere").exists());
+        assert_eq!(fs::read_dir(root).unwrap().count(), 4);
+    }
+}

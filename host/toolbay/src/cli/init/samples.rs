@@ -1,0 +1,170 @@
+//! The sample plugins: files that the packages bring along, and which of them somebody wants.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use toolbay_settings::toml_file::nearest;
+
+/// The word for all of them.
+pub(super) const ALL: &str = "all";
+
+/// The word for none.
+const NONE: &str = "none";
+
+/// Where packages have them, from the folder of the program.
+const BESIDE: &str = "../share/toolbay/plugins";
+
+/// Those that can be had, by name.
+#[derive(Debug)]
+pub(super) struct Samples {
+    files: Vec<PathBuf>,
+}
+
+/// Those that were chosen.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    files: Vec<PathBuf>,
+}
+
+impl Samples {
+    /// Those in `from`, or else those of the package that the program is in. A package may have none.
+    ///
+    /// # Errors
+    ///
+    /// `from` cannot be read, or has no plugin in it.
+    pub(super) fn find(from: Option<PathBuf>) -> anyhow::Result<Self> {
+        match from {
+            Some(folder) => {
+                let samples = Self::read(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
+                if samples.is_empty() {
+                    bail!("{} contains no .wasm file", folder.display());
+                }
+                Ok(samples)
+            }
+            None => Ok(Self::of_package().unwrap_or(Self { files: Vec::new() })),
+        }
+    }
+
+    fn of_package() -> Option<Self> {
+        // Packages link the program from elsewhere.
+        let program = fs::canonicalize(std::env::current_exe().ok()?).ok()?;
+        Self::read(&program.parent()?.join(BESIDE)).ok()
+    }
+
+    fn read(folder: &Path) -> std::io::Result<Self> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let is_hidden = name(&path).starts_with('.');
+            if !is_hidden && path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(Self { files })
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Their names, sorted.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.files.iter().map(|file| name(file)).collect()
+    }
+}
+
+impl Choice {
+    /// All of them.
+    pub(super) fn all(samples: &Samples) -> Self {
+        Self { files: samples.files.clone() }
+    }
+
+    /// What `text` names: names with commas between them, `all` or `none`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such sample.
+    pub(super) fn parse(text: &str, samples: &Samples) -> anyhow::Result<Self> {
+        let text = text.trim();
+        if text == NONE {
+            return Ok(Self { files: Vec::new() });
+        }
+        if samples.is_empty() {
+            bail!("there are no sample plugins beside this program; --from names the folder that has them");
+        }
+        if text == ALL {
+            return Ok(Self::all(samples));
+        }
+        let mut files: Vec<PathBuf> = Vec::new();
+        for wanted in text.split(',').map(str::trim) {
+            let Some(file) = samples.files.iter().find(|file| name(file) == wanted) else {
+                let names = samples.names();
+                match nearest(wanted, &names) {
+                    Some(name) => bail!("there is no sample {wanted:?}; did you mean {name:?}?"),
+                    None => bail!("there is no sample {wanted:?}; there are {}, or say all or none", names.join(", ")),
+                }
+            };
+            if !files.contains(file) {
+                files.push(file.clone());
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// The files.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+}
+
+/// The name of a sample: the stem of its file. Names that are not UTF-8 are empty, and so cannot be chosen.
+fn name(file: &Path) -> &str {
+    file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(names: &[&str]) -> Samples {
+        Samples { files: names.iter().map(|name| PathBuf::from(format!("/s/{name}.wasm"))).collect() }
+    }
+
+    #[test]
+    fn names_are_chosen_once_each() {
+        let samples = samples(&["calculator", "qr", "time"]);
+        let chosen = |text: &str| Choice::parse(text, &samples).unwrap().files;
+        assert_eq!(chosen("time, calculator,time"), ["/s/time.wasm", "/s/calculator.wasm"].map(PathBuf::from));
+        assert_eq!(chosen("all"), samples.files);
+        assert!(chosen(" none ").is_empty());
+    }
+
+    #[test]
+    fn what_is_not_there_is_named_with_what_is() {
+        let samples_ = samples(&["calculator", "qr"]);
+        let why = |text: &str| Choice::parse(text, &samples_).unwrap_err().to_string();
+        assert_eq!(why("calculater"), "there is no sample \"calculater\"; did you mean \"calculator\"?");
+        for unlike in ["", "../qr", "/s/qr.wasm"] {
+            let rest = "there are calculator, qr, or say all or none";
+            assert_eq!(why(&format!("qr,{unlike}")), format!("there is no sample {unlike:?}; {rest}"));
+        }
+        let none = samples(&[]);
+        assert!(Choice::parse("qr", &none).unwrap_err().to_string().contains("--from"));
+        assert!(Choice::parse("none", &none).unwrap().files.is_empty());
+    }
+
+    #[test]
+    fn only_visible_plugins_are_samples() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.wasm", "a.wasm", ".c.wasm", "d.toml", "e.wasm.part"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        fs::create_dir(folder.path().join("f.wasm")).unwrap();
+        assert_eq!(Samples::read(folder.path()).unwrap().names(), ["a", "b"]);
+        assert!(Samples::find(Some(folder.path().join("f.wasm"))).unwrap_err().to_string().contains("no .wasm file"));
+        assert!(Samples::find(Some(folder.path().join("none"))).unwrap_err().to_string().starts_with("failed to read"));
+    }
+}

@@ -1,0 +1,147 @@
+//! The files that every package has, and where they are from the package's prefix, such as `/usr`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use toolbay_testkit::build::wasm_files;
+use toolbay_testkit::command;
+use toolbay_testkit::workspace::Workspace;
+
+use crate::release::NAME;
+use crate::tarred::{DATA, PROGRAM};
+
+/// Where the program is.
+pub(crate) const BINARY: &str = "bin/toolbay";
+
+/// Where `toolbay init` finds the sample plugins.
+pub(crate) const SAMPLES: &str = "share/toolbay/plugins";
+
+/// What packages for a whole system have besides: the manual, and what shells want.
+const FOR_SYSTEMS: [&str; 4] = ["share/man/", "share/bash-completion/", "share/zsh/", "share/fish/"];
+
+/// The texts, from the root of the workspace.
+const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// The shells, and where each looks for completions.
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/toolbay"),
+    ("zsh", "share/zsh/site-functions/_toolbay"),
+    ("fish", "share/fish/vendor_completions.d/toolbay.fish"),
+];
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    /// Its path from the prefix.
+    pub(crate) to: String,
+    /// Where it is now.
+    pub(crate) from: PathBuf,
+}
+
+/// All of them, sorted.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    files: Vec<File>,
+}
+
+impl File {
+    /// Its rights.
+    pub(crate) fn mode(&self) -> u32 {
+        if self.to == BINARY { PROGRAM } else { DATA }
+    }
+
+    /// Whether only packages for a whole system have it.
+    fn is_for_systems(&self) -> bool {
+        FOR_SYSTEMS.iter().any(|folder| self.to.starts_with(folder))
+    }
+}
+
+impl Content {
+    /// Collects them. `speaker` is the program, or the same one for this machine: it writes what is known of its command
+    /// line. `work` is a folder for what has to be written first.
+    pub(crate) fn collect(
+        workspace: &Workspace,
+        program: &Path,
+        speaker: &Path,
+        samples: &Path,
+        sbom: Option<&Path>,
+        work: &Path,
+    ) -> Result<Self> {
+        let mut files = vec![File { to: BINARY.to_owned(), from: program.to_owned() }];
+        for from in wasm_files(samples)? {
+            let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.push(File { to: format!("{SAMPLES}/{name}"), from });
+        }
+        ensure!(files.len() > 1, "there are no sample plugins in {}", samples.display());
+        for name in TEXTS {
+            files.push(File { to: format!("share/doc/{NAME}/{name}"), from: workspace.root.join(name) });
+        }
+        if let Some(sbom) = sbom {
+            files.push(File { to: format!("share/doc/{NAME}/{NAME}.cdx.json"), from: sbom.to_owned() });
+        }
+        for (shell, to) in SHELLS {
+            let from = work.join(format!("completions.{shell}"));
+            let script = command::output(Command::new(speaker).args(["completions", shell]).env_clear())?;
+            fs::write(&from, script)?;
+            files.push(File { to: to.to_owned(), from });
+        }
+        let manual = work.join("manual");
+        fs::create_dir_all(&manual)?;
+        command::run(Command::new(speaker).arg("manual").arg(&manual).env_clear())?;
+        for page in fs::read_dir(&manual)? {
+            let from = page?.path();
+            let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.push(File { to: format!("share/man/man1/{name}"), from });
+        }
+        files.sort_by(|one, other| one.to.cmp(&other.to));
+        Ok(Self { files })
+    }
+
+    /// All files, for packages of a whole system.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &File> {
+        self.files.iter()
+    }
+
+    /// The program, the samples and the texts, for packages of one project or one person.
+    pub(crate) fn lean(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| !file.is_for_systems())
+    }
+
+    /// The names of the samples.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.to.starts_with(SAMPLES))
+    }
+}
+
+/// Copies files to where they are from `prefix`, with their rights.
+pub(crate) fn copy<'a>(files: impl Iterator<Item = &'a File>, prefix: &Path) -> Result<()> {
+    for file in files {
+        let to = prefix.join(&file.to);
+        let failed = || format!("failed to copy {} to {}", file.from.display(), to.display());
+        fs::create_dir_all(to.parent().unwrap_or(prefix)).with_context(failed)?;
+        fs::copy(&file.from, &to).with_context(failed)?;
+        fs::set_permissions(&to, fs::Permissions::from_mode(file.mode())).with_context(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_systems_need_is_left_out_of_lean_packages() {
+        let file = |to: &str| File { to: to.to_owned(), from: PathBuf::new() };
+        let all =
+            [BINARY, "share/man/man1/toolbay.1", "share/toolbay/plugins/qr.wasm", "share/zsh/site-functions/_toolbay"];
+        let content = Content { files: all.map(file).to_vec() };
+        let lean: Vec<&str> = content.lean().map(|file| file.to.as_str()).collect();
+        assert_eq!(lean, [BINARY, "share/toolbay/plugins/qr.wasm"]);
+        assert_eq!(content.samples().count(), 1);
+        assert_eq!((content.files[0].mode(), content.files[1].mode()), (0o755, 0o644));
+        assert!(SHELLS.iter().all(|(_, to)| file(to).is_for_systems()));
+    }
+}

@@ -1,0 +1,37 @@
+//! A site on this machine that has packages as registries have them: files in a folder, served by Python.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+
+use anyhow::{Context as _, Result};
+use toolbay_testkit::{DEADLINE, Heard, Process};
+
+use super::Room;
+
+/// The site. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct LocalSite {
+    _process: Process,
+    /// Its address, without a slash at the end.
+    pub(super) url: String,
+}
+
+impl LocalSite {
+    /// Serves a folder on a free port.
+    pub(super) fn serve(folder: &Path, room: &Room) -> Result<Self> {
+        let (sender, lines) = channel();
+        let mut python = room.command("python3");
+        python.args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory"]).arg(folder);
+        let hear = move |heard: Heard<'_>| {
+            if let Heard::Line(line, _) = heard {
+                drop(sender.send(String::from_utf8_lossy(line).into_owned()));
+            }
+        };
+        // Standard error has a line for each request.
+        let process = Process::start(python.stdin(Stdio::null()), hear, |_| ())?;
+        let line = lines.recv_timeout(DEADLINE).context("Python serves nothing")?;
+        let url = line.split(['(', ')']).nth(1).with_context(|| format!("Python told no address: {line}"))?;
+        Ok(Self { _process: process, url: url.trim_end_matches('/').to_owned() })
+    }
+}

@@ -1,0 +1,116 @@
+//! What a new user does: makes a folder, calls a tool, and lets a client start the server.
+
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anstream::println;
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::json;
+use toolbay_testkit::message::{is_error, text};
+use toolbay_testkit::{Connection, DEADLINE, Log, Unclaimed, command, revision};
+
+use super::{Installed, Room};
+
+/// The tool that is called, and how.
+const TOOL: &str = "calculate_sum";
+const ARGUMENTS: &str = r#"{"a": 2, "b": 3}"#;
+const ANSWER: &str = "5";
+
+/// The folder that `toolbay init` makes.
+const FOLDER: &str = "tools";
+
+/// The exit code of an invalid configuration.
+const BAD_CONFIGURATION: i32 = 64;
+
+/// What was seen.
+pub(super) struct Used {
+    /// From the start until the first call was answered.
+    pub(super) call: Duration,
+    /// From the start of a server until it answered a call.
+    pub(super) session: Duration,
+    /// How many things were checked.
+    pub(super) checks: usize,
+}
+
+/// Does all of it. `version` is what the program must say it is.
+pub(super) fn run(installed: &Installed, room: &Room, version: &str) -> Result<Used> {
+    let mut checks = 0;
+    let mut ok = |what: &str| {
+        println!("ok      {what}");
+        checks += 1;
+    };
+    let began = Instant::now();
+    if !installed.is_furnished {
+        let made = command::output(&mut start(installed, room, &["init", FOLDER, "--samples", "all"]))?;
+        ensure!(made.contains("plugins/calculator.wasm"), "`toolbay init` said:\n{made}");
+    }
+    let answer = command::output(&mut inside(installed, room, &["call", TOOL, ARGUMENTS]))?;
+    let call = began.elapsed();
+    ensure!(answer.contains(ANSWER), "the first call was answered with:\n{answer}");
+    ok("a tool can be called on the command line");
+
+    let said = command::output(&mut start(installed, room, &["--version"]))?;
+    ensure!(said.trim().ends_with(version), "expected version {version}, not {said:?}");
+    ok("it has the version of the release");
+
+    let session = session(installed, room)?;
+    ok("a client can start it, list its tools and call one, and it ends when the client goes");
+
+    let code = start(installed, room, &["list", "--config", "nowhere.toml"]).output()?.status.code();
+    ensure!(code == Some(BAD_CONFIGURATION), "expected exit code {BAD_CONFIGURATION}, not {code:?}");
+    ok("its exit code gets through");
+
+    let status = stopped(installed, room)?;
+    ensure!(status.success(), "after SIGTERM, it ended with {status}");
+    ok("SIGTERM gets through");
+    Ok(Used { call, session, checks })
+}
+
+/// Has a conversation over standard input and output.
+fn session(installed: &Installed, room: &Room) -> Result<Duration> {
+    let log = Log::default();
+    let connection = Connection::start(inside(installed, room, &["serve"]), Unclaimed::Judged, log.hear())?;
+    let talk = || -> Result<Duration> {
+        connection.initialize(revision::SESSION)?;
+        connection.until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
+        let answer = connection.mailbox().ask(TOOL, &json!({"a": 2, "b": 3}))?;
+        let took = answer.at.saturating_duration_since(connection.process().started);
+        let result = answer.what.map_err(|refusal| anyhow::anyhow!("the call was refused: {refusal}"))?;
+        ensure!(!is_error(&result) && text(&result).contains(ANSWER), "the call was answered with {result}");
+        Ok(took)
+    };
+    let took = talk().with_context(|| format!("the log:\n{}", log.tail(20)))?;
+    let (status, _) = connection.end(DEADLINE)?;
+    ensure!(status.success(), "it ended with {status}:\n{}", log.tail(20));
+    Ok(took)
+}
+
+/// Starts a server and asks it to end.
+fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
+    let log = Log::default();
+    let mut connection = Connection::start(inside(installed, room, &["serve"]), Unclaimed::Judged, log.hear())?;
+    connection.initialize(revision::SESSION)?;
+    connection.process().ask_to_end()?;
+    // Its input stays open: only the signal can have ended it.
+    match connection.process_mut().wait(DEADLINE) {
+        Ok(status) => Ok(status),
+        Err(error) => bail!("{error:#}; the log:\n{}", log.tail(20)),
+    }
+}
+
+/// The program, where its user works.
+fn start(installed: &Installed, room: &Room, args: &[&str]) -> Command {
+    let (program, before) = installed.words.split_first().map_or(("", &[][..]), |(one, rest)| (one.as_str(), rest));
+    let mut command = room.command(program);
+    command.args(before).args(args).envs(installed.variables.iter().map(|(name, value)| (name, value)));
+    command
+}
+
+/// The program in the folder that it has made.
+fn inside(installed: &Installed, room: &Room, args: &[&str]) -> Command {
+    let mut command = start(installed, room, args);
+    if !installed.is_furnished {
+        command.current_dir(room.work().join(FOLDER));
+    }
+    command
+}

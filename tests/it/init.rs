@@ -1,0 +1,161 @@
+//! What new users do: `toolbay init`, and completions for their shell.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use toolbay_testkit as kit;
+
+use crate::support::{Folder, Outcome, Tiny, Toolbay};
+
+fn toolbay(folder: &Folder, args: &[&str]) -> Outcome {
+    Toolbay::new(folder).args(args).run()
+}
+
+/// A folder with samples, each with a tool of its name.
+fn samples(folder: &Folder, at: &str, names: &[&str]) -> PathBuf {
+    let at = folder.beside(at);
+    fs::create_dir_all(&at).unwrap();
+    for name in names {
+        fs::write(at.join(name).with_extension("wasm"), Tiny::new(&[name]).answer("here").build()).unwrap();
+    }
+    at
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_new_folder_can_be_served_at_once() {
+    let folder = Folder::new();
+    let from = samples(&folder, "samples", &["calculator", "time"]);
+    let made = toolbay(&folder, &["init", "made", "--from", from.to_str().unwrap()]);
+    insta::assert_snapshot!(made, @r#"
+    exit code 0
+    --- standard output
+    Wrote to made:
+
+        toolbay.toml
+        plugins/calculator.wasm
+        plugins/time.wasm
+
+    Next:
+
+        cd made
+        toolbay list                                      # the plugins and their tools
+        toolbay call calculate_sum '{"a": 2, "b": 3}'     # calls one
+        toolbay install CLIENT                            # connects a client; --help lists them
+    --- standard error
+    "#);
+    let config = folder.beside("made/toolbay.toml");
+    let config = config.to_str().unwrap();
+    let called = toolbay(&folder, &["call", "time", "--config", config]);
+    assert_eq!((called.code, called.stdout.as_str()), (0, "here\n"), "{called}");
+    let listed = toolbay(&folder, &["list", "--config", config]);
+    assert!(listed.stdout.contains("calculator") && !listed.stdout.contains('!'), "{listed}");
+    // Files are as readable as any other, and no temporary file is left.
+    let mode = |name: &str| {
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(folder.beside("made").join(name)).unwrap().permissions())
+    };
+    assert_eq!((mode("toolbay.toml") & 0o777, mode("plugins/time.wasm") & 0o777), (0o644, 0o644));
+    assert_eq!(names(&folder.beside("made")), ["plugins", "toolbay.toml"]);
+    assert_eq!(names(&folder.beside("made/plugins")), ["calculator.wasm", "time.wasm"]);
+}
+
+#[test]
+fn nothing_is_overwritten_and_that_is_said() {
+    let folder = Folder::new();
+    let from = samples(&folder, "samples", &["calculator", "time"]);
+    folder.configure("page_size = 7\n");
+    folder.overwrite("time.wasm", "mine");
+    let made = toolbay(&folder, &["init", "--from", from.to_str().unwrap()]);
+    insta::assert_snapshot!(made, @r#"
+    exit code 0
+    --- standard output
+    Wrote to .:
+
+        plugins/calculator.wasm
+
+    Already there, and left as it is:
+
+        toolbay.toml
+        plugins/time.wasm
+
+    Next:
+
+        toolbay list                                      # the plugins and their tools
+        toolbay call calculate_sum '{"a": 2, "b": 3}'     # calls one
+        toolbay install CLIENT                            # connects a client; --help lists them
+    --- standard error
+    "#);
+    assert_eq!(fs::read_to_string(folder.beside("toolbay.toml")).unwrap(), "page_size = 7\n");
+    assert_eq!(fs::read_to_string(folder.path("time.wasm")).unwrap(), "mine");
+    let again = toolbay(&folder, &["init", "--from", from.to_str().unwrap()]);
+    assert!(again.code == 0 && !again.stdout.contains("Wrote"), "{again}");
+}
+
+#[test]
+fn the_samples_of_a_package_are_found_however_the_program_is_called() {
+    let folder = Folder::new();
+    let package = folder.beside("package");
+    samples(&folder, "package/share/toolbay/plugins", &["calculator", "qr"]);
+    fs::create_dir(package.join("bin")).unwrap();
+    let program = package.join("bin/toolbay");
+    if fs::hard_link(folder.program().path(), &program).is_err() {
+        fs::copy(folder.program().path(), &program).unwrap();
+    }
+    let link = folder.beside("link");
+    symlink("package/bin/toolbay", &link).unwrap();
+    for (at, program) in [("one", program), ("two", link)] {
+        let user = kit::Folder::new(&kit::Program::new(program));
+        let made = Toolbay::new(&user).args(["init", at, "--samples", "qr"]).run();
+        assert_eq!(made.code, 0, "{made}");
+        assert_eq!(names(&user.beside(at).join("plugins")), ["qr.wasm"]);
+    }
+}
+
+#[test]
+fn a_program_without_samples_says_where_to_get_them() {
+    let folder = Folder::new();
+    let made = toolbay(&folder, &["init", "made"]);
+    assert!(made.code == 0 && made.stdout.contains("There are no sample plugins beside this program."), "{made}");
+    assert_eq!(names(&folder.beside("made/plugins")), Vec::<String>::new());
+    let none = toolbay(&folder, &["init", "other", "--samples", "none"]);
+    assert!(none.code == 0 && !none.stdout.contains("There are no"), "{none}");
+}
+
+#[test]
+fn whoever_asks_for_what_is_not_there_gets_nothing_else() {
+    let folder = Folder::new();
+    let from = samples(&folder, "samples", &["calculator"]);
+    let from = from.to_str().unwrap();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--samples", "calculater", "--from", from], "did you mean \"calculator\"?"),
+        (&["--samples", "qr"], "--from names the folder that has them"),
+        (&["--from", "nowhere"], "failed to read nowhere"),
+        (&["--from", "plugins"], "plugins contains no .wasm file"),
+    ];
+    for (args, why) in cases {
+        let args: Vec<&str> = ["init", "made"].iter().chain(args).copied().collect();
+        let refused = toolbay(&folder, &args);
+        assert!(refused.code == 1 && refused.stderr.contains(why) && refused.stdout.is_empty(), "{refused}");
+        assert!(!folder.beside("made").exists(), "{refused}");
+    }
+    fs::create_dir(folder.beside("made")).unwrap();
+    fs::write(folder.beside("made/plugins"), "a file").unwrap();
+    let refused = toolbay(&folder, &["init", "made", "--from", from]);
+    assert!(refused.code == 1 && refused.stderr.contains("failed to create made/plugins"), "{refused}");
+    assert_eq!(names(&folder.beside("made")), ["plugins"]);
+}
+
+#[test]
+fn shells_get_completions() {
+    let folder = Folder::new();
+    let bash = toolbay(&folder, &["completions", "bash"]);
+    assert!(bash.code == 0 && bash.stdout.contains("complete -F _toolbay"), "{bash}");
+    assert_eq!(toolbay(&folder, &["completions", "cmd"]).code, 2);
+}
