@@ -32,6 +32,9 @@ const SITE: &str = "site";
 /// The tool, which gets a page as plugins do.
 const TOOL: &str = "get";
 
+/// The tool that returns how long the same took it, by the clock that the guest has.
+const TIMED: &str = "time";
+
 /// How much more than a native client a guest may need.
 const TIMES: f64 = 1.5;
 
@@ -63,17 +66,18 @@ pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<R
     let mut native = Native::connect(site, Builder::new_current_thread())?;
     let mut threads = Native::connect(site, Builder::new_multi_thread())?;
     let (asked, none) = (json!({"url": format!("http://{site}/")}), json!({"url": "none"}));
-    let [mut alone, mut among, mut sent, mut unsent] =
-        [Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?];
+    let [mut alone, mut among, mut sent, mut unsent, mut within] =
+        [Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?, Latencies::new()?];
     for _ in 0..rounds {
         for n in 0..WARM + REQUESTS {
             // There and back, because each finds the processor as the last one left it: both kinds of calls follow both
             // native clients.
-            for turn in 0..4 {
-                let (latencies, took) = match if n % 2 == 0 { turn } else { 3 - turn } {
+            for turn in 0..5 {
+                let (latencies, took) = match if n % 2 == 0 { turn } else { 4 - turn } {
                     0 => (&mut alone, native.request()?),
                     1 => (&mut sent, call(&mailbox, &asked, TEXT)?),
                     2 => (&mut among, threads.request()?),
+                    3 => (&mut within, timed(&mailbox, &asked)?),
                     _ => (&mut unsent, call(&mailbox, &none, NO_URL)?),
                 };
                 if n >= WARM {
@@ -91,18 +95,32 @@ pub(crate) fn measure(server: &Path, guests: &Path, rounds: u32) -> Result<Vec<R
     Ok(vec![
         Row::new("a request of a native client that has a thread for each core", among, Some(&alone), Target::None),
         Row::new("a call that sends a request", sent, Some(&unsent), Target::None),
-        Row::new("the request of a guest: the difference", cost, Some(&alone), Target::Times(TIMES)),
+        Row::new("the request of a guest, by its own clock", within, Some(&alone), Target::Times(TIMES)),
+        Row::new("the request of a guest: the difference of calls", cost, Some(&alone), Target::Times(TIMES)),
     ])
 }
 
 /// How long a call took that returns `expected`.
 fn call(mailbox: &Mailbox<'_>, arguments: &Value, expected: &str) -> Result<Duration> {
     let began = Instant::now();
-    let answer = mailbox.ask(TOOL, arguments)?;
-    let result = answer.what.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
-    let text = toolbay_testkit::message::text(&result);
+    let (text, at) = returned(mailbox, TOOL, arguments)?;
     ensure!(text == expected, "the guest returned: {text}");
-    Ok(answer.at - began)
+    Ok(at - began)
+}
+
+/// How long the request of a guest took, as a native client measures its own: from the moment before it is made until its
+/// response is read.
+fn timed(mailbox: &Mailbox<'_>, arguments: &Value) -> Result<Duration> {
+    let (text, _) = returned(mailbox, TIMED, arguments)?;
+    let nanoseconds = text.parse().with_context(|| format!("the guest returned: {text}"))?;
+    Ok(Duration::from_nanos(nanoseconds))
+}
+
+/// The text that a call returns, and when.
+fn returned(mailbox: &Mailbox<'_>, tool: &str, arguments: &Value) -> Result<(String, Instant)> {
+    let answer = mailbox.ask(tool, arguments)?;
+    let result = answer.what.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
+    Ok((toolbay_testkit::message::text(&result), answer.at))
 }
 
 /// A folder with the guest, which may send requests to `site`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::http::Request;
@@ -73,6 +73,15 @@ fn try_to_send(asked: Asked) -> String {
 fn get(page: Page) -> String {
     let text = toolbay_plugin::http::get(&page.url).send().and_then(toolbay_plugin::http::Response::text);
     text.unwrap_or_else(|error| error.to_string())
+}
+
+/// Gets a page as plugins do, and returns how long that took, in nanoseconds, or why there is none.
+#[tool]
+fn time(page: Page) -> String {
+    let began = Instant::now();
+    let text = toolbay_plugin::http::get(&page.url).send().and_then(toolbay_plugin::http::Response::text);
+    let took = began.elapsed();
+    text.map_or_else(|error| error.to_string(), |_| took.as_nanos().to_string())
 }
 
 /// Gets a page with the functions of WASI, and returns the fields that come after its body, or why there are none.
@@ -159,4 +168,4 @@ fn once(asked: &Asked) -> Result<Answered> {
     })
 }
 
-export!(get, send, send_and_search, trailers, try_to_send);
+export!(get, send, send_and_search, time, trailers, try_to_send);
