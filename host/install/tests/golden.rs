@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use toolbay_install::{Client, Document, Edit, Scope, Server, Spot, Surroundings, client_named};
@@ -142,10 +143,10 @@ fn a_file_on_one_line() {
 fn files_without_content() {
     let mut said = String::new();
     for text in ["", "\n", "  \r\n", "// nothing yet", "{}", "{\n}\n"] {
-        said += &format!("=== {}\n{}", text.escape_debug(), both("cursor", text));
+        let _ = write!(said, "=== {}\n{}", text.escape_debug(), both("cursor", text));
     }
     for text in ["", "\n", "  \r\n", "# nothing yet"] {
-        said += &format!("=== {}\n{}", text.escape_debug(), both("codex", text));
+        let _ = write!(said, "=== {}\n{}", text.escape_debug(), both("codex", text));
     }
     insta::assert_snapshot!(said);
 }
@@ -244,7 +245,7 @@ fn every_client_has_its_own_entry() {
                     },
                     Err(why) => format!("{why}\n"),
                 };
-                said += &format!("{} · {what} · {}\n{text}\n", client.id, spot.file.display());
+                let _ = writeln!(said, "{} · {what} · {}\n{text}", client.id, spot.file.display());
             }
         }
     }
@@ -295,7 +296,7 @@ fn mistakes_are_told_with_their_place() {
         let (_, spot) = spot(client);
         for text in texts {
             let mistake = Document::read(spot.dialect, text).expect_err(text);
-            said += &format!("{}\n    {mistake}\n", text.escape_debug());
+            let _ = writeln!(said, "{}\n    {mistake}", text.escape_debug());
         }
     }
     insta::assert_snapshot!(said);

@@ -9,6 +9,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ fn every_client_has_its_places() {
     for client in &CLIENTS {
         for scope in [Scope::User, Scope::Project] {
             for spot in client.spots(scope, &around) {
-                said += &format!("{} · {scope:?} · {:?} · {}\n", client.id, spot.system, spot.file.display());
+                let _ = writeln!(said, "{} · {scope:?} · {:?} · {}", client.id, spot.system, spot.file.display());
             }
         }
     }
