@@ -44,7 +44,8 @@ impl Approvals {
         let approval = approval.bounded();
         let same = |known: &ApprovalNote| {
             known.word == "asked"
-                && (&known.caller, &known.tool, known.arguments) == (&approval.caller, &approval.tool, approval.arguments)
+                && (&known.caller, &known.tool, known.arguments)
+                    == (&approval.caller, &approval.tool, approval.arguments)
         };
         if let Some(at) = self.questions.iter().position(same) {
             self.questions.remove(at);

@@ -141,8 +141,9 @@ async fn changer(inner: &Inner, request: Request, most: usize) -> Result<(Sessio
         return Err(refused(StatusCode::FORBIDDEN, "This form was not sent by a page of the console."));
     }
     let session = cookie(&head.headers, &inner.cookie).and_then(|cookie| inner.sessions.of(cookie));
-    let session = session
-        .ok_or_else(|| refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it."))?;
+    let session = session.ok_or_else(|| {
+        refused(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
+    })?;
     let mut form = read(&head.headers, body, most).await?;
     let token = form.remove(CSRF).unwrap_or_default();
     if hash(&token) != hash(&session.csrf) {
@@ -211,11 +212,8 @@ async fn leave(State(inner): Shared, request: Request) -> Response {
 /// Leads to the console, with its cookie.
 fn with_cookie(inner: &Inner, value: &str, life: Duration, secure: bool) -> Response {
     let secure = if secure { "; Secure" } else { "" };
-    let cookie = format!(
-        "{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
-        inner.cookie,
-        life.as_secs()
-    );
+    let cookie =
+        format!("{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}", inner.cookie, life.as_secs());
     let mut response = see_other(PATH);
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);

@@ -38,7 +38,6 @@ pub(crate) struct Denials {
 impl Denials {
     /// Adds one. The same use of the same plugin is kept once.
     pub(crate) fn add(&mut self, denial: DenialNote) {
-        let denial = denial.bounded();
         self.count += 1;
         let same = |(known, _): &(DenialNote, u64)| known.plugin == denial.plugin && known.what == denial.what;
         let times = self.uses.iter().position(same).and_then(|at| self.uses.remove(at)).map_or(0, |(_, times)| times);
@@ -55,7 +54,7 @@ impl Denials {
 }
 
 impl DenialNote {
-    fn bounded(self) -> Self {
+    pub(crate) fn bounded(self) -> Self {
         let short = |text: String| line(&text, TEXT);
         let lines = |lines: String| lines.lines().map(|words| line(words, TEXT)).collect::<Vec<_>>().join("\n");
         Self {
@@ -92,7 +91,7 @@ pub(crate) mod tests {
         let found: Vec<_> = denials.newest().map(|(one, times)| (&*one.plugin, &*one.what, *times)).collect();
         assert_eq!(found, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
         for number in 0..1_000 {
-            denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))));
+            denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).bounded());
         }
         assert_eq!((denials.newest().count(), denials.count), (USES, 1_004));
         assert!(denials.newest().all(|(one, _)| one.what.len() <= TEXT));

@@ -12,8 +12,8 @@ mod schema;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use toolbay_model::{Digest, Json};
 use sha2::{Digest as _, Sha256};
+use toolbay_model::{Digest, Json};
 
 pub(crate) use self::field::{Field, Kind};
 use self::schema::fields;

@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn pages_of_others_read_nothing() {
         let host = ("host", "localhost:8931");
-        for good in [vec![host], vec![host, ("sec-fetch-site", "none")], vec![host, ("sec-fetch-site", "same-origin")]] {
+        for good in [vec![host], vec![host, ("sec-fetch-site", "none")], vec![host, ("sec-fetch-site", "same-origin")]]
+        {
             assert!(may_read(&headers(&good)), "{good:?}");
         }
         for bad in [

@@ -47,7 +47,6 @@ pub(crate) struct Totals {
 impl History {
     /// Adds a call.
     pub(crate) fn add(&mut self, call: CallNote) {
-        let call = call.bounded();
         self.series.add(&call);
         self.ended += 1;
         self.failed += u64::from(call.failed());

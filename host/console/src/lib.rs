@@ -30,6 +30,8 @@ mod sessions;
 mod shown;
 mod watch;
 
+pub use axum::Router;
+
 pub use self::access::{Access, Admin};
 pub use self::approvals::ApprovalNote;
 pub use self::calls::{CallNote, Excerpt};

@@ -71,7 +71,10 @@ mod tests {
     fn values_are_short() {
         let times = [0, 999, 1_000, 12_345, 123_456, 1_234_567, 75_000_000].map(|us| time(Duration::from_micros(us)));
         assert_eq!(times.join(", "), "0 µs, 999 µs, 1.00 ms, 12.3 ms, 123 ms, 1.2 s, 1m 15s");
-        assert_eq!([0, 9_999, 12_345, 9_876_543, 12_000_000_000].map(amount).join(", "), "0, 9,999, 12.3 k, 9.9 M, 12.0 G");
+        assert_eq!(
+            [0, 9_999, 12_345, 9_876_543, 12_000_000_000].map(amount).join(", "),
+            "0, 9,999, 12.3 k, 9.9 M, 12.0 G"
+        );
         assert_eq!((count(1, "call"), count(2_000, "call")), ("1 call".to_owned(), "2,000 calls".to_owned()));
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         assert_eq!((moment(at).as_str(), clock(at).as_str()), ("2027-01-15T08:00:00Z", "08:00:00"));

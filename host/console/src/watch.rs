@@ -63,7 +63,7 @@ impl fmt::Debug for Watch {
 impl Watch {
     /// Takes note of a call that ended. Waits for nobody.
     pub fn call(&self, call: CallNote) {
-        if self.calls.force_push(call).is_some() {
+        if self.calls.force_push(call.bounded()).is_some() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
         if self.calls.len() >= MANY {
@@ -73,7 +73,7 @@ impl Watch {
 
     /// Takes note of a use that was denied. Waits for nobody.
     pub fn denied(&self, denial: DenialNote) {
-        drop(self.denials.force_push(denial));
+        drop(self.denials.force_push(denial.bounded()));
     }
 
     /// Takes note of what came of asking a person about a call.
@@ -87,7 +87,7 @@ impl Watch {
     }
 
     /// Takes calls in whenever there are many. Does not return.
-    pub(crate) async fn take_in(self: Arc<Self>) {
+    pub async fn take_in(self: Arc<Self>) {
         loop {
             self.many.notified().await;
             drop(self.history());

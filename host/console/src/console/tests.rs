@@ -12,7 +12,9 @@ use crate::access::Admin;
 use crate::approvals::ApprovalNote;
 use crate::calls::tests::note;
 use crate::calls::{CallNote, Excerpt};
-use crate::data::{AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage};
+use crate::data::{
+    AuditLine, Called, Cleared, PluginDetail, PluginRow, PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+};
 use crate::denials::DenialNote;
 use crate::operations::Viewer;
 
@@ -191,7 +193,7 @@ impl Site {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.0.call(request.body(body.into()).unwrap()).await.unwrap();
+        let response = self.0.call(request.body(Body::from(body)).unwrap()).await.unwrap();
         let (head, body) = response.into_parts();
         let body = String::from_utf8(to_bytes(body, 1 << 22).await.unwrap().to_vec()).unwrap();
         Got { status: head.status.as_u16(), headers: head.headers, body }

@@ -40,13 +40,18 @@ impl<'a> Reading<'a> {
     /// The fields of an object whose names begin with `prefix`; `None` if its schema says more than what they are.
     fn properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<Field>> {
         let object = self.resolved(schema)?;
-        if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"].iter().any(|key| object.contains_key(*key)) {
+        if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"]
+            .iter()
+            .any(|key| object.contains_key(*key))
+        {
             return None;
         }
         let properties = match object.get("properties") {
             Some(properties) => Some(properties.as_object()?),
             // Any object: only JSON can say which.
-            None if !matches!(object.get("additionalProperties"), Some(Value::Bool(false))) && depth > 0 => return None,
+            None if !matches!(object.get("additionalProperties"), Some(Value::Bool(false))) && depth > 0 => {
+                return None;
+            }
             None => None,
         };
         let required: Vec<&str> =
@@ -182,7 +187,8 @@ fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
         branches.iter().map(|branch| branch.get("const").cloned()).collect::<Option<Vec<_>>>()
     };
     let values = schema.get("enum").and_then(Value::as_array).cloned().or_else(from_branches)?;
-    (!values.is_empty() && values.len() <= CHOICES).then(|| values.into_iter().map(|value| (shown(&value), value)).collect())
+    (!values.is_empty() && values.len() <= CHOICES)
+        .then(|| values.into_iter().map(|value| (shown(&value), value)).collect())
 }
 
 fn cut(text: &str) -> String {

@@ -125,7 +125,11 @@ fn what_no_form_can_show_is_one_field_for_json() {
 
 #[test]
 fn a_tool_without_arguments_has_an_empty_form() {
-    for schema in [json!({"type": "object"}), json!({"type": "object", "properties": {}}), json!({"type": "object", "additionalProperties": false})] {
+    for schema in [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}}),
+        json!({"type": "object", "additionalProperties": false}),
+    ] {
         let form = form(schema);
         assert!(!form.raw && form.fields.is_empty());
         assert!(form.arguments(&Filled::new()).unwrap().is_empty());

@@ -23,7 +23,8 @@ pub(crate) fn calls(inner: &Inner, session: &Session, wanted: &str, failed: bool
         (history.newest().filter(matches).take(MOST).cloned().collect(), history.ended, history.missed)
     };
     let contents = |call: &CallNote| inner.operations.may_use(&session.viewer, &call.tool);
-    let only = html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " only failed ones" } };
+    let only =
+        html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " only failed ones" } };
     let body = html! {
         (search("/calls", "Tool, plugin, caller or outcome", wanted, &only))
         div #calls data-live {

@@ -27,7 +27,9 @@ impl Chart<'_> {
         let width = WIDTH / self.steps.len().max(1) as f64;
         // Two digits are finer than a screen.
         let number = |value: f64| format!("{value:.2}");
-        let height = |value: f64| if most > 0.0 { (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 }) } else { 0.0 };
+        let height = |value: f64| {
+            if most > 0.0 { (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 }) } else { 0.0 }
+        };
         html! {
             figure.chart {
                 figcaption { span { (self.title) } span.most { (self.most) } }

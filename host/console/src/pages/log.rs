@@ -16,7 +16,11 @@ pub(crate) fn log(inner: &Inner, session: &Session, wanted: &str) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let lines: Vec<String> = {
         let log = inner.watch.log_lines();
-        log.newest().filter(|line| lower.is_empty() || line.to_lowercase().contains(&lower)).take(MOST).cloned().collect()
+        log.newest()
+            .filter(|line| lower.is_empty() || line.to_lowercase().contains(&lower))
+            .take(MOST)
+            .cloned()
+            .collect()
     };
     let body = html! {
         (search("/log", "Text", wanted, &html! {}))

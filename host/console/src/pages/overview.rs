@@ -44,7 +44,8 @@ pub(crate) fn overview(inner: &Inner, session: &Session, done: Option<&str>) -> 
 fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &History) -> Markup {
     let serving = plugins.iter().filter(|row| matches!(row.status, PluginStatus::Ready | PluginStatus::Stale)).count();
     let (running, most) = server.running;
-    let failed = if history.failed == 0 { "none failed".to_owned() } else { format!("{} failed", amount(history.failed)) };
+    let failed =
+        if history.failed == 0 { "none failed".to_owned() } else { format!("{} failed", amount(history.failed)) };
     html! {
         dl.figures {
             div {
@@ -81,7 +82,12 @@ fn capital(word: &str) -> String {
 
 /// What somebody should look at.
 fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waiting: usize) -> Markup {
-    let wrong: Vec<&PluginRow> = plugins.iter().filter(|row| row.status != PluginStatus::Ready && row.status != PluginStatus::Loading || !row.problems.is_empty()).collect();
+    let wrong: Vec<&PluginRow> = plugins
+        .iter()
+        .filter(|row| {
+            row.status != PluginStatus::Ready && row.status != PluginStatus::Loading || !row.problems.is_empty()
+        })
+        .collect();
     if wrong.is_empty() && server.notes.is_empty() && denied == 0 && waiting == 0 {
         return html! {};
     }

@@ -17,7 +17,9 @@ pub(crate) fn plugins(inner: &Inner, session: &Session, wanted: &str) -> Markup 
     let (all, lower) = (inner.operations.plugins(), wanted.trim().to_lowercase());
     let contains = |text: &String| text.to_lowercase().contains(&lower);
     let matches = |row: &&PluginRow| {
-        lower.is_empty() || contains(&row.id) || row.about.iter().chain(&row.problems).chain(&row.permissions).any(contains)
+        lower.is_empty()
+            || contains(&row.id)
+            || row.about.iter().chain(&row.problems).chain(&row.permissions).any(contains)
     };
     let found: Vec<&PluginRow> = all.iter().filter(matches).collect();
     let body = html! {

@@ -1,7 +1,7 @@
 //! A call that was made with a form, or was not yet.
 
-use toolbay_model::{Digest, Usage};
 use serde_json::Value;
+use toolbay_model::{Digest, Usage};
 
 use crate::data::{Called, ToolDetail};
 use crate::form::{Filled, Form};
@@ -39,7 +39,12 @@ impl Tried {
     }
 
     /// Calls the tool with what was filled in.
-    pub(crate) async fn call(operations: &dyn Operations, session: &Session, tool: &ToolDetail, filled: Filled) -> Self {
+    pub(crate) async fn call(
+        operations: &dyn Operations,
+        session: &Session,
+        tool: &ToolDetail,
+        filled: Filled,
+    ) -> Self {
         let form = Form::of(&tool.input, filled.contains_key("raw"));
         if filled.get("schema") != Some(&form.digest.to_string()) {
             return Self { form, filled, ended: Ended::Outdated };
