@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use axum::{Router, extract};
 use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use maud::Markup;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -57,7 +58,10 @@ pub(crate) struct Inner {
     sessions: Sessions,
     /// The name of the cookie. Servers on other ports of this host have others.
     cookie: String,
+    /// For those who have a session.
     places: Semaphore,
+    /// For all others, who cannot keep the former out.
+    door: Semaphore,
 }
 
 impl fmt::Debug for Console {
@@ -79,8 +83,8 @@ impl Console {
         life: Duration,
     ) -> Self {
         let cookie = format!("toolbay_console_{}", address.port());
-        let (sessions, places) = (Sessions::new(life), Semaphore::new(AT_ONCE));
-        Self(Arc::new(Inner { operations, watch, access, sessions, cookie, places }))
+        let (sessions, places, door) = (Sessions::new(life), Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
+        Self(Arc::new(Inner { operations, watch, access, sessions, cookie, places, door }))
     }
 
     /// The router, for whoever has checked the host of a request. Says in the log how to open the console, if that is where
@@ -116,7 +120,9 @@ type Shared = State<Arc<Inner>>;
 
 /// Answers only so many requests at once.
 async fn admit(State(inner): Shared, request: Request, next: Next) -> Response {
-    let Ok(_place) = inner.places.try_acquire() else {
+    let session = cookie(request.headers(), &inner.cookie).and_then(|cookie| inner.sessions.of(cookie));
+    let places = if session.is_some() { &inner.places } else { &inner.door };
+    let Ok(_place) = places.try_acquire() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response();
     };
     next.run(request).await
@@ -221,60 +227,81 @@ fn with_cookie(inner: &Inner, value: &str, life: Duration, secure: bool) -> Resp
     response
 }
 
-async fn overview(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    Ok(page(StatusCode::OK, pages::overview(&inner, &session, told(&asked))))
+/// Writes a page on a thread that may block: with thousands of plugins that takes milliseconds, and the protocol's thread has
+/// calls to answer.
+async fn written(
+    inner: &Arc<Inner>,
+    headers: &HeaderMap,
+    write: impl FnOnce(&Inner, &Session) -> Response + Send + 'static,
+) -> Response {
+    let session = match reader(inner, headers) {
+        Ok(session) => session,
+        Err(response) => return response,
+    };
+    let inner = Arc::clone(inner);
+    let writing = tokio::task::spawn_blocking(move || write(&inner, &session));
+    writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-async fn plugins(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    Ok(page(StatusCode::OK, pages::plugins(&inner, &session, text(&asked, "q"))))
+fn shown(markup: Markup) -> Response {
+    page(StatusCode::OK, markup)
 }
 
-async fn plugin(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    let Some(detail) = inner.operations.plugin(text(&asked, "id")) else { return Ok(missing(&session, "plugin")) };
-    Ok(page(StatusCode::OK, pages::plugin(&session, &detail, told(&asked))))
+async fn overview(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |inner, session| shown(pages::overview(inner, session, told(&asked)))).await
 }
 
-async fn tools(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
+async fn plugins(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |inner, session| shown(pages::plugins(inner, session, text(&asked, "q")))).await
+}
+
+async fn plugin(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let write = move |inner: &Inner, session: &Session| match inner.operations.plugin(text(&asked, "id")) {
+        Some(detail) => shown(pages::plugin(session, &detail, told(&asked))),
+        None => missing(session, "plugin"),
+    };
+    written(&inner, &headers, write).await
+}
+
+async fn tools(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
     let from = text(&asked, "from").parse().unwrap_or_default();
-    Ok(page(StatusCode::OK, pages::tools(&inner, &session, text(&asked, "q"), from)))
+    written(&inner, &headers, move |inner, session| shown(pages::tools(inner, session, text(&asked, "q"), from))).await
 }
 
-async fn tool(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    let Some(detail) = inner.operations.tool(text(&asked, "name")) else { return Ok(missing(&session, "tool")) };
-    let may_call = inner.operations.may_use(&session.viewer, &detail.row.name);
-    let raw = asked.contains_key("json");
-    Ok(page(StatusCode::OK, pages::tool(&session, &detail, may_call, pages::Tried::not(&detail, raw))))
+async fn tool(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let write = move |inner: &Inner, session: &Session| {
+        let Some(detail) = inner.operations.tool(text(&asked, "name")) else { return missing(session, "tool") };
+        let may_call = inner.operations.may_use(&session.viewer, &detail.row.name);
+        let tried = pages::Tried::not(&detail, asked.contains_key("json"));
+        shown(pages::tool(session, &detail, may_call, &tried))
+    };
+    written(&inner, &headers, write).await
 }
 
-async fn calls(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    Ok(page(StatusCode::OK, pages::calls(&inner, &session, text(&asked, "q"), asked.contains_key("failed"))))
+async fn calls(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    let failed = asked.contains_key("failed");
+    written(&inner, &headers, move |inner, session| shown(pages::calls(inner, session, text(&asked, "q"), failed)))
+        .await
 }
 
-async fn denied(State(inner): Shared, headers: HeaderMap) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    Ok(page(StatusCode::OK, pages::denied(&inner, &session)))
+async fn denied(State(inner): Shared, headers: HeaderMap) -> Response {
+    written(&inner, &headers, |inner, session| shown(pages::denied(inner, session))).await
 }
 
-async fn approvals(State(inner): Shared, headers: HeaderMap) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    Ok(page(StatusCode::OK, pages::approvals(&inner, &session)))
+async fn approvals(State(inner): Shared, headers: HeaderMap) -> Response {
+    written(&inner, &headers, |inner, session| shown(pages::approvals(inner, session))).await
 }
 
-async fn audit(State(inner): Shared, headers: HeaderMap) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
+async fn audit(State(inner): Shared, headers: HeaderMap) -> Response {
+    if let Err(response) = reader(&inner, &headers) {
+        return response;
+    }
     let lines = inner.operations.audit(pages::AUDIT_LINES).await;
-    Ok(page(StatusCode::OK, pages::audit(&session, lines)))
+    written(&inner, &headers, move |_, session| shown(pages::audit(session, lines))).await
 }
 
-async fn log(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Result<Response, Response> {
-    let session = reader(&inner, &headers)?;
-    Ok(page(StatusCode::OK, pages::log(&inner, &session, text(&asked, "q"))))
+async fn log(State(inner): Shared, headers: HeaderMap, Query(asked): Asked) -> Response {
+    written(&inner, &headers, move |inner, session| shown(pages::log(inner, session, text(&asked, "q")))).await
 }
 
 /// Calls a tool with what was filled in.
@@ -289,7 +316,8 @@ async fn call(State(inner): Shared, request: extract::Request) -> Result<Respons
         pages::Tried::not(&detail, form.contains_key("raw"))
     };
     let status = if may_call { StatusCode::OK } else { StatusCode::FORBIDDEN };
-    Ok(page(status, pages::tool(&session, &detail, may_call, tried)))
+    let writing = tokio::task::spawn_blocking(move || page(status, pages::tool(&session, &detail, may_call, &tried)));
+    Ok(writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
 }
 
 /// Puts a plugin to rest, or wakes it.

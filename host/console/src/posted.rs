@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(status(form, "x".repeat(1_001)).await, Some(StatusCode::PAYLOAD_TOO_LARGE));
         assert_eq!(status(form, "a=1&a=2".into()).await, Some(StatusCode::BAD_REQUEST));
         let many: Vec<String> = (0..300).map(|n| format!("{n}=")).collect();
-        assert_eq!(status(form, many.join("&").chars().take(990).collect()).await, None);
+        assert_eq!(status(form, many.join("&").chars().take(500).collect()).await, None);
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, form.parse().unwrap())]);
         let read = posted(&headers, many.join("&").into(), 10_000).await;
         assert_eq!(read.unwrap_err().0, StatusCode::BAD_REQUEST);

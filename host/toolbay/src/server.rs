@@ -95,7 +95,7 @@ impl ServerBuilder {
         if let Some(audited) = &audited {
             publisher = publisher.witnessed(Arc::new(audited.clone()));
         }
-        let watch = watch(&config, watch);
+        let watched = watched(&config, watch);
         let metrics = metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.witnessed(Arc::new(Counting(Arc::clone(metrics))));
@@ -112,7 +112,7 @@ impl ServerBuilder {
         if let Some(state) = state.filter(|_| watch) {
             tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
         }
-        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics, watch }, protocol, stop))
+        Ok(Server::new(config, sandbox, catalog, Seen { learner, audited, metrics, watch: watched }, protocol, stop))
     }
 }
 
@@ -166,7 +166,7 @@ fn metrics(config: &Config) -> Option<Arc<Metrics>> {
 }
 
 /// What the console shows, if there is one. Its first lines are those of the log from now on.
-fn watch(config: &Config, serves: bool) -> Option<Arc<Watch>> {
+fn watched(config: &Config, serves: bool) -> Option<Arc<Watch>> {
     config.console.opener(&config.http).filter(|_| serves)?;
     let watch = Arc::<Watch>::default();
     stderr::show(&watch);

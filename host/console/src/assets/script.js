@@ -89,8 +89,10 @@ function live() {
 function login() {
   const form = document.querySelector('form[data-login]');
   const token = location.hash.slice(1);
-  if (!form || !token) return;
+  if (token.length < 40) return;
+  // It is not kept in the history, also where a session made it needless.
   history.replaceState(null, '', location.pathname);
+  if (!form) return;
   form.elements.token.value = token;
   form.requestSubmit();
 }

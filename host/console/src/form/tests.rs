@@ -86,7 +86,7 @@ fn what_cannot_be_read_is_said_of_its_field() {
     f0: expected an integer, not "1.5"
     f1: expected a number, not "many"
     f2: choose one of the list
-    f3: expected JSON: EOF while parsing an object at line 1 column 2
+    f3: expected JSON: EOF while parsing an object at line 1 column 1
     f4: expected a number, not "x"
     "#);
 }

@@ -21,6 +21,8 @@ pub(crate) fn login(advice: &str, why: Option<&str>) -> Markup {
                         aria-describedby=[why.map(|_| "why")] aria-invalid=[why.map(|_| "true")];
                     button type="submit" { "Open" }
                 }
+                // A link of another site comes without the cookie, and this one with it.
+                p.hint { "If it is open in this browser already, " a href=(PATH) { "go on" } "." }
             }
         },
     )

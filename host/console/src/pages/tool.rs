@@ -17,7 +17,7 @@ use crate::shown::query;
 const SCHEMA: usize = 64 << 10;
 
 /// One tool.
-pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried: Tried) -> Markup {
+pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried: &Tried) -> Markup {
     let row = &detail.row;
     let body = html! {
         p.lead {
@@ -27,8 +27,8 @@ pub(crate) fn tool(session: &Session, detail: &ToolDetail, may_call: bool, tried
         }
         @if let Some(title) = &row.title { p { strong { (title) } } }
         @if let Some(description) = &row.description { div.prose { (description) } }
-        (ended(session, detail, &tried))
-        @if may_call { (form(session, detail, &tried)) } @else {
+        (ended(session, detail, tried))
+        @if may_call { (form(session, detail, tried)) } @else {
             p.empty { "Your token has no right to call this tool (" code { "http.tokens.tools" } ")." }
         }
         section aria-labelledby="schemas" {
@@ -165,7 +165,7 @@ fn field(field: &Field, filled: &Filled, wrong: &[(String, String)]) -> Markup {
                     input id=(input) type="text" name=(field.id) value=(value) autocomplete="off" spellcheck="false" aria-describedby=[&described] aria-invalid=[invalid];
                 }
                 Kind::Text { lines: true } => {
-                    textarea id=(input) name=(field.id) rows="2" aria-describedby=[&described] aria-invalid=[invalid] { "\n" (value) }
+                    textarea id=(input) name=(field.id) rows="1" aria-describedby=[&described] aria-invalid=[invalid] { "\n" (value) }
                 }
                 Kind::Number { whole } => {
                     input id=(input) type="text" inputmode=(if *whole { "numeric" } else { "decimal" }) name=(field.id) value=(value) required[required] autocomplete="off" aria-describedby=[&described] aria-invalid=[invalid];
